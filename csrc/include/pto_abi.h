@@ -1,0 +1,258 @@
+/* pto_abi.h: the one ABI text between Python, the runtime library and every artifact.
+
+   It is read twice, by the C compiler (through pto_wsp.h, which guards it) and unchanged by cffi's cdef, so it holds no
+   directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
+   Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
+
+#define PTO_ABI_VERSION 1
+#define PTO_RANK 2
+#define PTO_TENSOR_RANK 8
+#define PTO_MAX_ARGS 32
+#define PTO_MAX_SCALARS 16
+#define PTO_MAX_INDEX 8
+
+/* status codes: what every int32_t-returning function of the library returns */
+#define PTO_OK 0
+#define PTO_E_NOMEM 1
+#define PTO_E_GUARD 2
+#define PTO_E_KERNEL 3
+#define PTO_E_CANCELLED 4
+#define PTO_E_ARGUMENT 5
+#define PTO_E_DEADLOCK 6
+#define PTO_E_THREAD 7
+
+/* pto_arg.flags */
+#define PTO_READ 1
+#define PTO_WRITE 2
+#define PTO_STAGE 4
+
+/* why an edge exists; several bits may be set on one edge */
+#define PTO_EDGE_RAW 1
+#define PTO_EDGE_WAR 2
+#define PTO_EDGE_WAW 4
+#define PTO_EDGE_ORDER 8
+#define PTO_EDGE_AFTER 16
+
+/* node kinds of a record: a join completes when its predecessors have; it is not a task */
+#define PTO_NODE_TASK 0
+#define PTO_NODE_JOIN 1
+
+/* What one parameter of one task is bound to: a strided box of at most two dimensions, its valid part. */
+typedef struct pto_arg {
+    char *data;                /* the first element */
+    int64_t extent[PTO_RANK];  /* valid rows, valid columns; 0 in either means empty */
+    int64_t stride[PTO_RANK];  /* in elements, may be 0 or negative */
+    int32_t buffer;            /* alias group: arguments of different groups share no memory */
+    int32_t flags;             /* PTO_READ, PTO_WRITE; PTO_STAGE: copy before use, it overlaps a written argument */
+    int32_t elem_bytes;
+    int32_t reserved;
+} pto_arg;
+
+/* A kernel's entry: 0, or 1 + the number of the run-time guard that failed. Scalars are 64-bit slots (floats: bits of a
+   double). scratch is 64-byte aligned and private to the thread. */
+typedef int32_t (*pto_kernel_fn)(const pto_arg *args, const int64_t *scalars, char *scratch);
+
+typedef struct pto_kernel {
+    pto_kernel_fn entry;
+    int64_t scratch_bytes;
+} pto_kernel;
+
+/* One task as the orchestrator submits it. Arrays are borrowed for the call. */
+typedef struct pto_task {
+    int32_t kernel;            /* index in the program's kernel table */
+    int32_t site;              /* which call of the workload's text */
+    int64_t worker;            /* home executor, 0 .. executors-1 */
+    int64_t cost;              /* cycles on the architecture model, >= 0 */
+    int32_t n_args;
+    int32_t n_scalars;
+    int32_t n_index;           /* bracket indices, for people */
+    int32_t n_order;
+    const pto_arg *args;
+    const int64_t *scalars;
+    const int64_t *index;
+    const int64_t *order;      /* nodes that must complete first (structure), -1 entries are skipped */
+    int32_t n_after;
+    int32_t reserved;
+    const int64_t *after;      /* the same, from after= */
+} pto_task;
+
+/* A bound tensor: dims and strides in elements. */
+typedef struct pto_tensor {
+    char *data;
+    int64_t dim[PTO_TENSOR_RANK];
+    int64_t stride[PTO_TENSOR_RANK];
+    int32_t buffer;
+    int32_t rank;
+} pto_tensor;
+
+typedef struct pto_bindings {
+    const pto_tensor *tensors;
+    const int64_t *symbols;    /* 64-bit slots */
+    int32_t n_tensors;
+    int32_t n_symbols;
+} pto_bindings;
+
+/* A guard of the orchestrator that failed: which, and the values that it compared. */
+typedef struct pto_guard {
+    int32_t guard;
+    int32_t n_index;
+    int64_t found;
+    int64_t lower;             /* found must be in lower .. upper, both included */
+    int64_t upper;
+    int64_t index[PTO_MAX_INDEX];
+} pto_guard;
+
+/* What an orchestrator writes to. Functions return a node id >= 0, or -1 after an error that is kept in status: the
+   orchestrator then returns at once. A join of no nodes is `empty`, of one node is that node. */
+typedef struct pto_sink {
+    int64_t (*submit)(struct pto_sink *sink, const pto_task *task);
+    int64_t (*join_open)(struct pto_sink *sink);
+    int32_t (*join_add)(struct pto_sink *sink, int64_t join, int64_t node);
+    int64_t (*join_close)(struct pto_sink *sink, int64_t join, int64_t empty);
+    int32_t (*fail)(struct pto_sink *sink, const pto_guard *guard);
+    int32_t status;
+    int32_t reserved;
+} pto_sink;
+
+typedef int32_t (*pto_orchestrate_fn)(const pto_bindings *bindings, pto_sink *sink);
+
+/* ---- record: the tasks of one run in submission order, with the edges between them ---- */
+typedef struct pto_record pto_record;
+
+typedef struct pto_record_options {
+    int64_t max_tasks;         /* tasks kept; past it pto_run executes and drops them, else PTO_E_NOMEM; 0: no cap */
+    int64_t window;            /* bounds the dependency map once tasks have been dropped; 0: none */
+    int32_t infer;             /* 1: edges from overlapping regions, 0: only order and after */
+    int32_t reserved;
+} pto_record_options;
+
+/* Columns of a record. Edges are in CSR form by node: preds of node n are edge_src[pred_begin[n] .. pred_begin[n+1]),
+   ascending and without repeats; edge_why has PTO_EDGE_ bits; edge_arg is (argument of src << 16) | argument of dst for an edge from
+   regions, -1 otherwise. Node ids in a record that has dropped tasks are absolute: the first node kept is first_node. */
+typedef struct pto_columns {
+    int64_t n_tasks;           /* kept */
+    int64_t n_nodes;
+    int64_t n_edges;
+    int64_t first_node;
+    int64_t first_task;
+    int64_t total_tasks;       /* kept and dropped */
+    const uint8_t *node_kind;      /* [n_nodes] */
+    const int64_t *node_task;      /* [n_nodes] task position in the kept columns, -1 for a join */
+    const int64_t *pred_begin;     /* [n_nodes + 1] */
+    const int64_t *edge_src;       /* [n_edges] absolute node ids */
+    const uint8_t *edge_why;       /* [n_edges] */
+    const int32_t *edge_arg;       /* [n_edges] */
+    const int64_t *task_node;      /* [n_tasks] absolute node id */
+    const int32_t *task_kernel;    /* [n_tasks] */
+    const int32_t *task_site;      /* [n_tasks] */
+    const int64_t *task_worker;    /* [n_tasks] */
+    const int64_t *task_cost;      /* [n_tasks] */
+    const int64_t *arg_begin;      /* [n_tasks + 1] */
+    const pto_arg *args;
+    const int64_t *scalar_begin;   /* [n_tasks + 1] */
+    const int64_t *scalars;
+    const int64_t *index_begin;    /* [n_tasks + 1] */
+    const int64_t *index;
+} pto_columns;
+
+pto_record *pto_record_new(const pto_record_options *options);
+void pto_record_free(pto_record *record);
+void pto_record_reset(pto_record *record);
+pto_sink *pto_record_sink(pto_record *record);      /* borrowed, lives as long as the record */
+void pto_record_columns(const pto_record *record, pto_columns *out);   /* valid until the record changes */
+const pto_guard *pto_record_guard(const pto_record *record);           /* the first guard that failed, or NULL */
+
+/* True when two strided boxes share a byte: exact unless max_steps is used up, then true. */
+int32_t pto_regions_overlap(const pto_arg *a, const pto_arg *b, int64_t max_steps);
+
+/* ---- native engine ---- */
+typedef struct pto_pool pto_pool;
+
+typedef struct pto_execute_options {
+    uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
+    int32_t threads;           /* at most the pool's; 0: all */
+    int32_t reserved;
+} pto_execute_options;
+
+typedef struct pto_execute_result {
+    int64_t failed_task;       /* absolute task id of the first failure in program order among those that ran, or -1 */
+    int32_t failed_guard;      /* the kernel's guard number, counted from 0 */
+    int32_t threads;           /* that took part */
+    int64_t n_run;             /* tasks completed */
+} pto_execute_result;
+
+pto_pool *pto_pool_new(int32_t threads);            /* NULL when no thread could start or memory ran out */
+void pto_pool_free(pto_pool *pool);
+int32_t pto_pool_threads(const pto_pool *pool);
+void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks */
+int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
+                    const pto_execute_options *options, pto_execute_result *result);
+
+/* ---- simulator: virtual time ---- */
+typedef struct pto_sim pto_sim;
+
+typedef struct pto_sim_options {
+    int64_t n_executors;
+    int64_t window;            /* in tasks; 0: none */
+    int32_t keep_trace;        /* 1: start, end and executor of every task */
+    int32_t reserved;
+} pto_sim_options;
+
+typedef struct pto_sim_result {
+    int64_t total_cycles;
+    int64_t n_tasks;
+    int64_t critical_path;     /* cycles of the longest chain of edges */
+    int64_t work;              /* cycles of all tasks */
+    int64_t window_stalls;     /* times the orchestrator had to wait for a slot */
+    int64_t window_stall_cycles;
+    int64_t window_high_water; /* most tasks submitted and not retired */
+    const int64_t *busy;       /* [n_executors] cycles */
+    const int64_t *waiting;    /* [n_executors] idle while a task of its own was submitted and not ready */
+    const int64_t *tasks_run;  /* [n_executors] */
+    const int64_t *start;      /* [n_tasks] or NULL */
+    const int64_t *end;        /* [n_tasks] or NULL */
+    const int64_t *ready;      /* [n_tasks] or NULL: when its last predecessor had completed */
+} pto_sim_result;
+
+pto_sim *pto_sim_new(const pto_sim_options *options);
+void pto_sim_free(pto_sim *sim);
+int32_t pto_sim_feed(pto_sim *sim, const pto_record *record);   /* the tasks kept in record, in order */
+int32_t pto_sim_finish(pto_sim *sim, pto_sim_result *out);      /* drains; pointers live as long as sim */
+
+/* ---- one run: orchestrate, then execute (in chunks past max_tasks, feeding sim chunk by chunk). Without a pool, NULL,
+   nothing is executed: only the record is made and, past max_tasks, the simulator fed ---- */
+typedef struct pto_run_options {
+    pto_orchestrate_fn orchestrate;     /* NULL: the record is complete already, only execute it */
+    const pto_bindings *bindings;
+    const pto_kernel *kernels;
+    pto_sim *sim;                       /* fed only once tasks are dropped, NULL: never */
+    int32_t n_kernels;
+    int32_t reserved;
+    pto_execute_options execute;
+} pto_run_options;
+
+int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *options, pto_execute_result *result);
+
+/* ---- handshake: the library's and each artifact's view of this text ---- */
+typedef struct pto_layout {
+    const char *name;          /* "struct" or "struct.field" */
+    int64_t size_bytes;
+    int64_t offset_bytes;
+} pto_layout;
+
+int32_t pto_abi_version(void);
+int32_t pto_abi_layout(const pto_layout **out);      /* the number of rows; rows are static */
+
+/* what an artifact's library exports */
+typedef struct pto_artifact {
+    int32_t abi_version;
+    int32_t n_kernels;
+    int32_t n_layout;
+    int32_t reserved;
+    const pto_kernel *kernels;
+    const pto_layout *layout;
+    pto_orchestrate_fn orchestrate;
+    const char *digest;        /* of the plan that it was made from */
+} pto_artifact;
+
+const pto_artifact *pto_artifact_entry(void);

@@ -1,0 +1,86 @@
+/* pto_layout.h: the sizes and offsets of pto_abi.h's structs, as this compiler sees them.
+
+   An artifact includes it, puts PTO_LAYOUT_ARTIFACT into an array of its own and exports that; the library's table has
+   the same rows and more. Equal names with unequal numbers mean that the two were built from different texts:
+
+       static const pto_layout pto_layout_rows[] = {PTO_LAYOUT_ARTIFACT};
+*/
+#ifndef PTO_LAYOUT_H
+#define PTO_LAYOUT_H
+#include <stddef.h>
+
+#include "pto_wsp.h"
+
+#define PTO_LAYOUT_STRUCT(type) {#type, (int64_t)sizeof(type), 0},
+#define PTO_LAYOUT_FIELD(type, field) \
+    {#type "." #field, (int64_t)sizeof(((type *)0)->field), (int64_t)offsetof(type, field)},
+
+/* what an artifact uses */
+#define PTO_LAYOUT_ARTIFACT \
+    PTO_LAYOUT_STRUCT(pto_arg) PTO_LAYOUT_FIELD(pto_arg, data) PTO_LAYOUT_FIELD(pto_arg, extent) \
+    PTO_LAYOUT_FIELD(pto_arg, stride) PTO_LAYOUT_FIELD(pto_arg, buffer) PTO_LAYOUT_FIELD(pto_arg, flags) \
+    PTO_LAYOUT_FIELD(pto_arg, elem_bytes) PTO_LAYOUT_FIELD(pto_arg, reserved) \
+    PTO_LAYOUT_STRUCT(pto_kernel) PTO_LAYOUT_FIELD(pto_kernel, entry) PTO_LAYOUT_FIELD(pto_kernel, scratch_bytes) \
+    PTO_LAYOUT_STRUCT(pto_task) PTO_LAYOUT_FIELD(pto_task, kernel) PTO_LAYOUT_FIELD(pto_task, site) \
+    PTO_LAYOUT_FIELD(pto_task, worker) PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) \
+    PTO_LAYOUT_FIELD(pto_task, n_scalars) PTO_LAYOUT_FIELD(pto_task, n_index) PTO_LAYOUT_FIELD(pto_task, n_order) \
+    PTO_LAYOUT_FIELD(pto_task, args) PTO_LAYOUT_FIELD(pto_task, scalars) PTO_LAYOUT_FIELD(pto_task, index) \
+    PTO_LAYOUT_FIELD(pto_task, order) PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, reserved) \
+    PTO_LAYOUT_FIELD(pto_task, after) \
+    PTO_LAYOUT_STRUCT(pto_tensor) PTO_LAYOUT_FIELD(pto_tensor, data) PTO_LAYOUT_FIELD(pto_tensor, dim) \
+    PTO_LAYOUT_FIELD(pto_tensor, stride) PTO_LAYOUT_FIELD(pto_tensor, buffer) PTO_LAYOUT_FIELD(pto_tensor, rank) \
+    PTO_LAYOUT_STRUCT(pto_bindings) PTO_LAYOUT_FIELD(pto_bindings, tensors) PTO_LAYOUT_FIELD(pto_bindings, symbols) \
+    PTO_LAYOUT_FIELD(pto_bindings, n_tensors) PTO_LAYOUT_FIELD(pto_bindings, n_symbols) \
+    PTO_LAYOUT_STRUCT(pto_guard) PTO_LAYOUT_FIELD(pto_guard, guard) PTO_LAYOUT_FIELD(pto_guard, n_index) \
+    PTO_LAYOUT_FIELD(pto_guard, found) PTO_LAYOUT_FIELD(pto_guard, lower) PTO_LAYOUT_FIELD(pto_guard, upper) \
+    PTO_LAYOUT_FIELD(pto_guard, index) \
+    PTO_LAYOUT_STRUCT(pto_sink) PTO_LAYOUT_FIELD(pto_sink, submit) PTO_LAYOUT_FIELD(pto_sink, join_open) \
+    PTO_LAYOUT_FIELD(pto_sink, join_add) PTO_LAYOUT_FIELD(pto_sink, join_close) PTO_LAYOUT_FIELD(pto_sink, fail) \
+    PTO_LAYOUT_FIELD(pto_sink, status) PTO_LAYOUT_FIELD(pto_sink, reserved) \
+    PTO_LAYOUT_STRUCT(pto_layout) PTO_LAYOUT_FIELD(pto_layout, name) PTO_LAYOUT_FIELD(pto_layout, size_bytes) \
+    PTO_LAYOUT_FIELD(pto_layout, offset_bytes) \
+    PTO_LAYOUT_STRUCT(pto_artifact) PTO_LAYOUT_FIELD(pto_artifact, abi_version) \
+    PTO_LAYOUT_FIELD(pto_artifact, n_kernels) PTO_LAYOUT_FIELD(pto_artifact, n_layout) \
+    PTO_LAYOUT_FIELD(pto_artifact, reserved) PTO_LAYOUT_FIELD(pto_artifact, kernels) \
+    PTO_LAYOUT_FIELD(pto_artifact, layout) PTO_LAYOUT_FIELD(pto_artifact, orchestrate) \
+    PTO_LAYOUT_FIELD(pto_artifact, digest)
+
+/* all of the text */
+#define PTO_LAYOUT_ALL \
+    PTO_LAYOUT_ARTIFACT \
+    PTO_LAYOUT_STRUCT(pto_record_options) PTO_LAYOUT_FIELD(pto_record_options, max_tasks) \
+    PTO_LAYOUT_FIELD(pto_record_options, window) PTO_LAYOUT_FIELD(pto_record_options, infer) \
+    PTO_LAYOUT_FIELD(pto_record_options, reserved) \
+    PTO_LAYOUT_STRUCT(pto_columns) PTO_LAYOUT_FIELD(pto_columns, n_tasks) PTO_LAYOUT_FIELD(pto_columns, n_nodes) \
+    PTO_LAYOUT_FIELD(pto_columns, n_edges) PTO_LAYOUT_FIELD(pto_columns, first_node) \
+    PTO_LAYOUT_FIELD(pto_columns, first_task) PTO_LAYOUT_FIELD(pto_columns, total_tasks) \
+    PTO_LAYOUT_FIELD(pto_columns, node_kind) PTO_LAYOUT_FIELD(pto_columns, node_task) \
+    PTO_LAYOUT_FIELD(pto_columns, pred_begin) PTO_LAYOUT_FIELD(pto_columns, edge_src) \
+    PTO_LAYOUT_FIELD(pto_columns, edge_why) PTO_LAYOUT_FIELD(pto_columns, edge_arg) \
+    PTO_LAYOUT_FIELD(pto_columns, task_node) PTO_LAYOUT_FIELD(pto_columns, task_kernel) \
+    PTO_LAYOUT_FIELD(pto_columns, task_site) PTO_LAYOUT_FIELD(pto_columns, task_worker) \
+    PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, arg_begin) \
+    PTO_LAYOUT_FIELD(pto_columns, args) PTO_LAYOUT_FIELD(pto_columns, scalar_begin) \
+    PTO_LAYOUT_FIELD(pto_columns, scalars) PTO_LAYOUT_FIELD(pto_columns, index_begin) \
+    PTO_LAYOUT_FIELD(pto_columns, index) \
+    PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
+    PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
+    PTO_LAYOUT_STRUCT(pto_execute_result) PTO_LAYOUT_FIELD(pto_execute_result, failed_task) \
+    PTO_LAYOUT_FIELD(pto_execute_result, failed_guard) PTO_LAYOUT_FIELD(pto_execute_result, threads) \
+    PTO_LAYOUT_FIELD(pto_execute_result, n_run) \
+    PTO_LAYOUT_STRUCT(pto_sim_options) PTO_LAYOUT_FIELD(pto_sim_options, n_executors) \
+    PTO_LAYOUT_FIELD(pto_sim_options, window) PTO_LAYOUT_FIELD(pto_sim_options, keep_trace) \
+    PTO_LAYOUT_FIELD(pto_sim_options, reserved) \
+    PTO_LAYOUT_STRUCT(pto_sim_result) PTO_LAYOUT_FIELD(pto_sim_result, total_cycles) \
+    PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
+    PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \
+    PTO_LAYOUT_FIELD(pto_sim_result, window_stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, window_high_water) \
+    PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
+    PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, start) \
+    PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, ready) \
+    PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
+    PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
+    PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \
+    PTO_LAYOUT_FIELD(pto_run_options, reserved) PTO_LAYOUT_FIELD(pto_run_options, execute)
+
+#endif

@@ -1,0 +1,114 @@
+/* engine.h: the state that pool.c (threads, sleeping and waking) and execute.c (running a graph) share.
+
+   The thread that calls pto_execute is worker 0; a pool of n has n - 1 helper threads. The nodes ready at the start are
+   split into one contiguous range a worker, claimed in blocks; later ones go to the deque of the worker that made them
+   ready. Idle workers take from other ranges and deques, spin for a while, then sleep until someone has work to share.
+   Atomics that order work against sleeping are sequentially consistent: a pusher publishes, then looks for sleepers; a
+   sleeper counts itself, then looks for work; so one of the two sees the other. */
+#ifndef PTO_ENGINE_H
+#define PTO_ENGINE_H
+#include "internal.h"
+
+#pragma GCC visibility push(hidden)
+
+#define PTO_CACHE_LINE 64
+#define PTO_DEQUE_SIZE 4096            /* a power of two; more goes to the pool's overflow list */
+#define PTO_NO_NODE UINT32_MAX
+#define PTO_SPIN_NS 50000              /* as long as a few wake-ups cost */
+
+enum { PTO_STOP_FAILED = 1, PTO_STOP_CANCELLED = 2 };
+
+typedef struct pto_worker {
+    /* ready nodes from the start, positions in pool->start: begin << 32 | end */
+    _Alignas(PTO_CACHE_LINE) _Atomic uint64_t range;
+    _Alignas(PTO_CACHE_LINE) _Atomic int64_t top;          /* thieves take here */
+    _Alignas(PTO_CACHE_LINE) _Atomic int64_t bottom;       /* the owner pushes and pops here */
+    _Atomic uint32_t slots[PTO_DEQUE_SIZE];
+    /* the owner's own */
+    _Alignas(PTO_CACHE_LINE) pto_pool *pool;
+    char *scratch;                     /* aligned to PTO_CACHE_LINE */
+    int64_t scratch_bytes;
+    int64_t n_run;                     /* tasks completed in this run */
+    int64_t n_done;                    /* nodes completed and not yet subtracted from pool->remaining */
+    uint32_t block, block_end;         /* claimed from a range */
+    int32_t index;
+    /* under pool->sleep_lock */
+    bool asleep;
+    pthread_cond_t wake;
+    pthread_t thread;
+} pto_worker;
+
+struct pto_pool {
+    pto_worker *workers;
+    int32_t n_workers;
+    int32_t n_started;                 /* helper threads running */
+
+    pthread_mutex_t run_lock;          /* one run at a time */
+    pthread_mutex_t sleep_lock;
+    int32_t limit;                     /* workers of this run; written under sleep_lock while closed */
+    _Alignas(PTO_CACHE_LINE) _Atomic int32_t n_asleep;     /* among the first `limit` */
+    _Atomic int32_t open;              /* helpers may enter the run */
+    _Atomic int32_t n_inside;          /* helpers that have */
+    _Atomic int32_t shut_down;
+    _Alignas(PTO_CACHE_LINE) _Atomic int32_t stop;         /* PTO_STOP_ bits */
+    _Alignas(PTO_CACHE_LINE) _Atomic int64_t remaining;    /* nodes not completed, as far as workers have said */
+
+    /* the run, constant while open */
+    const pto_graph *graph;
+    const pto_kernel *kernels;
+    const pto_arg *args;
+    const int64_t *scalars;
+    const int64_t *node_task;
+    int64_t first_task;
+    _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
+    int64_t pending_capacity;
+    const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own list */
+    int64_t n_start;
+    uint32_t *ready;                   /* our own: for the random order, and for what is left of a small graph */
+    int64_t ready_capacity;
+
+    pthread_mutex_t overflow_lock;
+    uint32_t *overflow;                /* a stack, at most n_nodes */
+    int64_t overflow_capacity;
+    _Atomic int64_t n_overflow;
+
+    pthread_mutex_t failure_lock;
+    int64_t failed_task;               /* -1: none */
+    int32_t failed_guard;
+};
+
+/* pool.c */
+void pto_pool_wake(pto_pool *pool, int64_t n);             /* up to n sleeping workers of this run */
+void pto_worker_sleep(pto_worker *worker);                 /* until woken, unless there is work or an end to see */
+void pto_run_open(pto_pool *pool);
+void pto_run_close(pto_pool *pool);                        /* no helper is inside afterwards */
+int64_t pto_now_ns(void);
+void pto_pause(int32_t n);
+
+/* worker.c */
+bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when its task failed; a join has nothing to run */
+bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
+
+static inline bool pto_run_over(pto_pool *pool)
+{
+    return atomic_load(&pool->remaining) == 0 || atomic_load(&pool->stop) != 0;
+}
+
+static inline bool pto_must_stop(pto_pool *pool)
+{
+    return atomic_load_explicit(&pool->stop, memory_order_relaxed) != 0;
+}
+
+/* The last predecessor to arrive releases the node. Seeing 1 means all others have, which saves the write. */
+static inline bool pto_arrive(pto_pool *pool, uint32_t node)
+{
+    if (pool->graph->nodes[node].n_preds == 1)
+        return true;
+    _Atomic uint32_t *pending = &pool->pending[node];
+    return atomic_load_explicit(pending, memory_order_acquire) == 1 ||
+           atomic_fetch_sub_explicit(pending, 1, memory_order_acq_rel) == 1;
+}
+
+#pragma GCC visibility pop
+
+#endif

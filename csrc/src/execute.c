@@ -1,0 +1,237 @@
+/* execute.c: run the tasks of a record, each after its predecessors.
+
+   Three ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
+   legal order (to make a missing edge show), or on the pool. Program order is legal as it stands, because predecessors
+   always come first. No allocation while tasks run. */
+#include "engine.h"
+
+/* A small graph starts alone and calls for help once it has run this long: waking a thread costs about as much. */
+#define PTO_ALONE_NS 30000
+#define PTO_ALONE_TASKS 1024
+#define PTO_ALONE_COST 32768           /* cycles; more is worth sharing from the start */
+
+/* Nodes from `at` on in submission order; returns the first not run, n_nodes unless stopped or out of time. */
+static int64_t run_in_order(pto_worker *worker, int64_t at, bool may_call_help)
+{
+    pto_pool *pool = worker->pool;
+    int64_t n = pool->graph->n_nodes, until = may_call_help ? pto_now_ns() + PTO_ALONE_NS : 0;
+    for (; at < n; at++) {
+        if (pto_must_stop(pool) || !pto_worker_run_node(worker, (uint32_t)at))
+            return at;
+        if (may_call_help && (at & 3) == 3 && pto_now_ns() > until)
+            return at + 1;
+    }
+    return n;
+}
+
+static int32_t run_in_random_order(pto_worker *worker, uint64_t seed)
+{
+    pto_pool *pool = worker->pool;
+    const pto_graph *graph = pool->graph;
+    int64_t n_ready = graph->n_ready, n_done = 0;
+    if (n_ready > 0)
+        memcpy(pool->ready, graph->ready, (size_t)n_ready * sizeof *graph->ready);
+    while (n_ready > 0 && !pto_must_stop(pool)) {
+        seed += 0x9e3779b97f4a7c15u;           /* splitmix64 */
+        uint64_t z = seed;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        z ^= z >> 31;
+        int64_t pick = (int64_t)(z % (uint64_t)n_ready);
+        uint32_t node = pool->ready[pick];
+        pool->ready[pick] = pool->ready[--n_ready];
+        if (!pto_worker_run_node(worker, node))
+            break;
+        n_done++;
+        for (int64_t s = graph->nodes[node].succ; s < graph->nodes[node + 1].succ; s++)
+            if (pto_arrive(pool, graph->succ[s]))
+                pool->ready[n_ready++] = graph->succ[s];
+    }
+    return pto_must_stop(pool) || n_done == graph->n_nodes ? PTO_OK : PTO_E_DEADLOCK;
+}
+
+static bool reserve_run(pto_pool *pool)
+{
+    int64_t n = pool->graph->n_nodes;
+    return PTO_RESERVE(pool->pending, pool->pending_capacity, n) &&
+           PTO_RESERVE(pool->overflow, pool->overflow_capacity, n) &&
+           PTO_RESERVE(pool->ready, pool->ready_capacity, n);
+}
+
+static void start_at_once(pto_pool *pool)
+{
+    const pto_graph *graph = pool->graph;
+    if (graph->max_preds > 1)
+        for (int64_t i = 0; i < graph->n_nodes; i++)
+            atomic_init(&pool->pending[i], graph->nodes[i].n_preds);
+    pool->start = graph->ready;
+    pool->n_start = graph->n_ready;
+}
+
+/* As above when the first n_completed nodes have run already. */
+static void start_late(pto_pool *pool, const pto_record *record, int64_t n_completed)
+{
+    pool->n_start = 0;
+    pool->start = pool->ready;
+    for (int64_t i = n_completed; i < pool->graph->n_nodes; i++) {
+        uint32_t n_preds = 0;
+        for (int64_t e = record->pred_begin[i]; e < record->pred_begin[i + 1]; e++)
+            n_preds += record->edge_src[e] >= record->first_node + n_completed;
+        atomic_init(&pool->pending[i], n_preds);
+        if (n_preds == 0)
+            pool->ready[pool->n_start++] = (uint32_t)i;
+    }
+}
+
+static void run_shared(pto_pool *pool, int64_t n_completed)
+{
+    int64_t n = pool->limit, n_start = pool->n_start;
+    for (int64_t i = 0; i < n; i++) {
+        pto_worker *w = &pool->workers[i];
+        atomic_store(&w->range, (uint64_t)(n_start * i / n) << 32 | (uint64_t)(n_start * (i + 1) / n));
+        atomic_store(&w->top, 0);
+        atomic_store(&w->bottom, 0);
+        w->block = w->block_end = 0;
+    }
+    atomic_store(&pool->n_overflow, 0);
+    atomic_store(&pool->remaining, pool->graph->n_nodes - n_completed);
+    pto_run_open(pool);
+    int64_t idle_since = pto_now_ns();
+    for (;;) {
+        bool ran = pto_worker_work(&pool->workers[0]);
+        if (pto_run_over(pool))
+            break;
+        if (ran) {
+            idle_since = pto_now_ns();
+        } else if (pto_now_ns() - idle_since > PTO_SPIN_NS) {
+            pto_worker_sleep(&pool->workers[0]);
+            idle_since = pto_now_ns();
+        } else {
+            pto_pause(8);
+        }
+    }
+    pto_run_close(pool);
+}
+
+/* ---- entry ---- */
+
+static bool reserve_scratch(pto_worker *worker, int64_t bytes)
+{
+    if (bytes <= worker->scratch_bytes)
+        return true;
+    int64_t rounded = (bytes + PTO_CACHE_LINE - 1) / PTO_CACHE_LINE * PTO_CACHE_LINE;
+    char *scratch = aligned_alloc(PTO_CACHE_LINE, (size_t)rounded);
+    if (scratch == NULL)
+        return false;
+    free(worker->scratch);
+    worker->scratch = scratch;
+    worker->scratch_bytes = rounded;
+    return true;
+}
+
+/* How many workers this run gets; sleepers beyond them no longer count as such. */
+static void set_limit(pto_pool *pool, int32_t limit)
+{
+    pthread_mutex_lock(&pool->sleep_lock);
+    int32_t n_asleep = 0;
+    for (int32_t i = 0; i < limit; i++)
+        n_asleep += pool->workers[i].asleep;
+    pool->limit = limit;
+    atomic_store(&pool->n_asleep, n_asleep);
+    pthread_mutex_unlock(&pool->sleep_lock);
+}
+
+static int32_t run(pto_pool *pool, const pto_record *record, uint64_t seed)
+{
+    pto_worker *caller = &pool->workers[0];
+    int64_t n_nodes = pool->graph->n_nodes, n_completed = 0;
+    if (seed == 0 && (pool->limit == 1 || n_nodes <= 1)) {
+        run_in_order(caller, 0, false);
+        return PTO_OK;
+    }
+    if (!reserve_run(pool))
+        return PTO_E_NOMEM;
+    if (seed != 0) {
+        start_at_once(pool);
+        return run_in_random_order(caller, seed);
+    }
+    if (record->n_tasks <= PTO_ALONE_TASKS && record->total_cost <= PTO_ALONE_COST) {
+        n_completed = run_in_order(caller, 0, true);
+        if (n_completed == n_nodes || pto_must_stop(pool))
+            return PTO_OK;
+    }
+    if (n_completed == 0)
+        start_at_once(pool);
+    else
+        start_late(pool, record, n_completed);
+    run_shared(pool, n_completed);
+    return PTO_OK;
+}
+
+/* Take what the run needs from the record and the kernel table, or say what is wrong with them. */
+static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
+                       const pto_execute_options *options)
+{
+    if (record->sink.status != PTO_OK)
+        return record->sink.status;
+    if (record->max_kernel >= n_kernels)
+        return PTO_E_ARGUMENT;
+    int64_t scratch_bytes = 0;
+    for (int32_t k = 0; k <= record->max_kernel; k++) {
+        if (kernels[k].entry == NULL)
+            return PTO_E_ARGUMENT;
+        scratch_bytes = kernels[k].scratch_bytes > scratch_bytes ? kernels[k].scratch_bytes : scratch_bytes;
+    }
+    int32_t limit = options->threads > 0 && options->threads < pool->n_workers ? options->threads : pool->n_workers;
+    for (int32_t i = 0; i < limit; i++)
+        if (!reserve_scratch(&pool->workers[i], scratch_bytes))
+            return PTO_E_NOMEM;
+    int32_t status = pto_record_graph(record, &pool->graph);
+    if (status != PTO_OK)
+        return status;
+    pool->kernels = kernels;
+    pool->args = record->args;
+    pool->scalars = record->scalars;
+    pool->node_task = record->node_task;
+    pool->first_task = record->first_task;
+    set_limit(pool, limit);
+    return PTO_OK;
+}
+
+int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
+                         const pto_execute_options *options, pto_execute_result *result)
+{
+    *result = (pto_execute_result){.failed_task = -1, .threads = 1};
+    int32_t status = prepare(pool, record, kernels, n_kernels, options);
+    if (status != PTO_OK)
+        return status;
+    pool->failed_task = -1;
+    pool->failed_guard = 0;
+    for (int32_t i = 0; i < pool->n_workers; i++)
+        pool->workers[i].n_run = pool->workers[i].n_done = 0;
+
+    status = run(pool, record, options->order_seed);
+
+    int32_t n_took_part = 0;
+    for (int32_t i = 0; i < pool->n_workers; i++) {
+        result->n_run += pool->workers[i].n_run;
+        n_took_part += pool->workers[i].n_run > 0;
+    }
+    result->threads = n_took_part > 0 ? n_took_part : 1;
+    result->failed_task = pool->failed_task;
+    result->failed_guard = pool->failed_guard;
+    if (status != PTO_OK)
+        return status;
+    if (pool->failed_task >= 0)
+        return PTO_E_KERNEL;
+    return result->n_run == record->n_tasks ? PTO_OK : PTO_E_CANCELLED;
+}
+
+int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
+                    const pto_execute_options *options, pto_execute_result *result)
+{
+    pto_pool_hold(pool);
+    int32_t status = pto_execute_held(pool, record, kernels, n_kernels, options, result);
+    pto_pool_release(pool);
+    return status;
+}

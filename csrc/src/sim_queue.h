@@ -1,0 +1,69 @@
+/* sim_queue.h: the simulator's three data structures: nodes in flight, ready tasks of an executor, running executors.
+
+   Nodes live in a ring indexed by node id modulo a power of two, which grows with the nodes in flight, not with the
+   stream; links between them are node ids, so growing moves nothing else. */
+#ifndef PTO_SIM_QUEUE_H
+#define PTO_SIM_QUEUE_H
+#include "internal.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
+
+typedef struct pto_sim_node {
+    int64_t task;              /* -1: a join */
+    int64_t cost;
+    int64_t ready;             /* time, once READY */
+    int64_t executor;
+    int64_t next;              /* node: in its executor's queue, or in the list of joins to complete */
+    int32_t first_link, last_link;     /* successors, in submission order */
+    int32_t n_pending;         /* predecessors not completed */
+    int32_t state;
+} pto_sim_node;
+
+typedef struct pto_sim_ring {
+    pto_sim_node *nodes;
+    int64_t capacity;
+    int64_t first;             /* all nodes before it have completed */
+    int64_t next;              /* the id that comes next */
+} pto_sim_ring;
+
+static inline pto_sim_node *pto_sim_at(const pto_sim_ring *ring, int64_t node)
+{
+    return &ring->nodes[node & (ring->capacity - 1)];
+}
+
+bool pto_sim_ring_reserve(pto_sim_ring *ring);             /* room for one node more */
+
+typedef struct pto_sim_entry {
+    int64_t key;               /* a time */
+    int64_t id;                /* breaks ties */
+} pto_sim_entry;
+
+typedef struct pto_sim_heap {
+    pto_sim_entry *data;
+    int64_t n;
+    int64_t capacity;
+} pto_sim_heap;
+
+static inline bool pto_sim_before(pto_sim_entry a, pto_sim_entry b)
+{
+    return a.key < b.key || (a.key == b.key && a.id < b.id);
+}
+
+bool pto_sim_heap_push(pto_sim_heap *heap, pto_sim_entry entry);
+pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap);        /* not of an empty one */
+
+/* Ready tasks by (ready time, node). Time never runs back, so nearly all arrive in order and form a list; only a task
+   that becomes ready at the same time as a later one goes through the heap. */
+typedef struct pto_sim_ready {
+    int64_t first, last;       /* nodes, -1: none */
+    pto_sim_heap late;
+} pto_sim_ready;
+
+bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node);
+int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring);     /* -1: none */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,210 @@
+/* worker.c: one worker: find a node, run it, release its successors. No allocation here. */
+#include "engine.h"
+
+#define PTO_MAX_BLOCK 32               /* ready nodes claimed at once */
+
+/* ---- one task ---- */
+
+static void note_failure(pto_pool *pool, int64_t node, int32_t code)
+{
+    int64_t task = pool->first_task + pool->node_task[node];
+    pthread_mutex_lock(&pool->failure_lock);
+    if (pool->failed_task < 0 || task < pool->failed_task) {
+        pool->failed_task = task;
+        pool->failed_guard = code - 1;
+    }
+    pthread_mutex_unlock(&pool->failure_lock);
+    atomic_fetch_or(&pool->stop, PTO_STOP_FAILED);
+}
+
+bool pto_worker_run_node(pto_worker *worker, uint32_t at)
+{
+    pto_pool *pool = worker->pool;
+    const pto_graph_node *node = &pool->graph->nodes[at];
+    if (node->kernel >= 0) {
+        int32_t code = pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
+                                                         worker->scratch);
+        if (code != 0) {
+            note_failure(pool, at, code);
+            return false;
+        }
+        worker->n_run++;
+    }
+    return true;
+}
+
+/* ---- finding work ---- */
+
+static uint32_t claim_block(pto_worker *worker)
+{
+    uint64_t range = atomic_load_explicit(&worker->range, memory_order_acquire);
+    for (;;) {
+        uint32_t begin = (uint32_t)(range >> 32), end = (uint32_t)range;
+        if (begin >= end)
+            return PTO_NO_NODE;
+        uint32_t n = (end - begin + 7) / 8;    /* smaller towards the end, for balance */
+        n = n > PTO_MAX_BLOCK ? PTO_MAX_BLOCK : n;
+        if (atomic_compare_exchange_weak(&worker->range, &range, (uint64_t)(begin + n) << 32 | end)) {
+            worker->block = begin + 1;
+            worker->block_end = begin + n;
+            return worker->pool->start[begin];
+        }
+    }
+}
+
+/* Take the back half of a range. A range value never comes back with other nodes behind it, so comparing is enough. */
+static bool steal_range(pto_worker *worker, pto_worker *victim)
+{
+    uint64_t range = atomic_load(&victim->range);
+    for (;;) {
+        uint32_t begin = (uint32_t)(range >> 32), end = (uint32_t)range;
+        if (begin >= end)
+            return false;
+        uint32_t middle = begin + (end - begin) / 2;
+        if (atomic_compare_exchange_weak(&victim->range, &range, (uint64_t)begin << 32 | middle)) {
+            atomic_store(&worker->range, (uint64_t)middle << 32 | end);
+            pto_pool_wake(worker->pool, (int64_t)end - middle - 1);
+            return true;
+        }
+    }
+}
+
+/* Chase and Lev's deque with a fixed array: Dynamic circular work-stealing deque, 2005. */
+static uint32_t pop(pto_worker *worker)
+{
+    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
+    if (bottom <= atomic_load_explicit(&worker->top, memory_order_relaxed))
+        return PTO_NO_NODE;
+    atomic_store(&worker->bottom, --bottom);
+    int64_t top = atomic_load(&worker->top);
+    uint32_t node = PTO_NO_NODE;
+    if (top <= bottom) {
+        node = atomic_load_explicit(&worker->slots[bottom & (PTO_DEQUE_SIZE - 1)], memory_order_relaxed);
+        if (top < bottom)
+            return node;
+        if (!atomic_compare_exchange_strong(&worker->top, &top, top + 1))
+            node = PTO_NO_NODE;        /* a thief has the last one */
+    }
+    atomic_store_explicit(&worker->bottom, bottom + 1, memory_order_relaxed);
+    return node;
+}
+
+static uint32_t steal(pto_worker *victim)
+{
+    int64_t top = atomic_load(&victim->top);
+    if (top >= atomic_load(&victim->bottom))
+        return PTO_NO_NODE;
+    uint32_t node = atomic_load_explicit(&victim->slots[top & (PTO_DEQUE_SIZE - 1)], memory_order_relaxed);
+    return atomic_compare_exchange_strong(&victim->top, &top, top + 1) ? node : PTO_NO_NODE;
+}
+
+static uint32_t take_overflow(pto_pool *pool)
+{
+    if (atomic_load_explicit(&pool->n_overflow, memory_order_relaxed) == 0)
+        return PTO_NO_NODE;
+    uint32_t node = PTO_NO_NODE;
+    pthread_mutex_lock(&pool->overflow_lock);
+    int64_t n = atomic_load(&pool->n_overflow);
+    if (n > 0) {
+        node = pool->overflow[n - 1];
+        atomic_store(&pool->n_overflow, n - 1);
+    }
+    pthread_mutex_unlock(&pool->overflow_lock);
+    return node;
+}
+
+static uint32_t take(pto_worker *worker)
+{
+    pto_pool *pool = worker->pool;
+    uint32_t node = pop(worker);
+    if (node != PTO_NO_NODE)
+        return node;
+    if (worker->block < worker->block_end)
+        return pool->start[worker->block++];
+    if ((node = claim_block(worker)) != PTO_NO_NODE || (node = take_overflow(pool)) != PTO_NO_NODE)
+        return node;
+    for (int32_t i = 1; i < pool->limit; i++) {
+        int32_t other = worker->index + i;
+        pto_worker *victim = &pool->workers[other < pool->limit ? other : other - pool->limit];
+        if ((node = steal(victim)) != PTO_NO_NODE)
+            return node;
+        if (steal_range(worker, victim) && (node = claim_block(worker)) != PTO_NO_NODE)
+            return node;
+    }
+    return PTO_NO_NODE;
+}
+
+/* ---- completing ---- */
+
+static void push_overflow(pto_pool *pool, uint32_t node)
+{
+    pthread_mutex_lock(&pool->overflow_lock);
+    int64_t n = atomic_load(&pool->n_overflow);
+    pool->overflow[n] = node;
+    atomic_store(&pool->n_overflow, n + 1);
+    pthread_mutex_unlock(&pool->overflow_lock);
+}
+
+/* Release the successors; returns the first that became ready, the others are shared. */
+static inline uint32_t complete(pto_worker *worker, uint32_t at)
+{
+    pto_pool *pool = worker->pool;
+    const pto_graph_node *node = &pool->graph->nodes[at];
+    uint32_t next = PTO_NO_NODE;
+    int64_t bottom = -1, n_pushed = 0, room = 0;
+    worker->n_done++;
+    for (int64_t s = node[0].succ; s < node[1].succ; s++) {
+        uint32_t succ = pool->graph->succ[s];
+        if (!pto_arrive(pool, succ))
+            continue;
+        if (next == PTO_NO_NODE) {
+            next = succ;
+            continue;
+        }
+        if (n_pushed++ == 0) {
+            bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
+            room = PTO_DEQUE_SIZE - (bottom - atomic_load_explicit(&worker->top, memory_order_acquire));
+        }
+        if (room-- > 0)
+            atomic_store_explicit(&worker->slots[bottom++ & (PTO_DEQUE_SIZE - 1)], succ, memory_order_relaxed);
+        else
+            push_overflow(pool, succ);
+    }
+    if (n_pushed > 0) {
+        atomic_store(&worker->bottom, bottom);
+        pto_pool_wake(pool, n_pushed);
+    }
+    return next;
+}
+
+/* Tell the run what this worker has completed; whoever says the last ends it. */
+static void settle(pto_worker *worker)
+{
+    pto_pool *pool = worker->pool;
+    if (worker->n_done > 0) {
+        atomic_fetch_sub(&pool->remaining, worker->n_done);
+        worker->n_done = 0;
+    }
+    if (worker->index != 0 && pto_run_over(pool))
+        pto_pool_wake(pool, 1);        /* worker 0 is looked at first */
+}
+
+bool pto_worker_work(pto_worker *worker)
+{
+    pto_pool *pool = worker->pool;
+    bool ran = false;
+    while (!pto_must_stop(pool)) {
+        uint32_t node = take(worker);
+        if (node == PTO_NO_NODE)
+            break;
+        ran = true;
+        while (node != PTO_NO_NODE && !pto_must_stop(pool)) {
+            if (!pto_worker_run_node(worker, node))
+                break;
+            node = complete(worker, node);
+        }
+    }
+    if (ran)
+        settle(worker);
+    return ran;
+}

@@ -1,0 +1,38 @@
+"""PTO-WSP: kernels, workloads and schedules for dynamic LLM work on accelerators, as three separate descriptions in plain Python."""
+
+from pto_wsp.api.kernel import Kernel, jit_kernel, kernel
+from pto_wsp.api.program import Program
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
+from pto_wsp.errors import PtoError
+from pto_wsp.frontend.annotations import Constexpr, In, InOut, Out, Scalar
+from pto_wsp.frontend.loops import P, for_each, parallel_for
+from pto_wsp.frontend.workload_trace import axis
+from pto_wsp.plan.capability import capabilities
+from pto_wsp.schedule.directives import (
+    Deps,
+    DispatchPolicy,
+    Pools,
+    ReadyPolicy,
+    StartPolicy,
+    TaskWindow,
+    TimingPolicy,
+    TracePolicy,
+    WindowMode,
+)
+from pto_wsp.types.axis import Dense, DenseDyn, Ragged
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_functions import ceildiv, maximum, minimum
+from pto_wsp.types.symbolic import Symbol
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import Tile
+from pto_wsp.view.timeline import timeline
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "In", "InOut", "Kernel", "Out", "P", "Pools", "Program",
+    "PtoError", "Ragged", "ReadyPolicy", "Scalar", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy",
+    "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv", "combine", "for_each",
+    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "sequential", "timeline", "workload",
+]

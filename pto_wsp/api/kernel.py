@@ -1,0 +1,186 @@
+"""`@kernel`: what the user's decorated function becomes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.errors import (
+    ArgumentDTypeError,
+    ArgumentKindError,
+    ArgumentShapeError,
+    ArityError,
+    OutsideTraceError,
+    TaskFailedError,
+    WorkloadStructureError,
+)
+from pto_wsp.expr.kernel import Kernel as KernelIR
+from pto_wsp.expr.kernel import ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.expr.kernel_text import print_kernel
+from pto_wsp.expr.kernel_walk import guards_of
+from pto_wsp.frontend.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.task_call import call_kernel
+from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
+from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.source import here
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tensor import Tensor
+
+
+class Kernel:
+    """A kernel: `k[b, t](x=…, out=…)` in a workload makes tasks; `k.run(x, …)` gives NumPy's meaning of one at once."""
+
+    def __init__(self, function: Callable[..., object], scope: Mapping[str, object]) -> None:
+        self._definition = KernelDef.from_function(function, scope)
+        self._handed = function
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._definition.name
+
+    @property
+    def ir(self) -> str:
+        """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one a specialisation: see `specialise`."""
+        return print_kernel(self.specialise())
+
+    def specialise(self, **given: object) -> KernelIR:
+        """Return the kernel IR for the given Constexpr values and the dtypes of Tensor parameters (a DType, an array or a Tensor).
+
+        Raises: T101 when one is missing.
+        """
+        constexprs: dict[str, object] = {}
+        dtypes: dict[str, DType] = {}
+        for param in self._definition.params:
+            needed = isinstance(param.annotation, ConstexprAnnotation | TensorAnnotation)
+            if needed and param.name not in given:
+                raise ArityError(f"kernel `{self.name}` has a specialisation a value of `{param.name}`", here(),
+                                 expected=f"specialise({param.name}=...)", help=f"{param.name} is {param.annotation!r}")
+            if isinstance(param.annotation, ConstexprAnnotation):
+                constexprs[param.name] = given[param.name]
+            elif isinstance(param.annotation, TensorAnnotation):
+                dtypes[param.name] = _dtype_of(given[param.name])
+        return self._definition.trace(constexprs, dtypes)
+
+    def __getitem__(self, index: object) -> BoundKernel:
+        return BoundKernel(self._definition, index if isinstance(index, tuple) else (index,))
+
+    def at(self, **index: object) -> BoundKernel:
+        """Return the kernel with bracket indices by name: `k.at(b=b, t=t)(x=…)` is `k[b, t](x=…)`."""
+        return BoundKernel(self._definition, tuple(index.values()))
+
+    def __call__(self, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+        """Add a task without bracket indices to the workload being traced.
+
+        Raises: K105 outside a workload, which points to `run`.
+        """
+        if not is_tracing():
+            raise OutsideTraceError(f"kernel `{self.name}` was called outside a workload", here(),
+                                    help=f"call it in a function decorated with @workload; for NumPy arrays at once: "
+                                         f"{self.name}.run(...)")
+        return call_kernel(self._definition, (), args, kwargs, after)
+
+    def run(self, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
+        """Run the kernel on NumPy arrays at once and return its outputs: one array, or a tuple in the order of the parameters.
+
+        Shapes: a Tile parameter takes an array of its shape; an Out one may be left out and is returned. Raises: T101, T102, T201
+        for arrays that do not fit, R101 for a piece outside its region.
+        """
+        params = self._definition.params
+        names = [p.name for p in params]
+        given: dict[str, object] = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or given.keys() & kwargs.keys() or kwargs.keys() - set(names):
+            raise ArityError(f"kernel `{self.name}` does not take these arguments", here(), expected=", ".join(names),
+                             found=f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}")
+        given |= kwargs
+        ir = self.specialise(**{p.name: given[p.name] for p in params if p.name in given
+                                and isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)})
+        arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
+        outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
+        failed = run_kernel(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
+                                 for name, value in arrays.items()})
+        if failed is not None:
+            guard = guards_of(ir)[failed]
+            raise TaskFailedError(f"kernel `{self.name}` failed: {guard.what} lies outside the region given", guard.span)
+        arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
+        return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
+        if isinstance(param, ScalarParamDecl):
+            if isinstance(value, bool | int | float | np.number):
+                return float(value) if param.dtype.is_float else int(value)
+            raise ArgumentKindError(f"kernel `{self.name}`: argument `{param.name}` is a number", here(),
+                                    expected=str(param.dtype), found=repr(value))
+        if value is None and isinstance(param, TileParam) and not param.role.reads:
+            return np.zeros(param.type.shape, param.type.dtype.np)
+        array = value.data if isinstance(value, Tensor) else value
+        if not isinstance(array, np.ndarray):
+            raise ArgumentKindError(f"kernel `{self.name}`: argument `{param.name}` is an array", here(),
+                                    found="nothing" if value is None else type(value).__name__)
+        dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
+        if array.dtype != dtype.np:
+            raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` has the wrong dtype", here(),
+                                     expected=str(dtype), found=str(array.dtype))
+        if isinstance(param, TileParam) and array.shape not in (param.type.shape, param.type.shape[1:]):
+            raise ArgumentShapeError(f"kernel `{self.name}`: argument `{param.name}` has the wrong shape", here(),
+                                     expected=repr(param.type), found=str(list(array.shape)))
+        return array
+
+    def __repr__(self) -> str:
+        return f"kernel {self.name}({', '.join(f'{p.name}: {p.annotation!r}' for p in self._definition.params)})"
+
+
+class BoundKernel:
+    """A kernel with its bracket indices; calling it adds a task."""
+
+    __slots__ = ("_definition", "_index")
+
+    def __init__(self, definition: KernelDef, index: tuple[object, ...]) -> None:
+        self._definition = definition
+        self._index = index
+
+    def __call__(self, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+        """Add a task to the workload being traced; `after` takes handles of tasks that must come first."""
+        return call_kernel(self._definition, self._index, args, kwargs, after)
+
+    def __repr__(self) -> str:
+        return f"kernel {self._definition.name}[{', '.join(map(repr, self._index))}]"
+
+
+def kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
+    """Decorate a function as a kernel. Its parameters are annotated; its body computes on tiles and is traced, not run.
+
+    Raises: K101 for parameters that are not annotated, or wrongly.
+    """
+    if options:
+        raise WorkloadStructureError(f"@kernel option{'s' * (len(options) > 1)} {', '.join(options)} not supported yet", here(),
+                                     expected="@kernel without arguments")
+    scope = sys._getframe(1).f_locals
+    if function is None:
+        return lambda inner: Kernel(inner, scope)
+    return Kernel(function, scope)
+
+
+jit_kernel = kernel
+
+
+def _dtype_of(value: object) -> DType:
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, Tensor):
+        return value.dtype
+    return DType.from_numpy(value.dtype) if isinstance(value, np.ndarray) else DType.from_numpy(value)  # type: ignore[arg-type]
+
+
+def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array[None, :] if array.ndim == 1 else array

@@ -1,0 +1,256 @@
+"""A compiled workload: bind, run, and look at what happened."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pto_wsp.driver import Compiled, compile_workload
+from pto_wsp.errors import BindingError, ProgramStateError, PtoError
+from pto_wsp.expr.rewrite import Canonical
+from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.report.graph import Edge, TaskGraph
+from pto_wsp.report.stats import ExecutorStats, Stats, WindowStats
+from pto_wsp.report.trace import Trace
+from pto_wsp.runtime.binding import Bindings, bind
+from pto_wsp.runtime.failures import task_name
+from pto_wsp.runtime.native import SimResult
+from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
+from pto_wsp.types.tensor import Tensor
+
+
+class Program:
+    """What compile() returns. `execute()` starts a run, `synchronize()` waits for it; `run()` is both."""
+
+    def __init__(self, canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, *, target: str, arch: object,
+                 strict: bool, options: Mapping[str, object]) -> None:
+        self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
+                                                    options=options)
+        plan = self._compiled.plan
+        wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in plan.tensors]
+        self._wrapped: list[Tensor | None] = wrapped
+        self._symbols: dict[str, object] = {}
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._ran = False
+        self._execute_time_ms = 0.0
+        self._sim: SimResult | None = None
+        self._columns: RecordColumns | None = None
+
+    # ---- running ----
+
+    def execute(self, **bindings: object) -> None:
+        """Start a run. Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes; they last this one run.
+
+        Raises: R102 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
+        """
+        if self._thread is not None:
+            raise ProgramStateError("the program is running already", here(), help="call synchronize() between two execute()")
+        bound = self._bind(bindings)
+        self._sim = self._columns = None
+        self._ran = False
+        self._thread = threading.Thread(target=self._run, args=(bound,), name=f"pto_wsp {self.plan.name}", daemon=True)
+        self._thread.start()
+
+    def _run(self, bound: Bindings, order_seed: int = 0) -> None:
+        started = time.perf_counter()
+        try:
+            self._compiled.runner.run(bound, order_seed)
+        except BaseException as failure:   # carried over to synchronize()
+            self._failure = failure
+        self._execute_time_ms = (time.perf_counter() - started) * 1e3
+
+    def synchronize(self) -> None:
+        """Wait for the run and raise what went wrong in it.
+
+        Raises: R101 with the task (kernel and indices), R104 for a view outside its tensor; R103 when nothing was started.
+        """
+        if self._thread is None:
+            if self._ran:
+                return
+            raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
+        try:
+            while self._thread.is_alive():
+                self._thread.join(0.2)   # in steps, so that Ctrl-C is seen
+        except KeyboardInterrupt:
+            self._compiled.runner.cancel()
+            self._thread.join()
+            self._thread, self._failure = None, None
+            raise
+        self._thread = None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        self._ran = True
+
+    def run(self, **bindings: object) -> Program:
+        """Start a run, wait for it, and return the program."""
+        self.execute(**bindings)
+        self.synchronize()
+        return self
+
+    def is_complete(self) -> bool:
+        """Tell whether no run is under way."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def set_symbol_u64(self, name: str, value: int) -> None:
+        """Give a symbol (or DenseDyn axis) a value for all later runs."""
+        self._set(name, value)
+
+    def set_symbol_f32(self, name: str, value: float) -> None:
+        """Give a float symbol a value for all later runs."""
+        self._set(name, float(value))
+
+    def set_axis_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Give DenseDyn axes their extents for all later runs."""
+        for name, size in sizes.items():
+            self._set(name, size)
+
+    def _set(self, name: str, value: object) -> None:
+        if name not in {symbol.name for symbol in self.plan.symbols}:
+            raise self._unknown(name)
+        self._symbols[name] = value
+
+    def _bind(self, bindings: Mapping[str, object]) -> Bindings:
+        plan = self.plan
+        arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
+        values: list[object] = [self._symbols.get(symbol.name) for symbol in plan.symbols]
+        for name, value in bindings.items():
+            slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
+            symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
+            if not slots and not symbols:
+                raise self._unknown(name)
+            if len(slots) > 1 or (slots and symbols):
+                raise BindingError(f"`{name}` is ambiguous: the workload has {len(slots) + len(symbols)} things of that name", here(),
+                                   help="give each Tensor a name of its own: Tensor(array, name=...)")
+            if slots:
+                arrays[slots[0]] = value.data if isinstance(value, Tensor) else value
+            for k in symbols:
+                values[k] = value
+        try:
+            return bind(plan, arrays, values)
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
+
+    def _unknown(self, name: str) -> BindingError:
+        known = [slot.ref.name for slot in self.plan.tensors if slot.ref.name] + [symbol.name for symbol in self.plan.symbols]
+        return BindingError(f"the program has nothing called `{name}` to bind", here(),
+                            expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors or symbols'}",
+                            help="a Dense axis is fixed; DenseDyn(n) makes one that can be bound" if name else None)
+
+    # ---- looking ----
+
+    @property
+    def plan(self) -> TaskPlan:
+        """The plan that both engines run."""
+        return self._compiled.plan
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that it was compiled under."""
+        return self._compiled.schedule
+
+    @property
+    def artifact_dir(self) -> Path | None:
+        """The artifact's folder: sources, library, manifest. None for interp."""
+        return self._compiled.artifact_dir
+
+    codegen_artifact_dir = artifact_dir
+
+    @property
+    def manifest(self) -> object:
+        """The artifact's manifest. None for interp."""
+        return self._compiled.manifest
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The static checks with their verdicts, a line each."""
+        return tuple(dict.fromkeys(f"{f.verdict.value}: {f.check} ({f.detail})" for f in self._compiled.findings))
+
+    @property
+    def stats(self) -> Stats:
+        """Figures of the last run; the cycles are simulated when first asked for.
+
+        Raises: R103 before a run is complete.
+        """
+        sim = self._simulated()
+        total = sim.total_cycles
+        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
+                          for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
+        window = WindowStats(self.plan.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
+        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self._execute_time_ms,
+                     self._compiled.compile_time_ms)
+
+    @property
+    def trace(self) -> Trace:
+        """When each task of the last run was busy in simulated time, and where.
+
+        Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
+        """
+        sim, columns = self._simulated(), self._recorded()
+        if sim.start is None or sim.end is None or sim.ready is None:
+            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
+        sites = submits(self.plan)
+        names = tuple(task_name(self.plan, sites[site], columns.index_of(k)) for k, site in enumerate(columns.task_site))
+        return Trace(sim.start, sim.end, sim.ready, columns.task_worker, columns.task_kernel,
+                     tuple(use.kernel.name for use in self.plan.kernels), names, self.plan.n_executors, sim.total_cycles)
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks of the last run and every edge between them, with its reasons.
+
+        Raises: R103 before a run is complete.
+        """
+        columns = self._recorded()
+        sites = submits(self.plan)
+        names = tuple(task_name(self.plan, sites[site], columns.index_of(k)) for k, site in enumerate(columns.task_site))
+        return TaskGraph(names, tuple(edges_of(columns)))
+
+    def _simulated(self) -> SimResult:
+        self._check_ran()
+        if self._sim is None:
+            self._sim = self._compiled.runner.simulate(keep_trace=True)
+        return self._sim
+
+    def _recorded(self) -> RecordColumns:
+        self._check_ran()
+        if self._columns is None:
+            self._columns = self._compiled.runner.recorder.columns()
+        return self._columns
+
+    def _check_ran(self) -> None:
+        if self._thread is not None and not self._thread.is_alive():
+            self.synchronize()
+        if not self._ran:
+            raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")
+
+    def __repr__(self) -> str:
+        where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
+        return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+
+def edges_of(columns: RecordColumns) -> list[Edge]:
+    """Return the edges between tasks, joins resolved to the tasks that they stand for."""
+    members: dict[int, frozenset[tuple[int, int]]] = {}
+    edges: list[Edge] = []
+    for node in range(len(columns.node_kind)):
+        begin, end = int(columns.pred_begin[node]), int(columns.pred_begin[node + 1])
+        found: dict[int, int] = {}
+        for k in range(begin, end):
+            source, why = int(columns.edge_src[k]) - columns.first_node, int(columns.edge_why[k])
+            if source < 0:
+                continue
+            inner = members.get(source)
+            for task, reason in inner if inner is not None else ((int(columns.node_task[source]), why),):
+                found[task] = found.get(task, 0) | (why if inner is None else reason)
+        if columns.node_kind[node]:
+            members[node] = frozenset(found.items())
+        else:
+            edges.extend(Edge(task, int(columns.node_task[node]), reasons) for task, reasons in sorted(found.items()))
+    return edges

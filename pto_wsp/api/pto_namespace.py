@@ -1,0 +1,86 @@
+"""`pto`: everything that the body of a kernel calls, assembled from the op table and the front end.
+
+>>> pto.exp.__doc__
+'Return e to the power x.'
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from inspect import Signature
+from types import MappingProxyType
+
+from pto_wsp.errors import ArgumentKindError
+from pto_wsp.frontend import kernel_memory
+from pto_wsp.ops.spec import Op
+from pto_wsp.ops.table import ENTRIES, FUNCTIONS
+from pto_wsp.ops.tracing import Operand
+from pto_wsp.source import here
+
+
+class UnknownNameError(ArgumentKindError, AttributeError):
+    """`pto` has no such name; an AttributeError as well, so that `hasattr` and `getattr` with a default work."""
+
+
+class OpFunction:
+    """One op as a function: called in the body of a kernel, it traces the op."""
+
+    __signature__: Signature
+
+    def __init__(self, op: Op, name: str) -> None:
+        self._op = op
+        self.__name__ = name
+        self.__qualname__ = f"pto.{name}"
+        self.__doc__ = op.doc
+        self.__signature__ = op.signature
+
+    def __call__(self, *args: object, **kwargs: object) -> Operand:
+        return self._op(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"pto.{self.__name__}{self.__signature__}"
+
+
+def _members() -> Mapping[str, Callable[..., object]]:
+    members: dict[str, Callable[..., object]] = {}
+    for op in ENTRIES:
+        for name in (op.name, *op.aliases):
+            members[name] = OpFunction(op, name)
+    for function in FUNCTIONS:
+        members[function.__name__] = function
+    members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
+                "range": kernel_memory.range_}
+    return MappingProxyType(members)
+
+
+class PtoNamespace:
+    """The operations of kernels, by name: `dir(pto)` lists them, `help(pto.exp)` says what one does."""
+
+    __slots__ = ("_names",)
+    _names: Mapping[str, Callable[..., object]]
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_names", _members())
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        found = self._names.get(name)
+        if found is not None:
+            return found
+        if name.startswith("__"):
+            raise AttributeError(name)
+        near = difflib.get_close_matches(name, self._names, n=1)
+        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=f"did you mean pto.{near[0]}?" if near else
+                               "dir(pto) lists the names")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"pto.{name} cannot be set")
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._names)
+
+    def __repr__(self) -> str:
+        return f"<pto: {len(self._names)} operations of kernels>"
+
+
+pto = PtoNamespace()

@@ -1,0 +1,197 @@
+"""`@workload` and what it returns: an immutable typed expression with the fluent chain to a program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pto_wsp.api.program import Program
+from pto_wsp.errors import ArityError, WorkloadStructureError
+from pto_wsp.expr import codec
+from pto_wsp.expr import workload as wl
+from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
+from pto_wsp.expr.workload_text import print_workload, type_of
+from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
+from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy, TracePolicy
+from pto_wsp.schedule.keys import KeyLike, trace_key
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
+from pto_wsp.types.tensor import Tensor
+
+
+class Workload:
+    """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
+
+    __slots__ = ("_node", "_placed", "_tensors", "schedule")
+
+    def __init__(self, node: wl.Workload, tensors: Mapping[int, Tensor], schedule: Schedule | None = None) -> None:
+        self._node = node
+        self._tensors = dict(tensors)
+        self._placed: Placed | None = None
+        self.schedule = schedule or Schedule()
+
+    # ---- what it is ----
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._node.name
+
+    @property
+    def node(self) -> wl.Workload:
+        """The expression itself: frozen, comparable, without buffers."""
+        return self._canonical.workload
+
+    @property
+    def type(self) -> str:
+        """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`."""
+        return type_of(self._node)
+
+    def to_json(self) -> str:
+        """Return the expression as JSON; `Workload.from_json` reads it back, asking for bindings."""
+        return codec.dumps(self.node)
+
+    @staticmethod
+    def from_json(text: str) -> Workload:
+        """Return the workload that `to_json` wrote. Its tensors have no buffers: bind them by name when it runs.
+
+        Raises: W102 for text that is no workload.
+        """
+        node = codec.loads(text)
+        if not isinstance(node, wl.Workload):
+            raise WorkloadStructureError("this JSON is not a workload", here(), found=type(node).__name__)
+        return Workload(node, {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Workload) and (self.node, self.schedule) == (other.node, other.schedule)
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __repr__(self) -> str:
+        return repr(self.node)
+
+    def __str__(self) -> str:
+        return print_workload(self._node)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    @property
+    def _canonical(self) -> Canonical:
+        return canonical(self._node)
+
+    # ---- putting workloads together ----
+
+    def __rshift__(self, other: Workload) -> Workload:
+        return sequential(self, other)
+
+    def __or__(self, other: Workload) -> Workload:
+        return combine(self, other)
+
+    # ---- schedule ----
+
+    def dispatch(self, policy: Dispatch) -> Workload:
+        """Say which executor each task is home on."""
+        return self._scheduled(self.schedule.having(dispatch=policy))
+
+    def streams(self, n: int) -> Workload:
+        """Run tasks in n streams."""
+        return self._scheduled(self.schedule.having(streams=n))
+
+    def stream_by(self, key: KeyLike) -> Workload:
+        """Say which stream each task is in."""
+        return self._scheduled(self.schedule.having(stream_by=trace_key(key, "stream_by")))
+
+    def timing(self, policy: TimingPolicy) -> Workload:
+        """Say when submitted tasks are released."""
+        return self._scheduled(self.schedule.having(timing=policy))
+
+    def task_graph(self, *, deps: Deps | None = None, window: TaskWindow | None = None, pools: Pools | None = None,
+                   ready: ReadyPolicy | None = None, start: StartPolicy | None = None, trace: TracePolicy | None = None) -> Workload:
+        """Take edges from data instead of structure, and bound the graph. Fields merge with an earlier task_graph."""
+        return self._scheduled(self.schedule.with_task_graph(deps=deps, window=window, pools=pools, ready=ready, start=start,
+                                                             trace=trace))
+
+    def named(self, name: str) -> Workload:
+        """Give the schedule a name."""
+        return self._scheduled(self.schedule.having(name=name))
+
+    def _scheduled(self, schedule: Schedule) -> Workload:
+        return Workload(self._node, self._tensors, schedule)
+
+    # ---- running ----
+
+    def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True, **options: object) -> Program:
+        """Return a program: lowered, checked, built.
+
+        target: cpu_sim (C on this machine's CPU) or interp (NumPy, the oracle). arch: whose cycles are simulated. strict: refuse
+        directives that the target does not enforce, else record them and warn once. options: fields of CompileOptions.
+        Raises: C101 to C105, S101, S103, T301 and W104.
+        """
+        return Program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
+
+
+class WorkloadFunction:
+    """What `@workload` makes of a function: calling it traces the body once and returns the Workload."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: object, **kwargs: object) -> Workload:
+        """Trace the function with these arguments. Inside another workload, the tasks also become part of that one."""
+        node, trace = trace_workload(self._function.__name__, lambda: self._function(*args, **kwargs))
+        workload = Workload(node, trace.tensors)
+        workload._placed = place(node.body, trace.tensors)
+        return workload
+
+    def __repr__(self) -> str:
+        return f"workload {self._function.__name__}"
+
+
+def workload(function: Callable[..., object]) -> WorkloadFunction:
+    """Decorate a function as a workload. It may take parameters: axes, tensors, numbers, other workloads."""
+    return WorkloadFunction(function)
+
+
+def sequential(*parts: Workload) -> Workload:
+    """Return the workloads one after the other, in program order."""
+    return _together("sequential", parts, lambda blocks: wl.Block(tuple(blocks)))
+
+
+def combine(*parts: Workload) -> Workload:
+    """Return the workloads side by side, without an order between them."""
+    return _together("combine", parts, lambda blocks: wl.Block((wl.Combine(tuple(blocks)),)))
+
+
+def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Block]], wl.Block]) -> Workload:
+    if not parts:
+        raise ArityError(f"{how} takes at least one workload", here())
+    sides = tuple(_as_workload(how, part) for part in parts)
+    blocks: list[wl.Block] = []
+    tensors: dict[int, Tensor] = {}
+    n_vars = n_handles = 0
+    for part in sides:
+        fresh, n_vars, n_handles = with_fresh_ids(part._node.body, n_vars, n_handles)
+        blocks.append(fresh)
+        tensors |= part._tensors
+        if part._placed is not None:
+            unplace(part._placed)
+    schedules = [part.schedule for part in sides if part.schedule != Schedule()]
+    if any(schedule != schedules[0] for schedule in schedules):
+        raise WorkloadStructureError(f"{how} of workloads with different schedules", here(),
+                                     help=f"put them together first, then schedule the whole: {how}(a, b).dispatch(...)")
+    body = make(blocks)
+    result = Workload(wl.Workload("_".join(part.name for part in sides), body), tensors, schedules[0] if schedules else None)
+    result._placed = place(body, tensors)
+    return result
+
+
+def _as_workload(how: str, part: object) -> Workload:
+    if isinstance(part, Workload):
+        return part
+    uncalled = isinstance(part, WorkloadFunction)
+    raise WorkloadStructureError(f"{how} takes workloads", here(), found=repr(part),
+                                 help="call the function: it returns the workload" if uncalled else None)

@@ -1,0 +1,147 @@
+"""`manifest.json`: what an artifact is, and the checksum of every file in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pto_wsp.errors import CacheCorruptError
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+
+
+class Record(BaseModel):
+    """Base of the manifest's parts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class KernelEntry(Record):
+    """A kernel in the library's table."""
+
+    id: int
+    name: str
+    unit: Literal["vector", "cube"]
+    entry: str
+    scratch_bytes: int
+    cost: str                     # cycles on the arch, as a formula in the parameters
+    source: str                   # file:line of the user's def
+    params: tuple[str, ...]
+
+
+class TensorEntry(Record):
+    """A tensor that a run binds."""
+
+    slot: int
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    access: Literal["in", "out", "inout", "scalars"]
+
+
+class SymbolEntry(Record):
+    """A symbol that a run binds."""
+
+    slot: int
+    name: str
+    dtype: str
+    default: int | None
+
+
+class CheckEntry(Record):
+    """A static check with its verdict."""
+
+    check: str
+    verdict: Literal["proved", "counterexample", "not proved"]
+    detail: str
+
+
+class Compiler(Record):
+    """What compiled the library."""
+
+    version: str
+    flags: tuple[str, ...]
+    cpu: tuple[str, ...]
+
+
+class Manifest(Record):
+    """The whole. `digest` is the checksum of everything else here, files included."""
+
+    format_version: int = FORMAT_VERSION
+    abi_version: int
+    target: str
+    arch: str
+    name: str
+    library: str
+    plan_digest: str
+    kernels: tuple[KernelEntry, ...]
+    tensors: tuple[TensorEntry, ...]
+    symbols: tuple[SymbolEntry, ...]
+    schedule: str
+    recorded_directives: tuple[str, ...]
+    checks: tuple[CheckEntry, ...]
+    compiler: Compiler
+    files: tuple[tuple[str, str], ...] = ()      # (path in the artifact, sha256), by path
+    digest: str = ""
+
+    def sealed(self, root: Path) -> Manifest:
+        """Return the manifest with the files under `root` and the digest filled in."""
+        paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file() and p.name != MANIFEST)
+        with_files = self.model_copy(update={"files": tuple((path, _sha256(root / path)) for path in paths)})
+        return with_files.model_copy(update={"digest": with_files.computed_digest()})
+
+    def computed_digest(self) -> str:
+        """Return the checksum that `digest` should be."""
+        body = self.model_dump(mode="json", exclude={"digest"})
+        return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def write(self, root: Path) -> None:
+        """Write manifest.json into the artifact."""
+        text = json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True)
+        (root / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Read and verify an artifact's manifest, and every file against it.
+
+    Raises: C103 naming the folder and the first thing that does not match.
+    """
+    path = root / MANIFEST
+    try:
+        manifest = Manifest.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as problem:
+        raise _corrupt(root, MANIFEST, str(problem).splitlines()[0]) from None
+    if manifest.digest != manifest.computed_digest():
+        raise _corrupt(root, MANIFEST, "its digest is not that of its contents")
+    for name, digest in manifest.files:
+        try:
+            found = _sha256(root / name)
+        except OSError as problem:
+            raise _corrupt(root, name, str(problem.strerror)) from None
+        if found != digest:
+            raise _corrupt(root, name, "its checksum is not the manifest's")
+    return manifest
+
+
+def digest_of(parts: Mapping[str, str]) -> str:
+    """Return the SHA-256 of named texts."""
+    state = hashlib.sha256()
+    for name in sorted(parts):
+        state.update(f"{name}\0{len(parts[name])}\0".encode())
+        state.update(parts[name].encode())
+    return state.hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _corrupt(root: Path, name: str, why: str) -> CacheCorruptError:
+    return CacheCorruptError(f"the artifact in {root} is damaged", expected="files as the manifest lists them",
+                             found=f"{name}: {why}", help=f"remove {root}; it is built again")

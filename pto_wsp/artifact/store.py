@@ -1,0 +1,102 @@
+"""The content-addressed store: finished artifacts under the user's cache, published by one rename, guarded by a lock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+
+import platformdirs
+
+from pto_wsp.artifact.manifest import Manifest, read_manifest
+
+_DIGEST_LETTERS = 12
+
+
+def cache_root() -> Path:
+    """Return the store's folder: PTO_WSP_CACHE_DIR, else the user's cache folder of this platform."""
+    override = os.environ.get("PTO_WSP_CACHE_DIR")
+    return Path(override) if override else _default_root()
+
+
+@lru_cache(maxsize=1)
+def _default_root() -> Path:
+    return Path(platformdirs.user_cache_dir("pto_wsp"))
+
+
+def lookup(key: str) -> tuple[Path, Manifest] | None:
+    """Return the artifact made for `key` and its verified manifest, or None.
+
+    Raises: C103 when it is there and damaged.
+    """
+    try:
+        name = _key_file(key).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    root = cache_root() / "artifacts" / name
+    if not root.is_dir():   # the user removed it, as the error for a damaged one says
+        return None
+    return root, read_manifest(root)
+
+
+def publish(key: str, name: str, fill: Callable[[Path], Manifest]) -> tuple[Path, Manifest]:
+    """Have `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
+
+    Two processes that build one key wait for each other; whoever comes second gets what the first published.
+    """
+    with locked(key):
+        found = lookup(key)
+        if found is not None:
+            return found
+        artifacts = cache_root() / "artifacts"
+        artifacts.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=artifacts))
+        try:
+            manifest = fill(building).sealed(building)
+            manifest.write(building)
+            final = artifacts / f"{name}-{manifest.digest[:_DIGEST_LETTERS]}"
+            building.chmod(0o755)
+            publish_dir(building, final)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        write_atomically(_key_file(key), final.name + "\n")
+        return final, manifest
+
+
+def publish_dir(building: Path, final: Path) -> None:
+    """Move a finished folder to its place; one that is there already is the same content and stays."""
+    try:
+        building.rename(final)
+    except OSError:
+        if not final.is_dir():
+            raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that no reader ever sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(temporary).replace(path)
+
+
+def locked(key: str) -> AbstractContextManager[object]:
+    """Return a lock that one process at a time holds for `key`."""
+    locks = cache_root() / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    return _file_lock(locks / f"{key[:32]}.lock")
+
+
+def _file_lock(path: Path) -> AbstractContextManager[object]:
+    from filelock import FileLock  # loads asyncio, and only a cache miss needs it
+
+    return FileLock(path)
+
+
+def _key_file(key: str) -> Path:
+    return cache_root() / "keys" / key

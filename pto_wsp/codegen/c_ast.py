@@ -1,0 +1,196 @@
+"""A small C syntax tree: what lowering produces and `c_print` spells.
+
+Only the forms that generated code uses. Names come from `c_ident`, so no user string reaches C unchecked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_KEYWORDS = frozenset("""auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex asm
+typeof""".split())
+
+
+def c_ident(name: str) -> str:
+    """Return a C identifier that reads like `name`: other characters become _, and a C keyword gets one behind it."""
+    text = re.sub(r"[^A-Za-z0-9_]", "_", name) or "_"
+    if text[0].isdigit():
+        text = "_" + text
+    return text + "_" if text in _KEYWORDS else text
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """An integer constant; `suffix` such as L or LL."""
+
+    value: int
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A floating constant, spelled so that it reads back exactly; `single` rounds it to f32 and puts an f behind it."""
+
+    value: float
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """function(args)."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """op operand: - ! ~ * &."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Infix:
+    """lhs op rhs."""
+
+    op: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ternary:
+    """condition ? then : other."""
+
+    condition: Expr
+    then: Expr
+    other: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """base[index]."""
+
+    base: Expr
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """base.name, or base->name."""
+
+    base: Expr
+    name: str
+    arrow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """(type)operand."""
+
+    type: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Braces:
+    """{a, b, …}, or with a type (type){a, b, …}."""
+
+    items: tuple[Expr, ...]
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementExpr:
+    """({ statements; result; })."""
+
+    body: tuple[Stmt, ...]
+    result: Expr
+
+
+Expr: TypeAlias = (Name | Int | Float | Call | Prefix | Infix | Ternary | Index | Member | Cast | Braces | StatementExpr)
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """type name = init;  `array` appends [array], `align` an alignment attribute."""
+
+    type: str
+    name: str
+    init: Expr | None = None
+    array: tuple[int, ...] = ()
+    align: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """target op value; where op is = += -= …."""
+
+    target: Expr
+    value: Expr
+    op: str = "="
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """expression;"""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """for (type var = start; var < stop; var += step) { body }."""
+
+    type: str
+    var: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    pragma: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """if (condition) { then } else { other }."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """{ body }."""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """return value;"""
+
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment line; text is checked not to end it."""
+
+    text: str
+
+
+Stmt: TypeAlias = Declare | Assign | Evaluate | For | If | Block | Return | Comment

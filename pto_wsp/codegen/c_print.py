@@ -1,0 +1,131 @@
+"""Spell a C syntax tree: one precedence table, nothing decided here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+import numpy as np
+
+from pto_wsp.codegen import c_ast as c
+
+_PRECEDENCE = {
+    "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
+    "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4,
+}
+_TERNARY, _PREFIX, _POSTFIX = 3, 14, 15
+# gcc warns where these mix without parentheses, and so would a reader
+_MIXED = {"&", "|", "^", "<<", ">>", "&&", "||"}
+_INDENT = "    "
+
+
+def print_expr(expr: c.Expr, level: int = 0) -> str:
+    """Return the expression's text; in parentheses when its own precedence is below `level`."""
+    match expr:
+        case c.Name(text):
+            return text
+        case c.Int(value, suffix):
+            if value == -(1 << 63):
+                return "INT64_MIN"
+            return _wrap(f"{value}{suffix}", _PREFIX if value < 0 else _POSTFIX, level)
+        case c.Float(value, single):
+            return _wrap(_float(value, single), _PREFIX if math.copysign(1.0, value) < 0 else _POSTFIX, level)
+        case c.Call(function, args):
+            return f"{function}({', '.join(print_expr(a) for a in args)})"
+        case c.Prefix(op, operand):
+            inner = print_expr(operand, _PREFIX)
+            gap = " " if inner.startswith(op) else ""
+            return _wrap(f"{op}{gap}{inner}", _PREFIX, level)
+        case c.Infix(op, lhs, rhs):
+            own = _PRECEDENCE[op]
+            text = f"{_operand(op, lhs, own)} {op} {_operand(op, rhs, own + 1)}"
+            return _wrap(text, own, level)
+        case c.Ternary(condition, then, other):
+            text = f"{print_expr(condition, _TERNARY + 1)} ? {print_expr(then, _TERNARY)} : {print_expr(other, _TERNARY)}"
+            return _wrap(text, _TERNARY, level)
+        case c.Index(base, index):
+            return f"{print_expr(base, _POSTFIX)}[{print_expr(index)}]"
+        case c.Member(base, name, arrow):
+            return f"{print_expr(base, _POSTFIX)}{'->' if arrow else '.'}{name}"
+        case c.Cast(type_, operand):
+            return _wrap(f"({type_}){print_expr(operand, _PREFIX)}", _PREFIX, level)
+        case c.Braces(items, type_):
+            return (f"({type_})" if type_ else "") + "{" + ", ".join(print_expr(i) for i in items) + "}"
+        case c.StatementExpr(body, result):
+            inside = " ".join(line.strip() for line in print_stmts(body))
+            return f"({{ {inside} {print_expr(result)}; }})"
+        case _:
+            assert_never(expr)
+
+
+def _operand(op: str, operand: c.Expr, level: int) -> str:
+    if isinstance(operand, c.Infix) and operand.op != op and (op in _MIXED or operand.op in _MIXED):
+        return f"({print_expr(operand)})"
+    return print_expr(operand, level)
+
+
+def _wrap(text: str, own: int, level: int) -> str:
+    return f"({text})" if own < level else text
+
+
+def _float(value: float, single: bool) -> str:
+    if math.isnan(value):
+        return "PTO_NAN"
+    if single:   # rounded here, so that the compiler does not round the decimal text of the double a second time
+        with np.errstate(over="ignore"):
+            rounded = np.float32(value)
+        value, text = float(rounded), str(rounded)
+    else:
+        text = repr(value)
+    if math.isinf(value):
+        return "PTO_INF" if value > 0 else "-PTO_INF"
+    if "." not in text and "e" not in text:
+        text += ".0"
+    return text + ("f" if single else "")
+
+
+def print_stmts(body: Sequence[c.Stmt], depth: int = 0) -> Iterator[str]:
+    """Yield the lines of the statements, indented by `depth` levels."""
+    pad = _INDENT * depth
+    for stmt in body:
+        match stmt:
+            case c.Declare(type_, name, init, array, align):
+                brackets = "".join(f"[{n}]" for n in array)
+                aligned = f" __attribute__((aligned({align})))" if align else ""
+                value = "" if init is None else f" = {print_expr(init)}"
+                star = "" if type_.endswith("*") else " "
+                yield f"{pad}{type_}{star}{name}{brackets}{aligned}{value};"
+            case c.Assign(target, value, op):
+                yield f"{pad}{print_expr(target)} {op} {print_expr(value)};"
+            case c.Evaluate(expr):
+                yield f"{pad}{print_expr(expr)};"
+            case c.For(type_, var, start, stop, step, inner, pragma):
+                if pragma:
+                    yield f"{pad}#pragma {pragma}"
+                by = f"++{var}" if step == c.Int(1) else f"{var} += {print_expr(step)}"
+                yield f"{pad}for ({type_} {var} = {print_expr(start)}; {var} < {print_expr(stop, 11)}; {by}) {{"
+                yield from print_stmts(inner, depth + 1)
+                yield f"{pad}}}"
+            case c.If(condition, then, other):
+                yield f"{pad}if ({print_expr(condition)}) {{"
+                yield from print_stmts(then, depth + 1)
+                if other:
+                    yield f"{pad}}} else {{"
+                    yield from print_stmts(other, depth + 1)
+                yield f"{pad}}}"
+            case c.Block(inner):
+                yield f"{pad}{{"
+                yield from print_stmts(inner, depth + 1)
+                yield f"{pad}}}"
+            case c.Return(value):
+                yield f"{pad}return;" if value is None else f"{pad}return {print_expr(value)};"
+            case c.Comment(text):
+                yield f"{pad}/* {text.replace('*/', '* /')} */"
+            case _:
+                assert_never(stmt)
+
+
+def print_block(body: Sequence[c.Stmt], depth: int = 1) -> str:
+    """Return the statements as text, ready to stand between a function's braces."""
+    return "\n".join(print_stmts(body, depth))

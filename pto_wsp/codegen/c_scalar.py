@@ -1,0 +1,84 @@
+"""Lower scalar expressions to C: 64-bit integers, doubles and bools, with the meaning of `types.scalar`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pto_wsp.codegen import c_ast as c
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import COMPARISONS, Op
+
+Leaf = Callable[[s.Scalar], c.Expr]
+
+_FUNCTION = {Op.FLOORDIV: "floordiv", Op.MOD: "mod", Op.MIN: "min", Op.MAX: "max", Op.HASHMOD: "hashmod"}
+
+
+def lower_scalar(node: s.Scalar, leaf: Leaf) -> c.Expr:
+    """Return C for `node`; `leaf` gives it for everything but constants and operations (an `Element` included).
+
+    A leaf must be an int64_t, a double, or a truth value. Integer +, -, * are spelled plainly: the library is compiled with
+    -fwrapv.
+    """
+    def go(inner: s.Scalar) -> c.Expr:
+        match inner:
+            case s.Const(bool() as value):
+                return c.Int(int(value))
+            case s.Const(float() as value):
+                return c.Float(value)
+            case s.Const(value):
+                return c.Int(int(value), "" if -(1 << 31) <= int(value) < (1 << 31) else "LL")
+            case s.Unary(op, value):
+                if op is Op.NOT:
+                    return c.Prefix("!" if s.scalar_dtype(value) is DType.BOOL else "~", go(value))
+                return c.Prefix("-", _wide(value, go(value)))
+            case s.Binary(op, lhs, rhs):
+                return _binary(op, lhs, rhs, go)
+            case s.Select(condition, then, other):
+                return c.Ternary(go(condition), go(then), go(other))
+            case s.Sum(var, start, stop, step, body):
+                return _sum(var, start, stop, step, body, go, leaf)
+            case _:
+                return leaf(inner)
+    return go(node)
+
+
+def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf) -> c.Expr:
+    left, right = go(lhs), go(rhs)
+    floats = DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+    if op is Op.DIV:
+        return c.Infix("/", c.Cast("double", left), c.Cast("double", right))
+    if op in _FUNCTION:
+        return c.Call(f"pto_scalar_{_FUNCTION[op]}_{'f64' if floats else 'i64'}", (left, right))
+    if op in (Op.ADD, Op.SUB, Op.MUL) and _is_narrow(rhs):
+        left = _wide(lhs, left)
+    return c.Infix(op.value, left, right)
+
+
+def _wide(node: s.Scalar, lowered: c.Expr) -> c.Expr:
+    """Return C for `node` in 64 bits: what C would compute as an int is converted first."""
+    return c.Cast("int64_t", lowered) if _is_narrow(node) else lowered
+
+
+def _is_narrow(node: s.Scalar) -> bool:
+    """Tell whether C takes `node` for an int."""
+    match node:
+        case s.Const(value):
+            return not isinstance(value, float) and -(1 << 31) <= int(value) < (1 << 31)
+        case s.Unary(Op.NOT, value):
+            return s.scalar_dtype(value) is DType.BOOL or _is_narrow(value)
+        case s.Binary(op, lhs, rhs):
+            return op in COMPARISONS or (op in (Op.AND, Op.OR) and _is_narrow(lhs) and _is_narrow(rhs))
+        case s.Select(_, then, other):
+            return _is_narrow(then) and _is_narrow(other)
+        case _:
+            return s.scalar_dtype(node) is DType.BOOL
+
+
+def _sum(var: s.Var, start: s.Scalar, stop: s.Scalar, step: s.Scalar, body: s.Scalar, go: Leaf, leaf: Leaf) -> c.Expr:
+    name, total = f"{c.c_ident(var.name)}_{var.id}", f"sum_{var.id}"
+    inner = lower_scalar(body, lambda node: c.Name(name) if node == var else leaf(node))
+    return c.StatementExpr((
+        c.Declare("double" if s.scalar_dtype(body) is DType.F64 else "int64_t", total, c.Int(0)),
+        c.For("int64_t", name, go(start), go(stop), go(step), (c.Assign(c.Name(total), inner, "+="),)),
+    ), c.Name(total))

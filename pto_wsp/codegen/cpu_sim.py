@@ -1,0 +1,47 @@
+"""The cpu_sim target: a plan to the C sources of its artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pto_wsp.codegen.kernel_c import KernelC, emit_kernel, prelude
+
+from pto_wsp.codegen.c_ast import c_ident
+from pto_wsp.codegen.c_print import print_block
+from pto_wsp.codegen.orchestrator_c import lower_orchestrator
+from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
+from pto_wsp.plan.model import TaskPlan
+
+UNIT = "src/library.c"
+_INCLUDED = ("kernels.c", "orchestrator.c", "tables.c")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTree:
+    """Generated files by path, and the kernels as they were emitted."""
+
+    files: Mapping[str, str]
+    kernels: tuple[KernelC, ...]
+    unit: str                    # the file to compile
+
+
+def emit_cpu_sim(plan: TaskPlan, plan_digest: str) -> SourceTree:
+    """Return the C sources of a plan: the same text for the same plan, in any process."""
+    kernels = tuple(
+        emit_kernel(use.kernel, f"{c_ident(use.kernel.name)}_{k}",
+                    {param.name: unit for param, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True)})
+        for k, use in enumerate(plan.kernels)
+    )
+    unit = CpuSimUnit(
+        name=plan.name,
+        kernels=tuple(KernelUnit(symbol=k.symbol, scratch_bytes=k.scratch_bytes, text=k.text) for k in kernels),
+        n_kernels=len(kernels),
+        prelude=prelude(kernels),
+        orchestrator=f"orchestrate_{c_ident(plan.name)}",
+        body=print_block(lower_orchestrator(plan)),
+        plan_digest=plan_digest,
+        files=_INCLUDED,
+    )
+    names = (*_INCLUDED, "pto_artifact.h", "library.c")
+    return SourceTree({f"src/{name}": render(f"cpu_sim/{name}.j2", unit) for name in names}, kernels, UNIT)

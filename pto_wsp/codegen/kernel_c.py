@@ -1,0 +1,304 @@
+"""Lower a kernel to C: one function that computes one task on its tiles.
+
+>>> emit_kernel(kernel, "rmsnorm_tile", {"x": True, "out": True}).text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from pto_wsp.codegen import c_ast as c
+from pto_wsp.codegen.c_dtype import literal, memory_type
+from pto_wsp.codegen.c_print import print_block
+from pto_wsp.codegen.kernel_env import COL, Env, Place
+from pto_wsp.codegen.kernel_regions import Plan, Prepare, Step, Whole, plan_body
+from pto_wsp.codegen.kernel_rewrite import Accumulate, Loop, Stmt, simplify, uses_of
+from pto_wsp.codegen.kernel_rows import RowRegion
+from pto_wsp.errors import unreachable
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
+from pto_wsp.ops.spec import Matmul, Transpose
+from pto_wsp.ops.table import find
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import TileType
+
+_PACK_ROW_BYTES = 128   # a panel of pto_matmul.h: two vectors of at most 64 bytes for each k
+
+
+@dataclass(frozen=True, slots=True)
+class KernelC:
+    """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of."""
+
+    symbol: str
+    text: str
+    scratch_bytes: int
+    n_guards: int
+    matmuls: tuple[DType, ...]
+
+
+def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
+    """Return C for a kernel specialisation. `unit_inner`: the memory parameters whose columns are always neighbours in memory.
+
+    The function has the type pto_kernel_fn; arguments follow `kernel.memory_params` and `kernel.scalar_params`.
+    """
+    emission = _Emission(kernel, unit_inner)
+    stmts = simplify(kernel.body)
+    emission.used = {value.id for stmt in stmts for value in uses_of(stmt)}
+    body = emission.body(stmts)
+    env = emission.env
+    if env.pack_bytes:
+        offset = c.Int(env.reserve(env.pack_bytes))
+        env.pointers.append(c.Declare("char *const", "pack", c.Infix("+", c.Name("scratch"), offset)))
+    lines = [c.Comment(f"{kernel.name}, {kernel.span.short}")] if kernel.span.line else [c.Comment(kernel.name)]
+    unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch")]
+    head = print_block(lines, 0)
+    text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch)\n{{\n"
+            f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
+    return KernelC(c.c_ident(symbol), text, env.scratch_bytes, len(emission.guards),
+                   tuple(dtype for dtype in DType if dtype in env.matmuls))
+
+
+def prelude(kernels: Iterable[KernelC]) -> str:
+    """Return the includes that the text of these kernels needs."""
+    used = {dtype for kernel in kernels for dtype in kernel.matmuls}
+    lines = ['#include "pto_wsp.h"', '#include "pto_math.h"', '#include "pto_tile.h"']
+    if used:
+        lines += [f"#define PTO_USES_MATMUL_{dtype.name}" for dtype in DType if dtype in used]
+        lines.append('#include "pto_matmul.h"')
+    return "\n".join(lines) + "\n"
+
+
+class _Emission:
+    """Emits one kernel, body by body."""
+
+    def __init__(self, kernel: k.Kernel, unit_inner: Mapping[str, bool]) -> None:
+        self.kernel = kernel
+        self.env = Env(kernel, dict(unit_inner))
+        self.guards = guards_of(kernel)
+        self.numbered = 0
+        self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
+        self.shared = frozenset(p.name for p in kernel.memory_params if p.role.writes and p.role.reads)
+        self.guard_of: dict[int, int] = {}
+        self.used: set[int] = set()
+
+    def body(self, stmts: Sequence[Stmt]) -> list[c.Stmt]:
+        """Return C for a body."""
+        for stmt in stmts:
+            self._declare_buffer(stmt)
+        plan = plan_body(tuple(stmts), self.shared)
+        self._number_guards(stmts)
+        out: list[c.Stmt] = []
+        for step in plan.steps:
+            out += self._step(step, plan)
+        return out
+
+    def _declare_buffer(self, stmt: Stmt) -> None:
+        if isinstance(stmt, k.Alloc):
+            place = self.env.scratch(stmt.buffer.name, stmt.buffer.type)
+            self.env.buffers[stmt.buffer.id] = replace(place, memory=f"buffer {stmt.buffer.id}")
+
+    def _number_guards(self, stmts: Sequence[Stmt]) -> None:
+        """Number the guards of a body and of the loops in it, in the order of `guards_of`."""
+        for stmt in stmts:
+            if isinstance(stmt, Loop):
+                self._number_guards(stmt.body)
+            elif isinstance(stmt, k.Load | k.Store) and stmt.param in self.tensors and id(stmt) not in self.guard_of:
+                self.guard_of[id(stmt)] = self.numbered
+                self.numbered += 1
+
+    def _step(self, step: Step, plan: Plan) -> list[c.Stmt]:
+        out: list[c.Stmt] = []
+        for prepare in step.prepares:
+            out += self._prepare(prepare, plan)
+        if step.whole is not None:
+            return out + self._whole(step.whole)
+        if not step.members:
+            return out
+        targets: dict[int, Place] = {}
+        after: list[c.Stmt] = []
+        for stmt in step.members:
+            if isinstance(stmt, k.Store):
+                before, targets[id(stmt)], late = self._target(stmt)
+                out += before
+                after += late
+            elif isinstance(stmt, k.Write):
+                targets[id(stmt)] = self.env.buffers[stmt.buffer.id]
+        return out + RowRegion(self.env, step.rows, step.members, plan.external, targets).emit() + after
+
+    # ---- loads and stores ----
+
+    def _prepare(self, stmt: Prepare, plan: Plan) -> list[c.Stmt]:
+        match stmt:
+            case k.Load():
+                return self._load(stmt, stmt.result.id in plan.copied)
+            case k.Alloc(buffer, init):
+                place = self.env.buffers[buffer.id]
+                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), literal(init or 0, buffer.type.dtype))
+                return [c.For("int64_t", COL, c.Int(0), c.Int(buffer.type.n_elements), c.Int(1), (fill,))]
+            case k.Read(result, buffer):
+                self.env.values[result.id] = self.env.buffers[buffer.id]
+                return []
+            case _:
+                assert_never(stmt)
+
+    def _load(self, stmt: k.Load, copy: bool) -> list[c.Stmt]:
+        env, tile = self.env, stmt.result.type
+        kind = memory_type(tile.dtype)
+        out, source, valid, partial = self._piece(stmt)
+        if stmt.result.id not in self.used:
+            return [s for s in out if isinstance(s, c.If)] if stmt.param in self.tensors else []
+        steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
+        if stmt.transpose:
+            steps, valid = steps[::-1], valid[::-1]
+        staged = env.scratch(f"{stmt.param}_tile", tile)
+        stage = c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
+            c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *steps, *valid,
+            literal(stmt.fill, tile.dtype))))
+        copy = copy or stmt.transpose or not self._has_unit_columns(stmt.param, tile)
+        if copy or partial == c.Int(1):
+            env.values[stmt.result.id] = staged
+            return [*out, stage]
+        pointer, step = env.name(stmt.param), env.name(f"{stmt.param}_step")
+        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, f"param {stmt.param}")
+        out.append(c.Declare(f"{kind} *", pointer, source))
+        instead: list[c.Stmt] = [stage, c.Assign(c.Name(pointer), c.Name(staged.pointer))]
+        if tile.rows > 1:
+            out.append(c.Declare("int64_t", step, steps[0]))
+            instead.append(c.Assign(c.Name(step), c.Int(tile.cols)))
+        else:
+            env.values[stmt.result.id] = Place(pointer, c.Int(tile.cols), tile, f"param {stmt.param}")
+        return [*out, c.If(_or(partial, self._staging(stmt.param)), tuple(instead))]
+
+    def _target(self, stmt: k.Store) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
+        """Return what goes before the rows, where the rows go, and what goes after them."""
+        env, tile = self.env, stmt.value.type
+        out, target, valid, partial = self._piece(stmt)
+        steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
+        staged = env.scratch(f"{stmt.param}_tile", tile)
+        at = env.name(f"{stmt.param}_at")
+        kind = memory_type(tile.dtype)
+        unstage = c.Evaluate(c.Call(f"pto_unstage_{tile.dtype}", (
+            c.Name(at), *steps, c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), *valid)))
+        out.append(c.Declare(f"{kind} *const", at, target))
+        if not self._has_unit_columns(stmt.param, tile) or partial == c.Int(1):
+            return out, replace(staged, memory=f"param {stmt.param}"), [unstage]
+        pointer, step, copied = env.name(stmt.param), env.name(f"{stmt.param}_step"), env.name(f"{stmt.param}_staged")
+        out += [c.Declare("const int", copied, _or(partial, self._staging(stmt.param))),
+                c.Declare(f"{kind} *const", pointer, c.Ternary(c.Name(copied), c.Name(staged.pointer), c.Name(at)))]
+        if tile.rows > 1:
+            out.append(c.Declare("const int64_t", step, c.Ternary(c.Name(copied), c.Int(tile.cols), steps[0])))
+        place = Place(pointer, c.Name(step) if tile.rows > 1 else c.Int(tile.cols), tile, f"param {stmt.param}")
+        return out, place, [c.If(c.Name(copied), (unstage,))]
+
+    def _has_unit_columns(self, param: str, tile: TileType) -> bool:
+        return tile.cols == 1 or self.env.unit_inner.get(param, False)
+
+    def _staging(self, param: str) -> c.Expr:
+        return c.Infix("&", c.Member(self.env.argument(param), "flags"), c.Name("PTO_STAGE"))
+
+    def _piece(self, stmt: k.Load | k.Store) -> tuple[list[c.Stmt], c.Expr, tuple[c.Expr, c.Expr], c.Expr]:
+        """Return statements to run before, the piece's first element, its valid rows and columns, and whether it is partial."""
+        env = self.env
+        rows, cols = piece_of(stmt)
+        dtype = stmt.result.type.dtype if isinstance(stmt, k.Load) else stmt.value.type.dtype
+        out: list[c.Stmt] = []
+        partial: c.Expr = c.Int(0)
+        valid: list[c.Expr] = []
+        offsets: list[c.Expr] = []
+        for dim, (node, given, extent) in enumerate(zip((stmt.row, stmt.col), valid_of(stmt), (rows, cols), strict=True)):
+            at = env.scalar(node)
+            if node != s.Const(0):
+                name = env.name(f"{stmt.param}_{'row' if dim == 0 else 'col'}")
+                out.append(c.Declare("const int64_t", name, at))
+                at = c.Name(name)
+            offsets.append(at)
+            count = env.scalar(given)
+            if stmt.param not in self.tensors:
+                bound = env.extent(stmt.param, dim) if node == s.Const(0) else c.Infix("-", env.extent(stmt.param, dim), at)
+                count = bound if given == s.Const(extent) else c.Call("pto_scalar_min_i64", (count, bound))
+            if not isinstance(count, c.Int):
+                if given != s.Const(extent):
+                    name = env.name(f"{stmt.param}_{'rows' if dim == 0 else 'cols'}")
+                    out.append(c.Declare("const int64_t", name, count))
+                    count = c.Name(name)
+                partial = _or(partial, c.Infix("<", count, c.Int(extent)))
+            valid.append(count)
+        if stmt.param in self.tensors:
+            out += self._guard(stmt, (offsets[0], offsets[1]), (valid[0], valid[1]))
+        pointer: c.Expr = c.Cast(f"{memory_type(dtype)} *", c.Member(env.argument(stmt.param), "data"))
+        for dim, at in enumerate(offsets):
+            if at != c.Int(0):
+                stride = env.stride(stmt.param, dim)
+                pointer = c.Infix("+", pointer, at if stride == c.Int(1) else c.Infix("*", at, stride))
+        return out, pointer, (valid[0], valid[1]), partial
+
+    def _guard(self, stmt: k.Load | k.Store, at: tuple[c.Expr, c.Expr], count: tuple[c.Expr, c.Expr]) -> list[c.Stmt]:
+        number = self.guard_of[id(stmt)]
+        inside = [c.Call("pto_inside", (at[dim], count[dim], self.env.extent(stmt.param, dim))) for dim in (0, 1)]
+        condition: c.Expr = c.Prefix("!", c.Infix("&&", inside[0], inside[1]))
+        for moved in count[::-1]:
+            if not isinstance(moved, c.Int):
+                condition = c.Infix("&&", c.Infix(">", moved, c.Int(0)), condition)
+            elif moved.value <= 0:
+                return []
+        return [c.If(condition, (c.Return(c.Int(1 + number)),))]
+
+    # ---- statements on whole tiles ----
+
+    def _whole(self, stmt: Whole) -> list[c.Stmt]:
+        match stmt:
+            case Loop():
+                name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
+                start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
+                return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)))]
+            case Accumulate(buffer, lhs, rhs):
+                return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
+            case k.Compute():
+                return self._tile_op(stmt)
+            case _:
+                assert_never(stmt)
+
+    def _tile_op(self, stmt: k.Compute) -> list[c.Stmt]:
+        entry, result = find(stmt.op), stmt.result
+        place = self.env.scratch(stmt.op, result.type)
+        self.env.values[result.id] = place
+        match entry:
+            case Matmul():
+                lhs, rhs, *start = (self._tile(o) for o in stmt.operands)
+                out: list[c.Stmt] = []
+                if start:
+                    out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
+                return [*out, self._multiply(place, lhs, rhs, accumulate=bool(start))]
+            case Transpose():
+                source = self._tile(stmt.operands[0])
+                return [self._copy(place, source, (c.Int(1), source.step))]
+            case _:
+                unreachable(f"operation {stmt.op} on whole tiles")
+
+    def _copy(self, to: Place, source: Place, steps: tuple[c.Expr, c.Expr]) -> c.Stmt:
+        rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
+        return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
+            c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, literal(0, to.type.dtype))))
+
+    def _product(self, to: Place, lhs: k.Value, rhs: k.Value, accumulate: bool) -> c.Stmt:
+        return self._multiply(to, self._tile(lhs), self._tile(rhs), accumulate)
+
+    def _multiply(self, to: Place, lhs: Place, rhs: Place, accumulate: bool) -> c.Stmt:
+        dtype = lhs.type.dtype
+        self.env.matmuls.add(dtype)
+        pack = self.env.pack(lhs.type.cols * _PACK_ROW_BYTES)
+        return c.Evaluate(c.Call(f"pto_matmul_{dtype}", (
+            c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, c.Int(lhs.type.rows),
+            c.Int(rhs.type.cols), c.Int(lhs.type.cols), c.Int(int(accumulate)), pack)))
+
+    def _tile(self, operand: k.Operand) -> Place:
+        if isinstance(operand, k.ScalarOperand):
+            unreachable("number where an operation needs a tile")
+        return self.env.values[operand.id]
+
+
+def _or(lhs: c.Expr, rhs: c.Expr) -> c.Expr:
+    return rhs if lhs == c.Int(0) else lhs if rhs == c.Int(0) else c.Infix("||", lhs, rhs)

@@ -1,0 +1,120 @@
+"""What the emission of one kernel shares: names, scratch memory, and where values and buffers lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pto_wsp.codegen import c_ast as c
+from pto_wsp.codegen.c_dtype import literal, memory_type
+from pto_wsp.codegen.c_scalar import lower_scalar
+from pto_wsp.errors import unreachable
+from pto_wsp.expr import kernel as k
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import TileType
+
+ALIGN = 64
+ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"
+_RESERVED = ("args", "scalars", "scratch", "pack", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "int8_t", "int32_t", "int64_t",
+             "uint8_t")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tile in memory: a pointer's name, elements from row to row (columns are neighbours), and its type."""
+
+    pointer: str
+    step: c.Expr
+    type: TileType
+    memory: str = ""      # what it is part of, where others may write: a parameter or a buffer; "" is scratch of one value
+
+
+@dataclass(slots=True)
+class Env:
+    """One kernel while it is emitted."""
+
+    kernel: k.Kernel
+    unit_inner: dict[str, bool]
+    scratch_bytes: int = 0
+    pointers: list[c.Stmt] = field(default_factory=list)     # declared at the top of the function
+    values: dict[int, Place] = field(default_factory=dict)
+    buffers: dict[int, Place] = field(default_factory=dict)
+    variables: dict[s.Var, str] = field(default_factory=dict)
+    matmuls: set[DType] = field(default_factory=set)
+    pack_bytes: int = 0                                      # for the packed panels of products, one at a time
+    _names: set[str] = field(default_factory=lambda: set(_RESERVED))
+
+    def name(self, wanted: str) -> str:
+        """Return an identifier like `wanted` that nothing else in the function has."""
+        stem = c.c_ident(wanted.rstrip("_") or wanted)
+        found, count = stem, 1
+        while found in self._names:
+            count += 1
+            found = f"{stem}_{count}"
+        self._names.add(found)
+        return found
+
+    def scratch(self, wanted: str, tile: TileType) -> Place:
+        """Return a new tile in scratch, row-major without gaps."""
+        name = self.name(wanted)
+        kind = memory_type(tile.dtype)
+        offset = self.reserve(tile.size_bytes)
+        where = c.Name("scratch") if offset == 0 else c.Infix("+", c.Name("scratch"), c.Int(offset))
+        self.pointers.append(c.Declare(f"{kind} *const", name, c.Cast(f"{kind} *", where)))
+        return Place(name, c.Int(tile.cols), tile)
+
+    def reserve(self, n_bytes: int) -> int:
+        """Return the offset of `n_bytes` new bytes of scratch."""
+        offset = self.scratch_bytes
+        self.scratch_bytes += -(-n_bytes // ALIGN) * ALIGN
+        return offset
+
+    def pack(self, n_bytes: int) -> c.Expr:
+        """Return the pointer to the memory that products pack panels in, of at least `n_bytes`."""
+        self.pack_bytes = max(self.pack_bytes, n_bytes)
+        return c.Name("pack")
+
+    def argument(self, param: str) -> c.Expr:
+        """Return args[i] of a memory parameter."""
+        for position, declared in enumerate(self.kernel.memory_params):
+            if declared.name == param:
+                return c.Index(c.Name("args"), c.Int(position))
+        unreachable(f"parameter {param}")
+
+    def extent(self, param: str, dim: int) -> c.Expr:
+        """Return how many rows (0) or columns (1) are bound."""
+        return c.Index(c.Member(self.argument(param), "extent"), c.Int(dim))
+
+    def stride(self, param: str, dim: int) -> c.Expr:
+        """Return elements from row to row (0) or column to column (1) of what is bound."""
+        if dim == 1 and self.unit_inner.get(param, False):
+            return c.Int(1)
+        return c.Index(c.Member(self.argument(param), "stride"), c.Int(dim))
+
+    def scalar(self, node: s.Scalar) -> c.Expr:
+        """Return C for a scalar expression of the kernel."""
+        return lower_scalar(node, self._leaf)
+
+    def scalar_as(self, node: s.Scalar, dtype: DType) -> c.Expr:
+        """Return C for a scalar in the dtype of an operand."""
+        if isinstance(node, s.Const):
+            return literal(node.value, dtype)
+        lowered = self.scalar(node)
+        if dtype is DType.BOOL:
+            return c.Infix("!=", lowered, c.Int(0))
+        return c.Cast(memory_type(dtype), lowered)
+
+    def _leaf(self, node: s.Scalar) -> c.Expr:
+        match node:
+            case s.ParamScalar(name):
+                for position, declared in enumerate(self.kernel.scalar_params):
+                    if declared.name == name:
+                        slot = c.Index(c.Name("scalars"), c.Int(position))
+                        return c.Call("pto_from_bits_f64", (slot,)) if declared.dtype.is_float else slot
+                unreachable(f"scalar parameter {name}")
+            case s.ParamExtent(name, dim):
+                return self.extent(name, dim)
+            case s.Var() if node in self.variables:
+                return c.Name(self.variables[node])
+            case _:
+                unreachable(f"scalar in a kernel: {s.print_scalar(node)}")

@@ -1,0 +1,221 @@
+"""compile(): the whole pipeline on one page.
+
+workload + schedule → plan → passes → checks → C sources → artifact → loaded library. Every stage is a function of values.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pto_wsp.arch.model import ARCHS, Arch
+from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
+from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
+from pto_wsp.artifact.store import lookup, publish
+from pto_wsp.artifact.toolchain import cpu_features
+from pto_wsp.codegen.c_ast import c_ident
+from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim
+from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
+from pto_wsp.expr import workload as wl
+from pto_wsp.plan.capability import TARGETS, Capability, capabilities
+from pto_wsp.plan.digest import plan_digest
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.model import Context, TaskPlan, TensorSlot
+from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.text import print_plan
+from pto_wsp.resources import csrc_dir, templates_dir
+from pto_wsp.runtime.interp import Interpreter
+from pto_wsp.runtime.native import Engine
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
+from pto_wsp.types.scalar import print_scalar
+from pto_wsp.verify.bounds import check_bounds
+from pto_wsp.verify.verdict import Finding
+
+_LATER = ("overheads", "sanitize", "check_finite", "verify_passes", "options")
+
+
+class CompileOptions(BaseModel):
+    """What compile() takes beside target, arch and strict."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    threads: Annotated[int, Field(strict=True, ge=1)] | None = Field(None, description="host threads; None: all this process may use")
+    portable: Annotated[bool, Field(strict=True)] = Field(False, description="code for the baseline CPU instead of this one")
+    dump: Annotated[bool, Field(strict=True)] = Field(False, description="write the plan before and after each pass into ir/")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """What compile() makes: the plan, what was found out about it, and what runs it."""
+
+    plan: TaskPlan
+    target: str
+    arch: Arch
+    schedule: Schedule
+    findings: tuple[Finding, ...]
+    runner: Engine | Interpreter
+    artifact_dir: Path | None
+    manifest: Manifest | None
+    compile_time_ms: float
+    from_cache: bool
+
+
+def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, arch: object, strict: bool,
+                     options: Mapping[str, object]) -> Compiled:
+    """Lower a workload (in canonical form) under a schedule and build what runs it.
+
+    Raises: C104 for unknown options, S101 for directives that the target does not enforce, T301 for views outside their tensors,
+    and whatever the stages raise.
+    """
+    started = time.perf_counter()
+    _check_target(target)
+    checked, model = read_options(options), _read_arch(arch)
+    recorded = _check_directives(schedule, target, strict=strict)
+    dumps: dict[str, str] = {}
+    plan = run_passes(lower(workload), Context(schedule, model), observe=_dumper(dumps) if checked.dump else None)
+    findings = check_bounds(plan)
+    raise_all([finding.error for finding in findings if finding.error is not None])
+    if target == "interp":
+        return Compiled(plan, target, model, schedule, findings, Interpreter(plan), None, None, _since(started), False)
+    digest = plan_digest(plan)
+    key = _key(digest, schedule, model, recorded, dumps, portable=checked.portable)
+    found = lookup(key)
+    from_cache = found is not None
+    if found is None:
+        found = publish(key, c_ident(plan.name), lambda root: _build(root, plan, digest, schedule, model, findings, recorded, dumps,
+                                                                     portable=checked.portable))
+    root, manifest = found
+    engine = Engine(_load(str(root), manifest.library, digest), plan, checked.threads)
+    return Compiled(plan, target, model, schedule, findings, engine, root, manifest, _since(started), from_cache)
+
+
+def read_options(options: Mapping[str, object]) -> CompileOptions:
+    """Return checked options.
+
+    Raises: C104 naming the nearest option, or the value that does not fit.
+    """
+    known = list(CompileOptions.model_fields)
+    for name in options:
+        if name in _LATER:
+            raise CompileOptionError(f"compile() option `{name}` is not supported yet", here(), expected=f"one of {', '.join(known)}")
+        if name not in known:
+            near = difflib.get_close_matches(name, ["target", "arch", "strict", *known], 1)
+            raise CompileOptionError(f"compile() has no option `{name}`", here(), expected=f"one of {', '.join(known)}",
+                                     help=f"did you mean {near[0]}=...?" if near else None)
+    try:
+        return CompileOptions.model_validate(dict(options))
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise CompileOptionError(f"compile() option `{first['loc'][0]}` does not take this value", here(),
+                                 expected=str(first["msg"]), found=repr(first["input"])) from None
+
+
+def _check_target(target: object) -> None:
+    if target not in TARGETS:
+        later = target in ("ascend_npu", "pto")
+        raise CompileOptionError(f"target {target!r} is not supported yet" if later else f"there is no target {target!r}", here(),
+                                 expected=f"one of {', '.join(TARGETS)}")
+
+
+def _read_arch(arch: object) -> Arch:
+    if isinstance(arch, Arch):
+        return arch
+    name = "unit" if arch is None else arch
+    for known in ARCHS:
+        if known.name == name:
+            return known
+    raise CompileOptionError(f"there is no arch {arch!r}", here(), expected=f"one of {', '.join(a.name for a in ARCHS)}, or an Arch")
+
+
+def _check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:
+    """Return the directives that are only recorded; refuse them when `strict`."""
+    able = capabilities(target)
+    refused = [(name, text) for name, text in schedule.directives() if able[name] is not Capability.ENFORCED]
+    if strict:
+        raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text,
+                                  expected=_alternatives(name, able),
+                                  help="drop it, or compile(..., strict=False) to have it recorded and not enforced")
+                   for name, text in refused])
+    elif refused:
+        names = ", ".join(name for name, _ in refused)
+        warnings.warn(f"recorded in the manifest and not enforced by target {target}: {names}", stacklevel=2)
+    return tuple(text for _, text in refused)
+
+
+def _alternatives(name: str, able: Mapping[str, Capability]) -> str:
+    """The directives of the same kind that the target does enforce."""
+    kind = name.rsplit(".", 1)[0] + "." if "." in name else name
+    others = [other for other, status in able.items() if status is Capability.ENFORCED and other.startswith(kind)]
+    return f"one of {', '.join(others)}" if others else "no such directive: no target of this version enforces it"
+
+
+def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> str:
+    parts = (digest, repr(schedule), arch.name, repr(recorded), "dump" if dumps else "", machine_key(portable), _generator_digest())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _generator_digest() -> str:
+    """What turns a plan into files: the code generator, its templates and the C headers."""
+    here_dir = Path(__file__).parent
+    return "".join((tree_digest(here_dir / "codegen", "*.py"), tree_digest(here_dir / "ops", "*.py"),
+                    tree_digest(templates_dir(), "*.j2"), tree_digest(csrc_dir() / "include", "*.h")))
+
+
+def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Arch, findings: tuple[Finding, ...],
+           recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> Manifest:
+    """Fill an empty folder with the artifact and return its manifest, not sealed yet."""
+    tree = emit_cpu_sim(plan, digest)
+    library = f"lib{c_ident(plan.name)}.so"
+    version, flags = build_artifact(root, {**tree.files, **dumps}, library, tree.unit, portable=portable)
+    return Manifest(
+        abi_version=ABI_VERSION, target="cpu_sim", arch=arch.name, name=plan.name, library=library, plan_digest=digest,
+        kernels=_kernel_entries(plan, tree),
+        tensors=tuple(TensorEntry(slot=k, name=slot.ref.shown, dtype=str(slot.ref.dtype), shape=slot.ref.shape, access=_access(slot))
+                      for k, slot in enumerate(plan.tensors)),
+        symbols=tuple(SymbolEntry(slot=k, name=symbol.name, dtype=str(symbol.dtype), default=symbol.default)
+                      for k, symbol in enumerate(plan.symbols)),
+        schedule=schedule.model_dump_json(), recorded_directives=recorded,
+        checks=tuple(CheckEntry(check=f.check, verdict=f.verdict.value, detail=f.detail) for f in findings),
+        compiler=Compiler(version=version, flags=flags, cpu=("portable",) if portable else cpu_features()))
+
+
+def _kernel_entries(plan: TaskPlan, tree: SourceTree) -> tuple[KernelEntry, ...]:
+    return tuple(
+        KernelEntry(id=k, name=use.kernel.name, unit="vector", entry=emitted.symbol, scratch_bytes=emitted.scratch_bytes,
+                    cost=print_scalar(use.cost), source=use.kernel.span.short,
+                    params=tuple(f"{p.name}: {p!r}" for p in use.kernel.params))
+        for k, (use, emitted) in enumerate(zip(plan.kernels, tree.kernels, strict=True)))
+
+
+def _access(slot: TensorSlot) -> Literal["in", "out", "inout", "scalars"]:
+    if slot.reads and slot.writes:
+        return "inout"
+    return "out" if slot.writes else "in" if slot.reads else "scalars"
+
+
+@lru_cache(maxsize=256)
+def _load(root: str, library: str, digest: str) -> LoadedArtifact:
+    return load_artifact(Path(root), library, digest)
+
+
+def _dumper(dumps: dict[str, str]) -> Callable[[str, TaskPlan, TaskPlan], None]:
+    def observe(name: str, before: TaskPlan, after: TaskPlan) -> None:
+        number = len(dumps) // 2
+        dumps[f"ir/{number:02}_before_{name}.wsp"] = print_plan(before)
+        dumps[f"ir/{number:02}_after_{name}.wsp"] = print_plan(after)
+    return observe
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1e3

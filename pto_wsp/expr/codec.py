@@ -1,0 +1,88 @@
+"""JSON for every node: `{"kind": "Loop", …}`, spans left out; what comes back is equal to what went in."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr import workload as wl
+from pto_wsp.source import Span
+from pto_wsp.types import layout, scalar, tile, view
+from pto_wsp.types.dtype import DType
+
+Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | None"
+
+_NODES: Mapping[str, type] = {
+    kind.__name__: kind
+    for module in (layout, scalar, tile, view, k, wl)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+}
+_ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role}
+
+
+def to_data(node: object) -> Data:
+    """Return plain JSON data for a node, an enum, a number, a string or a tuple of them."""
+    if node is None or isinstance(node, bool | int | str):
+        return node
+    if isinstance(node, float):
+        return node if math.isfinite(node) else {"kind": "float", "value": repr(node)}
+    if isinstance(node, tuple):
+        return [to_data(item) for item in node]
+    if isinstance(node, Enum):
+        return {"kind": type(node).__name__, "value": node.name}
+    if is_dataclass(node) and not isinstance(node, type):
+        values = {f.name: to_data(getattr(node, f.name)) for f in fields(node) if not isinstance(getattr(node, f.name), Span)}
+        return {"kind": type(node).__name__, **values}
+    raise TypeError(f"no JSON for {type(node).__name__}")
+
+
+def from_data(data: Data) -> object:
+    """Return the node that `to_data` wrote.
+
+    Raises: W102 for data that is none of ours.
+    """
+    if isinstance(data, list):
+        return tuple(from_data(item) for item in data)
+    if not isinstance(data, dict):
+        return data
+    values = dict(data)
+    kind = values.pop("kind", None)
+    if kind == "float":
+        return float(str(values["value"]))
+    if isinstance(kind, str) and kind in _ENUMS:
+        return _ENUMS[kind][str(values["value"])]
+    node = _NODES.get(kind) if isinstance(kind, str) else None
+    if node is None:
+        raise WorkloadStructureError("this JSON is not a workload", found=f"kind {kind!r}")
+    known = {f.name for f in fields(node)}
+    if not set(values) <= known:
+        raise WorkloadStructureError("this JSON is not a workload", found=f"{kind} with {sorted(set(values) - known)}")
+    try:
+        made: object = node(**{name: from_data(value) for name, value in values.items()})
+    except TypeError as problem:
+        raise WorkloadStructureError("this JSON is not a workload", found=f"{kind}: {problem}") from None
+    return made
+
+
+def dumps(node: object) -> str:
+    """Return the node as one line of JSON, the same for equal nodes."""
+    return json.dumps(to_data(node), separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def loads(text: str) -> object:
+    """Return the node that `dumps` wrote.
+
+    Raises: W102 for text that is none of ours.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as problem:
+        raise WorkloadStructureError("this is not JSON", found=str(problem)) from None
+    return from_data(data)

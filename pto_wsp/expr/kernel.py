@@ -1,0 +1,201 @@
+"""Kernel IR: what one task computes on its tiles, in SSA form.
+
+A kernel is a list of statements. Tile values are defined once; state that changes lives in buffers, which are read and written by
+statements of their own. Scalars (offsets, valid extents, loop bounds) are scalar expressions over the kernel's parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from pto_wsp.source import UNKNOWN, Span
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import Scalar, Var
+from pto_wsp.types.tile import TileType
+
+
+class Role(Enum):
+    """What a kernel may do with a parameter."""
+
+    IN = "In"
+    OUT = "Out"
+    INOUT = "InOut"
+
+    @property
+    def reads(self) -> bool:
+        """True for In and InOut."""
+        return self is not Role.OUT
+
+    @property
+    def writes(self) -> bool:
+        """True for Out and InOut."""
+        return self is not Role.IN
+
+
+@dataclass(frozen=True, slots=True)
+class TileParam:
+    """A parameter bound to a view of the tile's shape, or to its valid part."""
+
+    name: str
+    role: Role
+    type: TileType
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorParam:
+    """A parameter bound to a rank-2 view that the kernel reads and writes in pieces."""
+
+    name: str
+    role: Role
+    dtype: DType
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParamDecl:
+    """A run-time scalar parameter."""
+
+    name: str
+    dtype: DType
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+Param: TypeAlias = TileParam | TensorParam | ScalarParamDecl
+MemoryParam: TypeAlias = TileParam | TensorParam
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tile value: defined by one statement."""
+
+    id: int
+    type: TileType
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarOperand:
+    """A scalar where an operation takes a tile: as a [1, 1] tile of `dtype`."""
+
+    value: Scalar
+    dtype: DType
+
+
+Operand: TypeAlias = Value | ScalarOperand
+Attr: TypeAlias = int | float | bool | str | DType | tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """`result = op(operands, **attrs)`; `op` names an entry of the op table."""
+
+    result: Value
+    op: str
+    operands: tuple[Operand, ...]
+    attrs: tuple[tuple[str, Attr], ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`result = param[row : row + rows, col : col + cols]`, `fill` outside the valid part.
+
+    The valid part is the smaller of (valid_rows, valid_cols), where given, and, for a Tile parameter, what is bound. For a Tensor
+    parameter it must lie inside the region: a run-time guard. `transpose`: the result is the transposed piece.
+    """
+
+    result: Value
+    param: str
+    row: Scalar
+    col: Scalar
+    valid_rows: Scalar | None = None
+    valid_cols: Scalar | None = None
+    fill: float | int | bool = 0
+    transpose: bool = False
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`param[row : row + rows, col : col + cols] = value`, the valid part of it (as in `Load`)."""
+
+    param: str
+    value: Value
+    row: Scalar
+    col: Scalar
+    valid_rows: Scalar | None = None
+    valid_cols: Scalar | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """State of a kernel: named for people, told apart by id."""
+
+    id: int
+    name: str
+    type: TileType
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Make a buffer; `init` None leaves it unwritten."""
+
+    buffer: Buffer
+    init: float | int | bool | None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`result = buffer`, as it is at this point."""
+
+    result: Value
+    buffer: Buffer
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """`buffer[:] = value`."""
+
+    buffer: Buffer
+    value: Value
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Run `body` for var in range(start, stop, step); step > 0."""
+
+    var: Var
+    start: Scalar
+    stop: Scalar
+    step: Scalar
+    body: tuple[Stmt, ...]
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | For
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel specialised: parameters in the order of the `def` (Constexpr ones are gone) and its body."""
+
+    name: str
+    params: tuple[Param, ...]
+    body: tuple[Stmt, ...]
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def memory_params(self) -> tuple[MemoryParam, ...]:
+        """The parameters that are bound to views, in order."""
+        return tuple(p for p in self.params if not isinstance(p, ScalarParamDecl))
+
+    @property
+    def scalar_params(self) -> tuple[ScalarParamDecl, ...]:
+        """The Scalar parameters, in order."""
+        return tuple(p for p in self.params if isinstance(p, ScalarParamDecl))

@@ -1,0 +1,111 @@
+"""Kernel IR as text for people: what `k.ir` shows.
+
+>>> print(print_kernel(kernel))
+kernel double(x: In[Tile[4, 8, f32]], y: Out[Tile[4, 8, f32]]):
+    %0 = load x                                        # Tile[4, 8, f32]
+    %1 = mul %0, 2.0                                   # Tile[4, 8, f32]
+    store y, %1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+
+_INDENT = "    "
+_TYPE_COLUMN = 54
+
+
+def print_kernel(kernel: k.Kernel) -> str:
+    """Return the kernel as indented lines: values are %n, buffers carry the user's name and a number where two share it."""
+    names = _buffer_names(kernel.body)
+    params = ", ".join(_param(param) for param in kernel.params)
+    body = list(_lines(kernel.body, 1, names)) or [f"{_INDENT}(nothing)"]
+    return "\n".join([f"kernel {kernel.name}({params}):", *body])
+
+
+def _param(param: k.Param) -> str:
+    match param:
+        case k.TileParam(name, role, type):
+            return f"{name}: {role.value}[{type!r}]"
+        case k.TensorParam(name, role, dtype):
+            return f"{name}: {role.value}[Tensor {dtype}]"
+        case k.ScalarParamDecl(name, dtype):
+            return f"{name}: Scalar[{dtype}]"
+        case _:
+            assert_never(param)
+
+
+def _buffer_names(body: tuple[k.Stmt, ...]) -> dict[int, str]:
+    buffers = list(_allocs(body))
+    shared = {b.name for b in buffers if sum(other.name == b.name for other in buffers) > 1}
+    return {b.id: f"{b.name}.{b.id}" if b.name in shared else b.name for b in buffers}
+
+
+def _allocs(body: tuple[k.Stmt, ...]) -> Iterator[k.Buffer]:
+    for stmt in body:
+        if isinstance(stmt, k.Alloc):
+            yield stmt.buffer
+        elif isinstance(stmt, k.For):
+            yield from _allocs(stmt.body)
+
+
+def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:
+    pad = _INDENT * depth
+    for stmt in body:
+        match stmt:
+            case k.Compute(result, op, operands, attrs):
+                shown = [_operand(o) for o in operands] + [f"{name}={_attr(value)}" for name, value in attrs]
+                yield _defined(pad, result, f"{op} {', '.join(shown)}")
+            case k.Load(result, param, row, col):
+                transpose = ", transpose" if stmt.transpose else ""
+                fill = f", fill={stmt.fill!r}" if stmt.fill else ""
+                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}")
+            case k.Store(param, value, row, col):
+                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}"
+            case k.Alloc(buffer, init):
+                yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
+            case k.Read(result, buffer):
+                yield _defined(pad, result, f"read {buffers[buffer.id]}")
+            case k.Write(buffer, value):
+                yield f"{pad}{buffers[buffer.id]}[:] = %{value.id}"
+            case k.For(var, start, stop, step, inner):
+                bounds = ", ".join(s.print_scalar(bound) for bound in (start, stop, step))
+                yield f"{pad}for {var.name} in range({bounds}):"
+                yield from _lines(inner, depth + 1, buffers) if inner else iter((f"{pad}{_INDENT}(nothing)",))
+            case _:
+                assert_never(stmt)
+
+
+def _defined(pad: str, result: k.Value, text: str) -> str:
+    return f"{pad}%{result.id} = {text}".ljust(_TYPE_COLUMN) + f" # {result.type!r}"
+
+
+def _operand(operand: k.Operand) -> str:
+    match operand:
+        case k.Value(id):
+            return f"%{id}"
+        case k.ScalarOperand(value):
+            return s.print_scalar(value)
+        case _:
+            assert_never(operand)
+
+
+def _attr(value: k.Attr) -> str:
+    return str(value) if isinstance(value, DType) else repr(value)
+
+
+def _at(row: s.Scalar, col: s.Scalar) -> str:
+    whole = row == s.Const(0) and col == s.Const(0)
+    return "" if whole else f"[{s.print_scalar(row)}, {s.print_scalar(col)}]"
+
+
+def _valid(stmt: k.Load | k.Store) -> str:
+    if stmt.valid_rows is None and stmt.valid_cols is None:
+        return ""
+    shown = (":" if extent is None else s.print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))
+    return f", valid=({', '.join(shown)})"

@@ -1,0 +1,129 @@
+"""Walk and rewrite any tree of frozen dataclasses: kernels, workloads, plans, scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
+from typing import TypeVar
+
+from pto_wsp.expr import workload as wl
+from pto_wsp.source import Span
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar import SymbolRef, Var
+
+T = TypeVar("T")
+
+
+@cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields."""
+    return tuple(f.name for f in fields(kind))
+
+
+def nodes(root: object) -> Iterator[object]:
+    """Yield every dataclass node of the tree, parents first; spans are left out."""
+    if isinstance(root, tuple):
+        for item in root:
+            yield from nodes(item)
+    elif is_dataclass(root) and not isinstance(root, Span | type):
+        yield root
+        for name in field_names(type(root)):
+            yield from nodes(getattr(root, name))
+
+
+def rewrite(root: T, change: Callable[[object], object | None]) -> T:
+    """Return the tree with `change` applied from the leaves up; None keeps a node. Parts without a change stay the same objects."""
+    if isinstance(root, tuple):
+        items = tuple(rewrite(item, change) for item in root)
+        return items if any(new is not old for new, old in zip(items, root, strict=True)) else root  # type: ignore[return-value]
+    if not is_dataclass(root) or isinstance(root, Span | type):
+        return root
+    changed: dict[str, object] = {}
+    for name in field_names(type(root)):
+        old = getattr(root, name)
+        new = rewrite(old, change)
+        if new is not old:
+            changed[name] = new
+    node: object = replace(root, **changed) if changed else root
+    replaced = change(node)
+    return node if replaced is None else replaced  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A workload with its ids renumbered by first use, and which id each tensor and symbol had."""
+
+    workload: wl.Workload
+    tensors: tuple[int, ...]
+    symbols: tuple[int, ...]
+
+
+def canonical(workload: wl.Workload) -> Canonical:
+    """Return the workload with the ids of tensors, symbols, loop variables and handles renumbered by first use.
+
+    Two workloads mean the same when their canonical forms are equal.
+    """
+    maps: dict[type, dict[int, int]] = {TensorRef: {}, SymbolRef: {}, Var: {}, wl.Task: {}}
+    renumbered = _renumber(workload, lambda kind, key: maps[kind].setdefault(key, len(maps[kind])))
+    return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]))
+
+
+def with_fresh_ids(body: wl.Block, n_vars: int, n_handles: int) -> tuple[wl.Block, int, int]:
+    """Return a body whose loop variables and handles are numbered from `n_vars` and `n_handles` on, and the next free numbers.
+
+    A loop variable that the body uses and does not bind belongs to a loop around it and stays.
+    """
+    bound = {node.var.id for node in outer_nodes(body) if isinstance(node, wl.Loop)}
+    maps: dict[type, dict[int, int]] = {Var: {}, wl.Task: {}}
+    first = {Var: n_vars, wl.Task: n_handles}
+
+    def number(kind: type, key: int) -> int:
+        if kind not in maps or (kind is Var and key not in bound):
+            return key
+        return maps[kind].setdefault(key, first[kind] + len(maps[kind]))
+
+    renumbered = _renumber(wl.Workload("", body), number)
+    return renumbered.body, n_vars + len(maps[Var]), n_handles + len(maps[wl.Task])
+
+
+def outer_nodes(item: wl.Item) -> Iterator[wl.Item]:
+    """Yield the workload nodes of a body, parents first, kernels left out."""
+    yield item
+    match item:
+        case wl.Loop():
+            yield from outer_nodes(item.body)
+        case wl.Combine(parts) | wl.Block(parts):
+            for part in parts:
+                yield from outer_nodes(part)
+        case wl.Task():
+            pass
+
+
+def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.Workload:
+    """Apply `number` to the ids outside kernels; kernels number their own variables from 0 already."""
+    def change(node: object) -> object | None:
+        match node:
+            case TensorRef() | SymbolRef() | Var():
+                new = number(type(node), node.id)
+                return None if new == node.id else replace(node, id=new)
+            case _:
+                return None
+
+    def walk(item: wl.Item) -> wl.Item:
+        match item:
+            case wl.Task():
+                return replace(item, index=rewrite(item.index, change), args=rewrite(item.args, change),
+                               handle=number(wl.Task, item.handle), after=tuple(number(wl.Task, h) for h in item.after))
+            case wl.Loop():
+                start, stop, step = (rewrite(part, change) for part in (item.start, item.stop, item.step))
+                return replace(item, var=rewrite(item.var, change), start=start, stop=stop, step=step, body=block(item.body))
+            case wl.Combine(sides):
+                return wl.Combine(tuple(block(side) for side in sides))
+            case wl.Block():
+                return block(item)
+
+    def block(body: wl.Block) -> wl.Block:
+        return wl.Block(tuple(walk(item) for item in body.items))
+
+    return replace(workload, body=block(workload.body))

@@ -1,0 +1,289 @@
+"""Run a workload's function once, with symbolic loop variables, and keep what it said as workload IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import FrameType
+
+from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.expr import rewrite
+from pto_wsp.expr import workload as wl
+from pto_wsp.source import Span, here
+from pto_wsp.types import scalar as s
+from pto_wsp.types.axis import Ragged, Walk
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.types.tensor import Tensor, live_tensor, next_tensor_id
+from pto_wsp.types.view import View
+
+
+@dataclass(slots=True)
+class Scope:
+    """A body being written: its items so far; `var` is the loop variable that it lives under, None for the outermost."""
+
+    items: list[wl.Item] = field(default_factory=list)
+    var: s.Var | None = None
+    first_tensor: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskHandle:
+    """What a kernel call returns: `after=[handle]` orders another call behind it."""
+
+    id: int
+    trace: WorkloadTrace
+    kernel: str
+
+    def __repr__(self) -> str:
+        return f"TaskHandle({self.kernel})"
+
+
+@dataclass(slots=True)
+class WorkloadTrace:
+    """What one run of a workload function has said so far."""
+
+    name: str
+    scopes: list[Scope] = field(default_factory=lambda: [Scope()])
+    tensors: dict[int, Tensor] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)       # of tensors, by id
+    symbol_names: dict[int, str] = field(default_factory=dict)
+    symbol_defaults: dict[int, int] = field(default_factory=dict)
+    abandoned: Span | None = None
+    open_vars: set[int] = field(default_factory=set)
+    kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
+    _next_var: int = 0
+    _next_handle: int = 0
+
+    # ---- structure ----
+
+    def append(self, item: wl.Item) -> None:
+        """Add an item at the end of the innermost body."""
+        self.scopes[-1].items.append(item)
+
+    def new_var(self, name: str) -> s.Var:
+        """Return a fresh loop variable."""
+        self._next_var += 1
+        return s.Var(name, self._next_var - 1)
+
+    def new_handle(self, kernel: str) -> TaskHandle:
+        """Return a fresh task handle."""
+        self._next_handle += 1
+        return TaskHandle(self._next_handle - 1, self, kernel)
+
+    @contextmanager
+    def scope(self, var: s.Var | None = None) -> Iterator[Scope]:
+        """Open a body; items go there until the block ends."""
+        inner = Scope(var=var, first_tensor=next_tensor_id())
+        self.scopes.append(inner)
+        if var is not None:
+            self.open_vars.add(var.id)
+        try:
+            yield inner
+        finally:
+            del self.scopes[self.scopes.index(inner):]
+            if var is not None:
+                self.open_vars.discard(var.id)
+
+    def loop(self, walk: Walk, var: s.Var, *, ordered: bool, frame: FrameType, span: Span, body: Callable[[], None]) -> None:
+        """Trace `body` as that of a loop over `walk`."""
+        with self.scope(var) as inner:
+            body()
+        self.close_loop(walk, var, inner, ordered=ordered, frame=frame, span=span)
+
+    def close_loop(self, walk: Walk, var: s.Var, inner: Scope, *, ordered: bool, frame: FrameType, span: Span) -> None:
+        """Add the loop whose body is `inner`."""
+        name = self._axis_name(walk, frame)
+        start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
+        self.append(wl.Loop(var, wl.Axis(name, walk.label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span))
+
+    def finish(self) -> wl.Workload:
+        """Return the workload.
+
+        Raises: K103 when a loop was left early.
+        """
+        self.check_whole()
+        return wl.Workload(self.name, wl.Block(tuple(self.scopes[0].items)))
+
+    def check_whole(self) -> None:
+        """Raise K103 when a loop of this trace was left by break or return."""
+        if self.abandoned is not None:
+            raise SymbolicControlError("a workload's loop is left early", self.abandoned,
+                                       help="the body is traced once and stands for all iterations, so break and return have "
+                                            "no meaning in it; bound the loop instead: P(n)")
+
+    # ---- values ----
+
+    def use(self, node: s.Scalar, frame: FrameType, span: Span) -> s.Scalar:
+        """Return a scalar with the user's names on its tensors and symbols.
+
+        Raises: W103 for a loop variable outside its loop.
+        """
+        return rewrite.rewrite(node, lambda inner: self._named(inner, frame, span))
+
+    def named_view(self, view: View, frame: FrameType, span: Span) -> View:
+        """Return a view with the user's names on its tensors and symbols.
+
+        Raises: W103 for a loop variable outside its loop.
+        """
+        return rewrite.rewrite(view, lambda inner: self._named(inner, frame, span))
+
+    def _named(self, node: object, frame: FrameType, span: Span) -> object | None:
+        match node:
+            case TensorRef():
+                if node.id not in self.tensors:
+                    tensor = live_tensor(node.id)
+                    if tensor is None:
+                        raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
+                                                     help="keep the Tensor in a variable")
+                    self.keep(tensor)
+                return TensorRef(node.id, node.shape, node.dtype, self._tensor_name(node, frame), node.layout)
+            case s.SymbolRef(name="") if node.id in self.symbol_names:
+                return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
+            case s.Var(name, id) if id not in self.open_vars:
+                raise LoopVariableError(f"loop variable `{name}` is used outside its loop", span,
+                                        help=f"move the call into `for {name} in P(...)`")
+            case s.ParamScalar() | s.ParamExtent():
+                raise WorkloadStructureError("a kernel's own scalar is used in a workload", span, found=s.print_scalar(node))
+            case s.AxisName(name):
+                return self._axis_var(name, span)
+            case _:
+                return None
+
+    def keep(self, tensor: Tensor) -> None:
+        """Remember the tensor that a view belongs to.
+
+        Raises: W102 for a Tensor.empty made in a loop's body.
+        """
+        made_inside = any(scope.var is not None and tensor.ref.id >= scope.first_tensor for scope in self.scopes)
+        if tensor.intermediate and made_inside:
+            raise WorkloadStructureError("a Tensor.empty made in a loop's body", here(),
+                                         help="make it outside the loop with one more dimension, and index it with the loop "
+                                              "variable; one a loop iteration is not supported yet")
+        self.tensors[tensor.ref.id] = tensor
+
+    def _tensor_name(self, ref: TensorRef, frame: FrameType) -> str:
+        if ref.name:
+            return ref.name
+        if ref.id not in self.names:
+            tensor = self.tensors.get(ref.id)
+            found = _name_in(frame, lambda value: isinstance(value, Tensor) and value.ref.id == ref.id)
+            if not found and tensor is not None:
+                found = _name_in(frame, lambda value: value is tensor.data)
+            self.names[ref.id] = found
+        return self.names[ref.id]
+
+    def _axis_name(self, walk: Walk, frame: FrameType) -> str:
+        source = walk.source
+        name = "" if source is None or isinstance(source, int) else _name_in(frame, lambda value: value is source)
+        if isinstance(walk.stop, s.SymbolRef) and not walk.stop.name:
+            self.symbol_names.setdefault(walk.stop.id, name or f"axis{len(self.symbol_names)}")
+        if isinstance(source, Ragged):
+            self.tensors[source.lengths.ref.id] = source.lengths
+        return name
+
+    def _axis_var(self, name: str, span: Span) -> s.Var:
+        for scope in reversed(self.scopes):
+            if scope.var is not None and scope.var.name == name:
+                return scope.var
+        known = [scope.var.name for scope in self.scopes if scope.var is not None]
+        raise LoopVariableError(f"no loop around this has a variable `{name}`", span,
+                                expected=f"one of {', '.join(known)}" if known else "a loop around the call")
+
+
+_current: ContextVar[WorkloadTrace | None] = ContextVar("pto_wsp_workload_trace", default=None)
+
+
+def current_trace(what: str) -> WorkloadTrace:
+    """Return the trace that is running.
+
+    Raises: K105 when none is.
+    """
+    trace = _current.get()
+    if trace is None:
+        raise OutsideTraceError(f"{what} outside a workload", here(),
+                                help="write it in a function decorated with @workload, and call that function")
+    return trace
+
+
+def is_tracing() -> bool:
+    """Tell whether a workload is being traced."""
+    return _current.get() is not None
+
+
+def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, WorkloadTrace]:
+    """Run `body` under a new trace; return the workload and what the trace knows of its tensors.
+
+    A workload traced inside another is a value of its own; the caller puts it where it belongs.
+    """
+    trace = WorkloadTrace(name)
+    outer = _current.get()
+    if outer is not None:   # loop variables of the outer workload may appear inside
+        trace.open_vars = set(outer.open_vars)
+        trace._next_var, trace._next_handle = outer._next_var, outer._next_handle
+        trace.scopes[0].first_tensor = 0
+        trace.kernels = outer.kernels
+    token = _current.set(trace)
+    try:
+        body()
+        workload = trace.finish()
+    except LoopVariableError as problem:
+        # a variable used after a `break` is the fault of the break, unless this very error ended the loop
+        span = problem.span
+        if trace.abandoned is not None and isinstance(span, Span) and span.line != trace.abandoned.line:
+            trace.check_whole()
+        raise
+    finally:
+        _current.reset(token)
+    if outer is not None:
+        outer._next_var, outer._next_handle = trace._next_var, trace._next_handle
+        outer.symbol_names.update(trace.symbol_names)
+    return workload, trace
+
+
+@dataclass(slots=True)
+class Placed:
+    """A workload that a call inside another workload has put there: the scope and the item."""
+
+    scope: Scope
+    item: wl.Block
+
+
+def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
+    """Add a body as an item of the workload being traced, its ids renumbered; None when none is being traced."""
+    trace = _current.get()
+    if trace is None:
+        return None
+    fresh, trace._next_var, trace._next_handle = rewrite.with_fresh_ids(body, trace._next_var, trace._next_handle)
+    trace.tensors.update(tensors)
+    trace.append(fresh)
+    return Placed(trace.scopes[-1], fresh)
+
+
+def unplace(placed: Placed) -> None:
+    """Take a placed workload out again: a combinator is about to put it somewhere else."""
+    placed.scope.items[:] = [item for item in placed.scope.items if item is not placed.item]
+
+
+def axis(name: str) -> Symbolic:
+    """Return the loop variable of that name, of the innermost loop that has it."""
+    trace = _current.get()
+    if trace is None:
+        return Symbolic(s.AxisName(name))
+    return Symbolic(trace._axis_var(name, here()))
+
+
+def _name_in(frame: FrameType, matches: Callable[[object], bool]) -> str:
+    """Return the variable of the user's frame (or of the workload functions that called it) that holds the value, or ""."""
+    seen: FrameType | None = frame
+    for _ in range(4):
+        if seen is None:
+            break
+        for variables in (seen.f_locals, seen.f_globals):
+            for name, value in list(variables.items()):
+                if not name.startswith("_") and matches(value):
+                    return name
+        seen = seen.f_back
+    return ""

@@ -1,0 +1,26 @@
+"""Comparisons, which give masks (BOOL tiles), and the choice by a mask. A comparison with NaN is False, `ne` True."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pto_wsp.ops.dtypes import ALL
+from pto_wsp.ops.spec import Elementwise, Operator
+
+_XY = ("x", "y")
+
+eq = Elementwise(name="eq", doc="Return the mask x == y.", params=_XY, ref=np.equal, c=Operator("=="), npu="TCMP", to_mask=True,
+                 dtypes=ALL)
+ne = Elementwise(name="ne", doc="Return the mask x != y.", params=_XY, ref=np.not_equal, c=Operator("!="), npu="TCMP",
+                 to_mask=True, dtypes=ALL)
+lt = Elementwise(name="lt", doc="Return the mask x < y.", params=_XY, ref=np.less, c=Operator("<"), npu="TCMP", to_mask=True)
+le = Elementwise(name="le", doc="Return the mask x <= y.", params=_XY, ref=np.less_equal, c=Operator("<="), npu="TCMP",
+                 to_mask=True)
+gt = Elementwise(name="gt", doc="Return the mask x > y.", params=_XY, ref=np.greater, c=Operator(">"), npu="TCMP", to_mask=True)
+ge = Elementwise(name="ge", doc="Return the mask x >= y.", params=_XY, ref=np.greater_equal, c=Operator(">="), npu="TCMP",
+                 to_mask=True)
+where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.",
+                    params=("condition", "then", "other"), ref=np.where, c=Operator("?:"), npu="TSEL", mask_first=True,
+                    dtypes=ALL, aliases=("select",))
+
+ENTRIES = (eq, ne, lt, le, gt, ge, where)

@@ -1,0 +1,111 @@
+"""The typing rules that entries of the op table share; each raises at the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
+from pto_wsp.ops.dtypes import print_dtypes
+from pto_wsp.source import here
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import TileType
+
+
+def check_dtype(name: str, found: TileType, supported: tuple[DType, ...], hint: str = "") -> None:
+    """Raise T204 when an operand's dtype is not supported."""
+    if found.dtype not in supported:
+        target = "DType.BOOL" if supported == (DType.BOOL,) else "DType.F32"
+        raise UnsupportedDTypeError(f"`pto.{name}` does not take {found.dtype}", here(), expected=print_dtypes(supported),
+                                    found=repr(found), help=hint or f"convert it first: pto.cast(x, {target})")
+
+
+def check_same_dtype(name: str, types: Sequence[TileType]) -> None:
+    """Raise T203 when operands differ in dtype."""
+    if any(t.dtype is not types[0].dtype for t in types):
+        raise MixedDTypeError(f"`pto.{name}`: operands of different dtypes", here(), expected="one dtype",
+                              found=" and ".join(map(repr, types)),
+                              help=f"convert one of them, e.g. pto.cast(x, {types[0].dtype!r})")
+
+
+def broadcast(name: str, types: Sequence[TileType]) -> tuple[int, int]:
+    """Return the shape that operands broadcast to.
+
+    Raises: T202 when they do not.
+    """
+    rows, cols = max(t.rows for t in types), max(t.cols for t in types)
+    if any(t.rows not in (1, rows) or t.cols not in (1, cols) for t in types):
+        raise OperandShapeError(f"`pto.{name}`: the operands' shapes do not fit", here(),
+                                expected="equal shapes; [R, 1], [1, C] and [1, 1] broadcast to [R, C]",
+                                found=" and ".join(map(repr, types)))
+    return rows, cols
+
+
+def check_inner(name: str, lhs: TileType, rhs: TileType) -> None:
+    """Raise T202 unless lhs has as many columns as rhs has rows."""
+    if lhs.cols != rhs.rows:
+        swap = "second: b.T" if lhs.cols == rhs.cols else "first: a.T" if lhs.rows == rhs.rows else None
+        raise OperandShapeError(f"`pto.{name}`: {lhs.cols} columns meet {rhs.rows} rows", here(), expected="[M, K] @ [K, N]",
+                                found=f"{lhs!r} @ {rhs!r}", help=swap and f"transpose the {swap}")
+
+
+def check_accumulator(name: str, found: TileType, result: TileType) -> None:
+    """Raise T202 or T203 unless `found` is the type of the product."""
+    if found.shape != result.shape:
+        raise OperandShapeError(f"`pto.{name}`: acc has another shape than the product", here(), expected=repr(result),
+                                found=repr(found))
+    if found.dtype is not result.dtype:
+        raise MixedDTypeError(f"`pto.{name}`: acc has another dtype than the product", here(), expected=repr(result),
+                              found=repr(found), help=f"allocate it as {result.dtype!r}")
+
+
+def check_expands(name: str, found: TileType, shape: tuple[int, int]) -> None:
+    """Raise T202 unless `found` broadcasts to exactly `shape`."""
+    if found.rows not in (1, shape[0]) or found.cols not in (1, shape[1]):
+        raise OperandShapeError(f"`pto.{name}`: the tile does not broadcast to {list(shape)}", here(),
+                                expected=f"[{shape[0]}, {shape[1]}], or 1 in place of either", found=repr(found))
+
+
+def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
+    """Return `value` as a dtype that kernels compute on.
+
+    Raises: T205 when it is none, T204 when it is not supported.
+    """
+    if not isinstance(value, DType):
+        raise ArgumentKindError(f"`pto.{name}` takes a dtype here", here(), expected="a member of DType, e.g. DType.F32",
+                                found=repr(value))
+    if value not in supported:
+        raise UnsupportedDTypeError(f"`pto.{name}` does not give {value}", here(), expected=print_dtypes(supported),
+                                    found=str(value))
+    return value
+
+
+def as_shape(name: str, value: object) -> tuple[int, int]:
+    """Return `value` as the shape of a tile.
+
+    Raises: T205 unless it is two whole numbers >= 1.
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        rows, cols = whole_number(value[0]), whole_number(value[1])
+        if rows is not None and cols is not None and rows >= 1 and cols >= 1:
+            return rows, cols
+    raise ArgumentKindError(f"`pto.{name}`: not the shape of a tile", here(),
+                            expected="(rows, cols): two whole numbers >= 1, known when the kernel is traced", found=repr(value),
+                            help="take a shape that a caller chooses from a Constexpr[int] parameter")
+
+
+def as_axis(name: str, value: object) -> int:
+    """Return 0 (rows) or 1 (columns).
+
+    Raises: T205 for anything else.
+    """
+    if value in (0, 1) and isinstance(value, int):
+        return int(value)
+    raise ArgumentKindError(f"`pto.{name}`: not an axis of a tile", here(), expected="0 (rows) or 1 (columns)",
+                            found=repr(value))
+
+
+def whole_number(value: object) -> int | None:
+    """Return a Python or NumPy integer as an int; None for anything else, bools included."""
+    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None

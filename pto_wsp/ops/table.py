@@ -1,0 +1,27 @@
+"""The op table put together: every entry by its name, the one source for tracing, NumPy, C, NPU and cost.
+
+>>> find("exp").npu
+'TEXP'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pto_wsp.errors import InternalError
+from pto_wsp.ops import broadcast, cast, compare, create, elementwise, matmul, reduce
+from pto_wsp.ops.spec import Op
+
+ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES, *create.ENTRIES,
+                           *cast.ENTRIES)
+FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS)
+TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
+
+
+def find(name: str) -> Op:
+    """Return the entry that `Compute.op` names."""
+    entry = TABLE.get(name)
+    if entry is None:
+        raise InternalError(f"the op table has no entry `{name}`")
+    return entry

@@ -1,0 +1,1 @@
+"""Plans: a workload and its schedule, lowered to what an orchestrator does."""

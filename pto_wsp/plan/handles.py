@@ -1,0 +1,97 @@
+"""Which tasks an `after=` waits for: the instances made since the two tasks' innermost common body began its current run.
+
+A handle used in the body that makes it means the one instance of this iteration; used behind a loop, all that the loop made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pto_wsp.errors import InternalError
+from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
+
+Body: TypeAlias = Sequence | Sides
+_Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedHandle:
+    """Instances of task `handle` made by item `position` of a body; `variable` names the collection in generated code."""
+
+    handle: int
+    body: int
+    position: int
+
+    @property
+    def variable(self) -> str:
+        """A C identifier of its own."""
+        return f"handle_{self.handle}_{self.body}"
+
+
+@dataclass(slots=True)
+class HandleUses:
+    """Who collects, who closes, who waits."""
+
+    _bodies: Mapping[int, int]                                       # id() of a body -> its number in program order
+    _collects: dict[int, tuple[TrackedHandle, ...]] = field(default_factory=dict)     # by site
+    _waits: dict[int, tuple[TrackedHandle, ...]] = field(default_factory=dict)        # by site
+    _closed: dict[tuple[int, int], tuple[TrackedHandle, ...]] = field(default_factory=dict)
+
+    def collects(self, task: Submit) -> tuple[TrackedHandle, ...]:
+        """Return the collections that each instance of `task` joins."""
+        return self._collects.get(task.site, ())
+
+    def waits(self, task: Submit) -> tuple[TrackedHandle, ...]:
+        """Return the collections that `task` waits for."""
+        return self._waits.get(task.site, ())
+
+    def closed_after(self, body: Body, position: int) -> tuple[TrackedHandle, ...]:
+        """Return the collections that open before and close after item `position` of `body`."""
+        return self._closed.get((self._bodies[id(body)], position), ())
+
+
+def handle_uses(plan: TaskPlan) -> HandleUses:
+    """Return how the handles of a plan are used."""
+    bodies: dict[int, int] = {}
+    made: dict[int, tuple[Submit, _Path]] = {}
+    waiting: list[tuple[Submit, _Path]] = []
+
+    def walk(item: Item, path: _Path) -> None:
+        match item:
+            case Submit():
+                made[item.handle] = (item, path)
+                if item.after:
+                    waiting.append((item, path))
+            case Loop():
+                walk(item.body, path)
+            case Sequence(parts) | Sides(parts):
+                number = bodies.setdefault(id(item), len(bodies))
+                for position, part in enumerate(parts):
+                    walk(part, (*path, (number, position)))
+
+    walk(plan.body, ())
+    uses = HandleUses(bodies)
+    for task, path in waiting:
+        for handle in task.after:
+            maker, maker_path = made[handle]
+            body, position = _divergence(maker_path, path)
+            tracked = TrackedHandle(handle, body, position)
+            _add(uses._waits, task.site, tracked)
+            _add(uses._collects, maker.site, tracked)
+            _add(uses._closed, (body, position), tracked)
+    return uses
+
+
+def _add(table: dict, key: object, tracked: TrackedHandle) -> None:  # type: ignore[type-arg]
+    if tracked not in table.get(key, ()):
+        table[key] = (*table.get(key, ()), tracked)
+
+
+def _divergence(maker: _Path, waiter: _Path) -> tuple[int, int]:
+    """Return the innermost body that holds both tasks, and the position in it under which the maker lies."""
+    for mine, other in zip(maker, waiter, strict=False):
+        if mine != other:
+            return mine
+    raise InternalError("a task waits for itself")

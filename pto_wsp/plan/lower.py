@@ -1,0 +1,167 @@
+"""Lower a workload to a plan: views become places, kernels a table, tensors and symbols numbered slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pto_wsp.errors import DataDependentError, raise_all
+from pto_wsp.expr import workload as wl
+from pto_wsp.expr.kernel import Kernel, MemoryParam, Role
+from pto_wsp.expr.kernel_digest import kernel_digest
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.checks import element_checks, view_checks
+from pto_wsp.plan.model import (
+    Check,
+    CheckKind,
+    Item,
+    KernelUse,
+    Loop,
+    Place,
+    ScalarValue,
+    Sequence,
+    Sides,
+    Submit,
+    TaskPlan,
+    TensorSlot,
+)
+from pto_wsp.types import scalar as s
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.tensor import declared
+from pto_wsp.types.view import View, ViewDim, place_of
+
+MAX_INDEX = 8   # indices kept a task: PTO_MAX_INDEX
+
+
+@dataclass(slots=True)
+class _Tables:
+    """The numbering so far, by first use."""
+
+    slots: dict[int, int] = field(default_factory=dict)
+    refs: list[TensorRef] = field(default_factory=list)
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    scalars: set[int] = field(default_factory=set)
+    symbols: dict[int, s.SymbolRef] = field(default_factory=dict)
+    kernels: dict[tuple[str, tuple[bool, ...]], int] = field(default_factory=dict)
+    uses: list[KernelUse] = field(default_factory=list)
+    n_sites: int = 0
+
+    def slot(self, ref: TensorRef) -> int:
+        if ref.id not in self.slots:
+            self.slots[ref.id] = len(self.refs)
+            self.refs.append(ref)
+        return self.slots[ref.id]
+
+    def note(self, *roots: object) -> None:
+        """Give slots to the tensors and symbols that scalars refer to."""
+        for root in roots:
+            for node in nodes(root):
+                match node:
+                    case s.SymbolRef():
+                        self.symbols.setdefault(node.id, node)
+                    case s.Element(tensor):
+                        self.scalars.add(self.slot(tensor))
+                    case TensorRef():
+                        self.slot(node)
+                    case _:
+                        pass
+
+    def kernel(self, kernel: Kernel, unit_inner: tuple[bool, ...]) -> int:
+        key = (kernel_digest(kernel), unit_inner)
+        if key not in self.kernels:
+            self.kernels[key] = len(self.uses)
+            self.uses.append(KernelUse(kernel, unit_inner))
+        return self.kernels[key]
+
+
+def lower(workload: wl.Workload) -> TaskPlan:
+    """Return the plan of a workload, before the schedule has its say.
+
+    Raises: W104 where a scalar is read from a tensor that a task writes.
+    """
+    tables = _Tables()
+    body = _block(workload.body, (), tables)
+    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars) for k, ref in enumerate(tables.refs))
+    _refuse_data_dependence(workload, slots)
+    return TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites)
+
+
+def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
+    return Sequence(tuple(_item(item, loops, tables) for item in block.items))
+
+
+def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
+    match item:
+        case wl.Task():
+            return _submit(item, loops, tables)
+        case wl.Loop():
+            tables.note(item.start, item.stop, item.step)
+            checks = [check for bound in (item.start, item.stop) for check in element_checks(bound, item.span)]
+            if item.axis.label == "Ragged":
+                checks.append(Check(CheckKind.EXTENT, item.stop, s.Const(0), s.Const((1 << 63) - 1), s.print_scalar(item.stop),
+                                    span=item.span))
+            body = _block(item.body, (*loops, item.var), tables)
+            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body, tuple(checks), item.span)
+        case wl.Combine(sides):
+            return Sides(tuple(_block(side, loops, tables) for side in sides))
+        case wl.Block():
+            return _block(item, loops, tables)
+
+
+def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
+    params = {param.name: param for param in task.kernel.memory_params}
+    scalars = {param.name: param for param in task.kernel.scalar_params}
+    places: list[Place] = []
+    values: list[ScalarValue] = []
+    unit_inner: list[bool] = []
+    checks: list[Check] = []
+    others = tuple(v for v in loops if v not in task.index)[:max(0, MAX_INDEX - len(task.index))]
+    index = (*task.index, *others)
+    for node in index:
+        checks.extend(element_checks(node, task.span))
+    tables.note(index)
+    for arg in task.args:
+        match arg:
+            case wl.ViewArg(name, view):
+                place, unit = _place(view, params[name], tables)
+                places.append(place)
+                unit_inner.append(unit)
+                checks.extend(view_checks(view, params[name], arg.span))
+            case wl.ScalarArg(name, value):
+                values.append(ScalarValue(value, scalars[name].dtype))
+                checks.extend(element_checks(value, arg.span, name))
+                tables.note(value)
+    labels = tuple(s.print_scalar(node) for node in index)
+    site, tables.n_sites = tables.n_sites, tables.n_sites + 1
+    return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
+                  task.after, len(task.index), loops, tuple(dict.fromkeys(checks)), span=task.span)
+
+
+def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool]:
+    slot = tables.slot(view.tensor)
+    if param.role.reads:
+        tables.reads.add(slot)
+    if param.role.writes:
+        tables.writes.add(slot)
+    spot = place_of(view)
+    tables.note(spot)
+    one = ViewDim(s.Const(1), s.Const(0), 1)
+    rows, cols = (one, spot.dims[0]) if len(spot.dims) == 1 else spot.dims
+    unit = declared(cols.stride) == s.Const(1) or declared(cols.extent) == s.Const(1)
+    return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride)), unit
+
+
+def _refuse_data_dependence(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:
+    both = {slot.ref.id for slot in slots if slot.scalars and slot.writes}
+    errors = [
+        DataDependentError(f"`{arg.view.tensor.shown}` is written here and read as a scalar by the same workload", arg.span,
+                           help="run the part that writes it first, as a program of its own; reading it in between is not "
+                                "supported yet")
+        for task in nodes(workload.body) if isinstance(task, wl.Task)
+        for arg in task.args if isinstance(arg, wl.ViewArg) and arg.view.tensor.id in both and _role(task, arg.param).writes
+    ]
+    raise_all(errors)
+
+
+def _role(task: wl.Task, name: str) -> Role:
+    return next(param.role for param in task.kernel.memory_params if param.name == name)

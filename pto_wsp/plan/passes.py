@@ -1,0 +1,38 @@
+"""The passes of a plan, in order, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pto_wsp.plan.model import Context, TaskPlan
+from pto_wsp.plan.place import place_tasks, verify_after_place_tasks
+from pto_wsp.plan.price import price_tasks, verify_after_price_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A step from plan to plan, and what holds after it."""
+
+    name: str
+    run: Callable[[TaskPlan, Context], TaskPlan]
+    verify: Callable[[TaskPlan], None]
+
+
+PASSES = (
+    Pass("place_tasks", place_tasks, verify_after_place_tasks),   # every task has its executor; keys are resolved
+    Pass("price_tasks", price_tasks, verify_after_price_tasks),   # every task has its cycles, in terms of its own views
+)
+
+Observer = Callable[[str, TaskPlan, TaskPlan], None]
+
+
+def run_passes(plan: TaskPlan, context: Context, passes: tuple[Pass, ...] = PASSES, observe: Observer | None = None) -> TaskPlan:
+    """Return the plan after all passes; `observe` is told (name, before, after) of each."""
+    for step in passes:
+        after = step.run(plan, context)
+        step.verify(after)
+        if observe is not None:
+            observe(step.name, plan, after)
+        plan = after
+    return plan

@@ -1,0 +1,57 @@
+"""A plan as text: what ir/NN_before_<pass>.wsp and NN_after_<pass>.wsp hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pto_wsp.plan.model import Check, Item, Loop, Place, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.types.scalar import print_scalar
+
+
+def print_plan(plan: TaskPlan) -> str:
+    """Return the plan, one statement a line."""
+    lines = [f"plan {plan.name}: {plan.n_executors} executor{'s' * (plan.n_executors != 1)}, window {plan.window}, edges from "
+             + " and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on)]
+    for k, slot in enumerate(plan.tensors):
+        access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars)) if on]
+        lines.append(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)} {', '.join(access)}")
+    lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
+    lines.extend(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}" for k, use in enumerate(plan.kernels))
+    lines.extend(_item(plan, plan.body, 0))
+    return "\n".join(lines) + "\n"
+
+
+def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    match item:
+        case Sequence(items):
+            for inner in items:
+                yield from _item(plan, inner, depth)
+        case Sides(sides):
+            for k, side in enumerate(sides):
+                yield f"{pad}side {k}:"
+                yield from _item(plan, side, depth + 1)
+        case Loop():
+            yield from (pad + _check(check) for check in item.checks)
+            bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
+            yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
+            yield from _item(plan, item.body, depth + 1)
+        case Submit():
+            yield from (pad + _check(check) for check in item.checks)
+            use = plan.kernels[item.kernel]
+            args = [f"{param.name}={_place(plan, place)}" for param, place in zip(use.kernel.memory_params, item.places, strict=True)]
+            args += [f"{param.name}={print_scalar(value.value)}"
+                     for param, value in zip(use.kernel.scalar_params, item.scalars, strict=True)]
+            waits = f" after {list(item.after)}" if item.after else ""
+            yield (f"{pad}task {use.kernel.name}[{', '.join(print_scalar(i) for i in item.index)}]({', '.join(args)}) on "
+                   f"{print_scalar(item.worker)} for {print_scalar(item.cost)}{waits}")
+
+
+def _place(plan: TaskPlan, place: Place) -> str:
+    rows, cols = (print_scalar(n) for n in place.extent)
+    down, across = (print_scalar(n) for n in place.stride)
+    return f"{plan.tensors[place.slot].ref.shown}@{print_scalar(place.offset)}[{rows}:{down}, {cols}:{across}]"
+
+
+def _check(check: Check) -> str:
+    return f"check {print_scalar(check.lower)} <= {print_scalar(check.value)} <= {print_scalar(check.upper)}"

@@ -1,0 +1,36 @@
+"""The task graph of a run: tasks by name, edges with their reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# the bits of PTO_EDGE_ in pto_abi.h
+_REASONS: Mapping[int, str] = {1: "RAW", 2: "WAR", 4: "WAW", 8: "order", 16: "after"}
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Task `target` waits for task `source`; `bits` says why, `reasons` in words."""
+
+    source: int
+    target: int
+    bits: int
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """RAW, WAR, WAW: regions overlap; order: the workload's structure; after: an after=."""
+        return tuple(name for bit, name in _REASONS.items() if self.bits & bit)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGraph:
+    """Tasks in submission order, and the edges between them."""
+
+    tasks: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.tasks)} tasks, {len(self.edges)} edges"]
+        lines += [f"{self.tasks[e.source]} → {self.tasks[e.target]}  {', '.join(e.reasons)}" for e in self.edges]
+        return "\n".join(lines)

@@ -1,0 +1,127 @@
+"""What one run works on: an array for every tensor of the plan, a value for every symbol, checked against what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.errors import BindingError, DataDependentError, PtoError, UnboundSymbolError, raise_all
+from pto_wsp.plan.model import TaskPlan, TensorSlot
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import SymbolRef
+
+Array: TypeAlias = npt.NDArray[Any]
+Number: TypeAlias = int | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bindings:
+    """Arrays by tensor slot, values by symbol slot, and which arrays share memory (equal numbers in `groups`)."""
+
+    arrays: tuple[Array, ...]
+    symbols: tuple[Number, ...]
+    groups: tuple[int, ...]
+
+    def fingerprint(self, plan: TaskPlan) -> tuple[object, ...]:
+        """Return everything that an orchestrator reads: equal fingerprints give the same tasks on the same memory."""
+        shapes = tuple((a.__array_interface__["data"][0], a.shape, a.strides) for a in self.arrays)
+        read = tuple(a.tobytes() for a, slot in zip(self.arrays, plan.tensors, strict=True) if slot.scalars)
+        return shapes, self.symbols, self.groups, read
+
+
+def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) -> Bindings:
+    """Return the bindings of one run; None stands for what nobody has bound.
+
+    Raises: R102 for arrays that do not fit, W101 for symbols without a value, W104 where a scalar's tensor shares memory with one
+    that tasks write; all of them together.
+    """
+    errors: list[PtoError] = []
+    bound: list[Array] = []
+    for slot, array in zip(plan.tensors, arrays, strict=True):
+        problem = _tensor_problem(slot, array)
+        if problem is not None:
+            errors.append(problem)
+        elif array is not None:
+            bound.append(array)  # type: ignore[arg-type]
+    values: list[Number] = []
+    for symbol, value in zip(plan.symbols, symbols, strict=True):
+        checked = _symbol_value(symbol, symbol.default if value is None else value)
+        if isinstance(checked, PtoError):
+            errors.append(checked)
+        else:
+            values.append(checked)
+    raise_all(errors)
+    groups = alias_groups(bound)
+    _refuse_shared_scalars(plan, groups)
+    return Bindings(tuple(bound), tuple(values), groups)
+
+
+def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
+    """Return a number for each array, equal for arrays whose memory may overlap: intervals that touch are one group."""
+    spans = [np.lib.array_utils.byte_bounds(a) if a.size else (0, 0) for a in arrays]
+    groups = [0] * len(arrays)
+    group, end = -1, -1
+    for k in sorted(range(len(arrays)), key=lambda k: spans[k]):
+        low, high = spans[k]
+        if low >= end or high == low:
+            group += 1
+            end = high
+        groups[k] = group
+        end = max(end, high)
+    return tuple(groups)
+
+
+def _tensor_problem(slot: TensorSlot, array: object) -> PtoError | None:
+    ref = slot.ref
+    name = f"tensor `{ref.shown}`"
+    if array is None:
+        return BindingError(f"{name} has no data", help=f"give it at run time: execute({ref.name or 'name'}=array)")
+    if not isinstance(array, np.ndarray):
+        return BindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
+                            found=type(array).__name__)
+    if array.dtype != ref.dtype.np:
+        return BindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
+    if array.ndim != ref.rank:
+        return BindingError(f"{name} is bound to an array of another rank", expected=f"{ref.rank} dimensions, as {list(ref.shape)}",
+                            found=f"{array.ndim}, {list(array.shape)}")
+    if any(stride % array.itemsize for stride in array.strides):
+        return BindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
+    unit = array.ndim == 0 or array.shape[-1] == 1 or array.size == 0 or array.strides[-1] == array.itemsize
+    if ref.layout.unit_inner and not unit:
+        return BindingError(f"{name} is bound to an array whose last dimension is strided", expected="neighbours side by side",
+                            found=f"stride {array.strides[-1]} bytes", help="np.ascontiguousarray(...) makes a copy that fits")
+    if slot.writes and not array.flags.writeable:
+        return BindingError(f"{name} is written by a task and its array is read-only", help="bind a writable array")
+    return None
+
+
+def _symbol_value(symbol: SymbolRef, value: object) -> Number | PtoError:
+    if value is None:
+        return UnboundSymbolError(f"symbol `{symbol.name}` has no value", help=f"give it at run time: execute({symbol.name}=...)")
+    whole = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+    if symbol.dtype.is_float:
+        if whole is not None or isinstance(value, float | np.floating):
+            return float(value)  # type: ignore[arg-type]
+    elif symbol.dtype is DType.BOOL and isinstance(value, bool | np.bool_):
+        return int(value)
+    elif whole is not None:
+        if symbol.default is not None and whole < 0:
+            return BindingError(f"axis `{symbol.name}` has a negative extent", expected=">= 0", found=str(whole))
+        if not -(1 << 63) <= whole < 1 << 63:
+            return BindingError(f"symbol `{symbol.name}` does not fit 64 bits", found=str(whole))
+        return whole
+    return BindingError(f"symbol `{symbol.name}` is bound to a value of another kind", expected=str(symbol.dtype),
+                        found=f"{type(value).__name__}: {value!r:.60}")
+
+
+def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
+    written = {group: slot.ref.shown for slot, group in zip(plan.tensors, groups, strict=True) if slot.writes}
+    raise_all([
+        DataDependentError(f"`{slot.ref.shown}` is read as a scalar and shares memory with `{written[group]}`, which tasks write",
+                           help="bind arrays that do not overlap")
+        for slot, group in zip(plan.tensors, groups, strict=True) if slot.scalars and group in written
+    ])

@@ -1,0 +1,61 @@
+"""Turn what failed in a run into the user's error: which task, which line, which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pto_wsp.errors import RunBoundsError, TaskFailedError
+from pto_wsp.expr.kernel_walk import guards_of
+from pto_wsp.plan.model import CheckKind, NumberedCheck, Submit, TaskPlan, numbered_checks, submits
+from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.source import argument_span
+
+
+def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
+    """Return a task as people read it: `attn[b=1, t=0]`; bracket indices that are plain numbers stay so."""
+    parts = [str(value) if label.lstrip("-").isdigit() else f"{label}={value}"
+             for label, value in zip(task.labels, index, strict=False)]
+    return f"{plan.kernels[task.kernel].kernel.name}[{', '.join(parts)}]"
+
+
+def bounds_error(plan: TaskPlan, ffi: Any, guard: Any) -> RunBoundsError:
+    """Return the error for the orchestrator's check that failed."""
+    if guard == ffi.NULL:
+        return RunBoundsError("a check failed")
+    numbered = numbered_checks(plan)[guard.guard]
+    return describe_check(numbered, guard.found, guard.lower, guard.upper, [guard.index[k] for k in range(guard.n_index)])
+
+
+def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, loops: Sequence[int]) -> RunBoundsError:
+    """Return the error for a check that did not hold: what, where, in which iteration."""
+    check = numbered.check
+    where = ", ".join(f"{var.name} = {value}" for var, value in zip(numbered.loops, loops, strict=False))
+    allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
+    if check.kind is CheckKind.EXTENT:
+        allowed = ">= 0"
+    elif upper < lower:
+        allowed = "nothing: it is empty"
+    advice = {
+        CheckKind.INDEX: "bind a larger tensor, bound the loop, or use .clip(...) for a last block that may be short",
+        CheckKind.TILE: "bind tensors with the extents declared, or use .clip(...) for a block that may be short",
+        CheckKind.ELEMENT: "bind a tensor with an entry for every iteration",
+        CheckKind.EXTENT: "lengths are >= 0",
+    }[check.kind]
+    return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed, found=str(found), help=advice,
+                          notes=(f"in the iteration {where}",) if where else ())
+
+
+def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failed_guard: int) -> TaskFailedError:
+    """Return the error for a kernel's guard that failed in a task."""
+    position = failed_task - columns.first_task
+    task = submits(plan)[int(columns.task_site[position])]
+    return kernel_guard_error(plan, task, columns.index_of(position), failed_guard)
+
+
+def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failed_guard: int) -> TaskFailedError:
+    """Return the error for guard `failed_guard` of the kernel of a task."""
+    guard = guards_of(plan.kernels[task.kernel].kernel)[failed_guard]
+    return TaskFailedError(f"task {task_name(plan, task, index)} failed: {guard.what} lies outside the region that is bound",
+                           guard.span, expected="rows and columns inside the view, or valid=... for a piece that may be short",
+                           notes=(f"the task was made at {task.span}",))

@@ -1,0 +1,162 @@
+"""The interpreter: run a plan with NumPy, task by task in program order. It is the oracle, and needs no C compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.artifact.build import load_runtime
+from pto_wsp.plan.model import Submit, TaskPlan
+from pto_wsp.runtime.binding import Array, Bindings, Number
+from pto_wsp.runtime.failures import describe_check, kernel_guard_error
+from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.native import Recorder, SimResult, slots_of
+from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.stream import CheckFailed, PlacedView, TaskInstance, enumerate_tasks
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Tasks and joins in the order in which they were made; a task's node is its place in it."""
+
+    nodes: list[TaskInstance | tuple[int, ...]] = field(default_factory=list)
+
+    def submit(self, task: TaskInstance) -> int:
+        self.nodes.append(task)
+        return len(self.nodes) - 1
+
+    def join(self, nodes: tuple[int, ...]) -> int:
+        self.nodes.append(nodes)
+        return len(self.nodes) - 1
+
+
+def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[TaskInstance | tuple[int, ...], ...]:
+    """Return the plan's tasks, and joins as tuples of nodes, in the order in which they are made.
+
+    Raises: R104 for a check that does not hold.
+    """
+    kept = _Kept()
+    try:
+        enumerate_tasks(plan, bindings, kept)
+    except CheckFailed as failed:
+        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops) from None
+    return tuple(kept.nodes)
+
+
+class Interpreter:
+    """Runs of one plan in NumPy. The stream is kept for the simulator, as the native engine keeps its record."""
+
+    def __init__(self, plan: TaskPlan) -> None:
+        self.plan = plan
+        self._stream: tuple[TaskInstance | tuple[int, ...], ...] = ()
+        self._bindings: Bindings | None = None
+        self._recorder: Recorder | None = None
+
+    def run(self, bindings: Bindings, order_seed: int = 0) -> None:
+        """Run every task in program order, whatever `order_seed` says.
+
+        Raises: R101 for a task that failed, R104 for a check that did not hold (no task has run then).
+        """
+        del order_seed
+        self._recorder = None
+        self._stream = stream_of(self.plan, bindings)
+        self._bindings = bindings
+        for node in self._stream:
+            if isinstance(node, TaskInstance):
+                self._task(node, bindings)
+
+    def _task(self, task: TaskInstance, bindings: Bindings) -> None:
+        kernel = self.plan.kernels[task.submit.kernel].kernel
+        args: dict[str, Array | Number] = {
+            param.name: placed_array(bindings.arrays[view.slot], view)
+            for param, view in zip(kernel.memory_params, task.views, strict=True)
+        }
+        args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
+        with np.errstate(all="ignore"):
+            failed = run_kernel(kernel, args)
+        if failed is not None:
+            raise kernel_guard_error(self.plan, task.submit, task.index, failed)
+
+    def cancel(self) -> None:
+        """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
+
+    @property
+    def recorder(self) -> Recorder:
+        """The last stream as a record of the runtime library, which needs a C compiler once.
+
+        Raises: C101 when there is none.
+        """
+        if self._recorder is None:
+            self._recorder = record_stream(self.plan, self._bindings, self._stream)
+        return self._recorder
+
+    def simulate(self, *, keep_trace: bool) -> SimResult:
+        """Return the simulated times of the last stream."""
+        return self.recorder.simulate(self.plan.n_executors, self.plan.window, keep_trace=keep_trace)
+
+
+def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[TaskInstance | tuple[int, ...], ...]) -> Recorder:
+    """Write a stream into a record through the same sink that C orchestrators use."""
+    runtime = load_runtime()
+    ffi, lib = runtime.ffi, runtime.lib
+    recorder = Recorder(runtime, window=plan.window, infer=plan.infer, max_tasks=max(1, len(stream)))
+    sink = lib.pto_record_sink(recorder.raw)
+    ids: list[int] = []
+    for node in stream:
+        if isinstance(node, TaskInstance):
+            assert bindings is not None
+            raw = _raw_task(ffi, lib, plan, node, bindings, ids)
+            ids.append(sink.submit(sink, raw[0]))
+        else:
+            join = sink.join_open(sink)
+            for member in node:
+                sink.join_add(sink, join, ids[member])
+            ids.append(sink.join_close(sink, join, -1))
+    return recorder
+
+
+def _raw_task(ffi: Any, lib: Any, plan: TaskPlan, task: TaskInstance, bindings: Bindings, ids: list[int]) -> tuple[Any, ...]:
+    """Return a pto_task and what must stay alive with it."""
+    submit: Submit = task.submit
+    use = plan.kernels[submit.kernel]
+    args = ffi.new("pto_arg[]", max(1, len(task.views)))
+    for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
+        array = bindings.arrays[view.slot]
+        raw.data = ffi.cast("char *", array.__array_interface__["data"][0] + view.offset * array.itemsize)
+        raw.extent, raw.stride = list(view.extent), list(view.stride)
+        raw.buffer, raw.elem_bytes = bindings.groups[view.slot], array.itemsize
+        raw.flags = (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE if param.role.writes else 0)
+    slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
+    arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
+        ("scalars", slots), ("index", list(task.index)), ("order", [ids[n] for n in task.order]),
+        ("after", [ids[n] for n in task.after]))}
+    raw_task = ffi.new("pto_task *", {
+        "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
+        "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
+        **arrays})
+    return raw_task, args, arrays
+
+
+def record_columns(interpreter: Interpreter) -> RecordColumns:
+    """Return the last stream as columns."""
+    return interpreter.recorder.columns()
+
+
+class _Memory:
+    """An address as NumPy understands one."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "strides": strides,
+                                    "typestr": f"|V{itemsize}"}
+
+
+def placed_array(base: Array, view: PlacedView) -> Array:
+    """Return the rank-2 array that a placed view describes, on the memory of `base`, which must outlive it."""
+    if 0 in view.extent or base.size == 0:
+        return np.zeros(view.extent, base.dtype)
+    address = base.__array_interface__["data"][0] + view.offset * base.itemsize
+    strides = (view.stride[0] * base.itemsize, view.stride[1] * base.itemsize)
+    raw = np.asarray(_Memory(address, view.extent, strides, base.itemsize))
+    return raw.view(base.dtype)

@@ -1,0 +1,158 @@
+"""Kernels on NumPy: the meaning that every other executor is held to.
+
+>>> run_kernel(kernel, {"x": x, "y": y})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import numpy as np
+
+from pto_wsp.errors import unreachable
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
+from pto_wsp.ops.dtypes import Array
+from pto_wsp.ops.spec import evaluate
+from pto_wsp.ops.table import find
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+
+
+class _GuardFailed(Exception):
+    """Ends a run at the guard of this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number]) -> int | None:
+    """Run a kernel on its parameters by name and return the number of the guard that failed (see `guards_of`), None when it
+    ran.
+
+    Shapes: a Tile parameter takes a rank-2 array no larger than the tile, its valid part; a Tensor parameter a rank-2 array of
+    any size; results land in the arrays given. What was stored before a guard failed stays stored.
+    """
+    run = _Run(kernel, args)
+    try:
+        run.body(kernel.body)
+    except _GuardFailed as failure:
+        return failure.number
+    return None
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of a kernel: arrays and numbers by name, values and buffers by id."""
+
+    kernel: k.Kernel
+    args: Mapping[str, Array | s.Number]
+    arrays: dict[str, Array] = field(init=False)
+    numbers: dict[str, s.Number] = field(init=False)
+    tensors: frozenset[str] = field(init=False)
+    guards: dict[int, int] = field(init=False)
+    values: dict[int, Array] = field(default_factory=dict)
+    buffers: dict[int, Array] = field(default_factory=dict)
+    variables: dict[s.Var, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.arrays = {p.name: _as_array(self.args[p.name]) for p in self.kernel.memory_params}
+        self.numbers = {p.name: _held(self.args[p.name], p.dtype) for p in self.kernel.scalar_params}
+        self.tensors = frozenset(p.name for p in self.kernel.params if isinstance(p, k.TensorParam))
+        self.guards = {id(guard.stmt): number for number, guard in enumerate(guards_of(self.kernel))}
+
+    def body(self, stmts: tuple[k.Stmt, ...]) -> None:
+        """Run statements in order."""
+        for stmt in stmts:
+            self.statement(stmt)
+
+    def statement(self, stmt: k.Stmt) -> None:
+        """Run one statement."""
+        match stmt:
+            case k.Compute(result, op, operands, attrs):
+                self.values[result.id] = evaluate(find(op), [self.operand(o) for o in operands], result.type, attrs)
+            case k.Load(result):
+                self.values[result.id] = self.load(stmt)
+            case k.Store():
+                self.store(stmt)
+            case k.Alloc(buffer, init):
+                self.buffers[buffer.id] = np.full(buffer.type.shape, 0 if init is None else init, buffer.type.dtype.np)
+            case k.Read(result, buffer):
+                self.values[result.id] = self.buffers[buffer.id]
+            case k.Write(buffer, value):
+                self.buffers[buffer.id] = self.values[value.id]
+            case k.For(var, start, stop, step, body):
+                for index in range(self.whole(start), self.whole(stop), self.whole(step)):
+                    self.variables[var] = index
+                    self.body(body)
+            case _:
+                assert_never(stmt)
+
+    def operand(self, operand: k.Operand) -> Array:
+        """Return an operand as an array; a scalar is [1, 1]."""
+        match operand:
+            case k.Value(id):
+                return self.values[id]
+            case k.ScalarOperand(value, dtype):
+                return np.full((1, 1), _held(self.scalar(value), dtype), dtype.np)
+            case _:
+                assert_never(operand)
+
+    def load(self, stmt: k.Load) -> Array:
+        """Return the piece, `fill` outside its valid part."""
+        piece = np.full(piece_of(stmt), stmt.fill, stmt.result.type.dtype.np)
+        array, row, col, n_rows, n_cols = self.place(stmt)
+        if n_rows and n_cols:
+            piece[:n_rows, :n_cols] = array[row:row + n_rows, col:col + n_cols]
+        return np.ascontiguousarray(piece.T) if stmt.transpose else piece
+
+    def store(self, stmt: k.Store) -> None:
+        """Write the valid part of the piece."""
+        array, row, col, n_rows, n_cols = self.place(stmt)
+        if n_rows and n_cols:
+            array[row:row + n_rows, col:col + n_cols] = self.values[stmt.value.id][:n_rows, :n_cols]
+
+    def place(self, stmt: k.Load | k.Store) -> tuple[Array, int, int, int, int]:
+        """Return the array, offset and valid extents of a piece: cut to what is bound (a Tile), or guarded (a Tensor)."""
+        array = self.arrays[stmt.param]
+        row, col = self.whole(stmt.row), self.whole(stmt.col)
+        n_rows, n_cols = (self.whole(extent) for extent in valid_of(stmt))
+        if stmt.param not in self.tensors:
+            return array, row, col, max(min(n_rows, array.shape[0] - row), 0), max(min(n_cols, array.shape[1] - col), 0)
+        inside = row >= 0 and col >= 0 and row + n_rows <= array.shape[0] and col + n_cols <= array.shape[1]
+        if n_rows and n_cols and not inside:
+            raise _GuardFailed(self.guards[id(stmt)])
+        return array, row, col, n_rows, n_cols
+
+    def whole(self, node: s.Scalar) -> int:
+        """Return the value of an integer scalar."""
+        return int(self.scalar(node))
+
+    def scalar(self, node: s.Scalar) -> s.Number:
+        """Return the value of a scalar at this point of the run."""
+        return s.evaluate(node, self.leaf)
+
+    def leaf(self, node: s.Scalar) -> s.Number:
+        """Return the value of a parameter, an extent or a loop variable."""
+        match node:
+            case s.ParamScalar(name):
+                return self.numbers[name]
+            case s.ParamExtent(name, dim):
+                return int(self.arrays[name].shape[dim])
+            case s.Var():
+                return self.variables[node]
+            case _:
+                unreachable(f"scalar in a kernel: {s.print_scalar(node)}")
+
+
+def _as_array(value: Array | s.Number) -> Array:
+    return value if isinstance(value, np.ndarray) else unreachable("number for a memory parameter")
+
+
+def _held(value: Array | s.Number, dtype: DType) -> s.Number:
+    """Return a number as `dtype` holds it: rounded, or wrapped."""
+    number: s.Number = np.asarray(value).astype(dtype.np).item()
+    return number

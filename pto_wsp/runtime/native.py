@@ -1,0 +1,216 @@
+"""Run an artifact: orchestrate into a record, execute it on threads, keep it for later runs and for the simulator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.artifact.build import LoadedArtifact, Runtime
+from pto_wsp.errors import BindingError, InternalError
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.runtime.binding import Bindings
+from pto_wsp.runtime.failures import bounds_error, task_error
+from pto_wsp.runtime.record import RecordColumns, read_columns
+
+MAX_RECORDED_TASKS = 1 << 20
+
+
+def default_threads() -> int:
+    """Return PTO_WSP_THREADS, else the number of CPUs that this process may use.
+
+    Raises: R102 when the variable is no whole number >= 1.
+    """
+    text = os.environ.get("PTO_WSP_THREADS")
+    if text is None:
+        return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if not text.isdigit() or int(text) < 1:
+        raise BindingError("PTO_WSP_THREADS is no number of threads", expected="a whole number >= 1", found=repr(text))
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SimResult:
+    """What the simulator found. Times are cycles; per executor: busy, waiting for a dependency; per task: start, end, ready."""
+
+    total_cycles: int
+    n_tasks: int
+    critical_path: int
+    work: int
+    window_stalls: int
+    window_stall_cycles: int
+    window_high_water: int
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+    tasks_run: tuple[int, ...]
+    start: np.ndarray[Any, Any] | None
+    end: np.ndarray[Any, Any] | None
+    ready: np.ndarray[Any, Any] | None
+
+
+class Recorder:
+    """A record of the task stream, in the runtime library's memory."""
+
+    def __init__(self, runtime: Runtime, *, window: int, infer: bool, max_tasks: int = MAX_RECORDED_TASKS) -> None:
+        self.runtime = runtime
+        ffi = runtime.ffi
+        options = ffi.new("pto_record_options *", {"max_tasks": max_tasks, "window": window, "infer": int(infer)})
+        raw = runtime.lib.pto_record_new(options)
+        if raw == ffi.NULL:
+            raise MemoryError("no memory for the record of the task stream")
+        self.raw = ffi.gc(raw, runtime.lib.pto_record_free)
+
+    def columns(self) -> RecordColumns:
+        """Return the record's columns, copied."""
+        return read_columns(self.runtime, self.raw)
+
+    def simulate(self, n_executors: int, window: int, *, keep_trace: bool) -> SimResult:
+        """Replay the record in virtual time."""
+        sim = new_sim(self.runtime, n_executors, window, keep_trace=keep_trace)
+        _check_status(self.runtime.lib.pto_sim_feed(sim, self.raw), "simulation")
+        return finish_sim(self.runtime, sim, n_executors)
+
+
+def new_sim(runtime: Runtime, n_executors: int, window: int, *, keep_trace: bool) -> Any:
+    """Return a simulator that has seen no task yet."""
+    options = runtime.ffi.new("pto_sim_options *", {"n_executors": n_executors, "window": window, "keep_trace": int(keep_trace)})
+    raw = runtime.lib.pto_sim_new(options)
+    if raw == runtime.ffi.NULL:
+        raise MemoryError("no memory for the simulator")
+    return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
+
+
+def finish_sim(runtime: Runtime, sim: Any, n_executors: int) -> SimResult:
+    """Drain a simulator and return what it found."""
+    ffi = runtime.ffi
+    out = ffi.new("pto_sim_result *")
+    _check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
+
+    def per_executor(pointer: Any) -> tuple[int, ...]:
+        return tuple(pointer[k] for k in range(n_executors))
+
+    def per_task(pointer: Any) -> np.ndarray[Any, Any] | None:
+        if pointer == ffi.NULL:
+            return None
+        return np.frombuffer(ffi.buffer(pointer, out.n_tasks * 8), np.int64).copy() if out.n_tasks else np.zeros(0, np.int64)
+
+    return SimResult(out.total_cycles, out.n_tasks, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
+                     out.window_high_water, per_executor(out.busy), per_executor(out.waiting), per_executor(out.tasks_run),
+                     per_task(out.start), per_task(out.end), per_task(out.ready))
+
+
+class Engine:
+    """An artifact with its record: runs, and remembers the last stream for runs with the same bindings."""
+
+    def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS) -> None:
+        self.plan = plan
+        self.artifact = artifact
+        self.runtime = artifact.runtime
+        self.threads = threads or default_threads()
+        self.recorder = Recorder(self.runtime, window=plan.window, infer=plan.infer, max_tasks=max_tasks)
+        self._fingerprint: tuple[object, ...] | None = None
+        self._overflow: SimResult | None = None
+        self._tensors: Any = None
+        self._pool: Any = None
+
+    def run(self, bindings: Bindings, order_seed: int = 0) -> None:
+        """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
+
+        Raises: R101 for a task that failed, R104 for a check that did not hold (no task has run then, unless the stream is longer
+        than a record keeps).
+        """
+        ffi, lib = self.runtime.ffi, self.runtime.lib
+        fingerprint = bindings.fingerprint(self.plan)
+        reuse = fingerprint == self._fingerprint and self._overflow is None
+        self._fingerprint = None
+        options = ffi.new("pto_run_options *")
+        sim = None
+        if not reuse:
+            self._overflow = None
+            self._tensors = _raw_bindings(self.runtime, self.plan, bindings)
+            sim = new_sim(self.runtime, self.plan.n_executors, self.plan.window, keep_trace=False)
+            options.orchestrate = self.artifact.table.orchestrate
+            options.bindings = self._tensors[0]
+            options.sim = sim
+        options.kernels = self.artifact.table.kernels
+        options.n_kernels = self.artifact.table.n_kernels
+        options.execute.order_seed = order_seed
+        options.execute.threads = self.threads
+        result = ffi.new("pto_execute_result *")
+        self._pool = _pool(self.runtime, self.threads)
+        status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+        if status == lib.PTO_E_GUARD:
+            raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw))
+        if status == lib.PTO_E_KERNEL:
+            columns = self.recorder.columns()
+            raise task_error(self.plan, columns, result.failed_task, result.failed_guard)
+        if status == lib.PTO_E_CANCELLED:
+            raise KeyboardInterrupt
+        _check_status(status, "the run")
+        self._fingerprint = fingerprint
+        columns_out = ffi.new("pto_columns *")
+        lib.pto_record_columns(self.recorder.raw, columns_out)
+        if columns_out.total_tasks > columns_out.n_tasks and sim is not None:
+            self._overflow = finish_sim(self.runtime, sim, self.plan.n_executors)
+
+    def cancel(self) -> None:
+        """Ask a run in another thread to stop after its current tasks."""
+        if self._pool is not None:
+            self.runtime.lib.pto_pool_cancel(self._pool)
+
+    def simulate(self, *, keep_trace: bool) -> SimResult:
+        """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""
+        if self._overflow is not None:
+            return self._overflow
+        return self.recorder.simulate(self.plan.n_executors, self.plan.window, keep_trace=keep_trace)
+
+
+def _raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:
+    """Return a pto_bindings and what must stay alive with it."""
+    ffi = runtime.ffi
+    tensors = ffi.new("pto_tensor[]", max(1, len(bindings.arrays)))
+    for raw, array, group in zip(tensors, bindings.arrays, bindings.groups, strict=False):
+        raw.data = ffi.cast("char *", array.__array_interface__["data"][0])
+        raw.buffer, raw.rank = group, array.ndim
+        for dim in range(array.ndim):
+            raw.dim[dim] = array.shape[dim]
+            raw.stride[dim] = array.strides[dim] // array.itemsize
+    slots = [_slot(value, is_float=symbol.dtype.is_float) for symbol, value in zip(plan.symbols, bindings.symbols, strict=True)]
+    symbols = ffi.new("int64_t[]", slots or [0])
+    raw_bindings = ffi.new("pto_bindings *", {"tensors": tensors, "symbols": symbols, "n_tensors": len(bindings.arrays),
+                                              "n_symbols": len(slots)})
+    return raw_bindings, tensors, symbols, bindings.arrays
+
+
+def _slot(value: int | float, *, is_float: bool) -> int:
+    return int(np.float64(value).view(np.int64)) if is_float else int(value)
+
+
+def slots_of(values: Sequence[int | float], floats: Sequence[bool]) -> list[int]:
+    """Return values as 64-bit slots: floats as the bits of a double."""
+    return [_slot(value, is_float=is_float) for value, is_float in zip(values, floats, strict=True)]
+
+
+def _pool(runtime: Runtime, threads: int) -> Any:
+    return _pool_of(runtime, threads, os.getpid())
+
+
+@lru_cache(maxsize=8)
+def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
+    """One pool a thread count and process: threads do not survive a fork, so a child makes its own."""
+    del pid
+    raw = runtime.lib.pto_pool_new(threads)
+    if raw == runtime.ffi.NULL:
+        raise MemoryError(f"no worker thread could be started (of {threads})")
+    return raw    # for the life of the process: its threads sleep when idle
+
+
+def _check_status(status: int, what: str) -> None:
+    if status == 1:
+        raise MemoryError(f"{what} ran out of memory")
+    if status != 0:
+        raise InternalError(f"{what} ended with status {status}")

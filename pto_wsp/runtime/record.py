@@ -1,0 +1,60 @@
+"""A record of the task stream as NumPy columns: tasks in submission order, and the edges between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.artifact.build import Runtime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordColumns:
+    """Tasks and nodes as columns. Predecessors of node n are edge_src[pred_begin[n]:pred_begin[n + 1]]."""
+
+    n_tasks: int
+    first_task: int
+    first_node: int
+    total_tasks: int
+    node_kind: np.ndarray[Any, Any]
+    node_task: np.ndarray[Any, Any]
+    pred_begin: np.ndarray[Any, Any]
+    edge_src: np.ndarray[Any, Any]
+    edge_why: np.ndarray[Any, Any]
+    edge_arg: np.ndarray[Any, Any]
+    task_node: np.ndarray[Any, Any]
+    task_kernel: np.ndarray[Any, Any]
+    task_site: np.ndarray[Any, Any]
+    task_worker: np.ndarray[Any, Any]
+    task_cost: np.ndarray[Any, Any]
+    index_begin: np.ndarray[Any, Any]
+    index: np.ndarray[Any, Any]
+
+    def index_of(self, task: int) -> tuple[int, ...]:
+        """Return the indices of the task at position `task`."""
+        return tuple(int(i) for i in self.index[self.index_begin[task]:self.index_begin[task + 1]])
+
+
+def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
+    """Return a record's columns, copied out of the library's memory."""
+    ffi = runtime.ffi
+    raw = ffi.new("pto_columns *")
+    runtime.lib.pto_record_columns(record, raw)
+
+    def column(pointer: Any, count: int, dtype: type) -> np.ndarray[Any, Any]:
+        size = np.dtype(dtype).itemsize * count
+        return np.frombuffer(ffi.buffer(pointer, size), dtype).copy() if count else np.zeros(0, dtype)
+
+    n_tasks, n_nodes, n_edges = raw.n_tasks, raw.n_nodes, raw.n_edges
+    index_begin = column(raw.index_begin, n_tasks + 1 if n_tasks else 0, np.int64)
+    return RecordColumns(
+        n_tasks, raw.first_task, raw.first_node, raw.total_tasks,
+        column(raw.node_kind, n_nodes, np.uint8), column(raw.node_task, n_nodes, np.int64),
+        column(raw.pred_begin, n_nodes + 1 if n_nodes else 0, np.int64), column(raw.edge_src, n_edges, np.int64),
+        column(raw.edge_why, n_edges, np.uint8), column(raw.edge_arg, n_edges, np.int32),
+        column(raw.task_node, n_tasks, np.int64), column(raw.task_kernel, n_tasks, np.int32),
+        column(raw.task_site, n_tasks, np.int32), column(raw.task_worker, n_tasks, np.int64),
+        column(raw.task_cost, n_tasks, np.int64), index_begin,
+        column(raw.index, int(index_begin[-1]) if n_tasks else 0, np.int64))

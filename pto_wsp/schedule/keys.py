@@ -1,0 +1,83 @@
+"""Trace a key function on a symbolic task: the policy stores the expression, Python is never called during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pto_wsp.errors import KeyTraceError, PtoError
+from pto_wsp.schedule.policy import KeyExpr
+from pto_wsp.source import here
+from pto_wsp.types import scalar as s
+from pto_wsp.types.symbolic import Symbolic, as_scalar
+
+
+class BracketIndices:
+    """`t.params`: the bracket indices of the task's call."""
+
+    __slots__ = ()
+
+    def __getitem__(self, position: int) -> Symbolic:
+        if not isinstance(position, int) or isinstance(position, bool) or position < 0:
+            raise KeyTraceError("t.params takes a whole number >= 0", here(), found=repr(position))
+        return Symbolic(s.BracketIndex(position))
+
+
+class TaskNames:
+    """The task that a key sees: `t.b` and `t.get("b")` are loop variables by name, `t.params` its bracket indices."""
+
+    __slots__ = ()
+
+    @property
+    def params(self) -> BracketIndices:
+        """The bracket indices."""
+        return BracketIndices()
+
+    def get(self, name: str) -> Symbolic:
+        """Return the loop variable of that name."""
+        if not isinstance(name, str) or not name.isidentifier():
+            raise KeyTraceError("t.get takes the name of a loop variable", here(), found=repr(name))
+        return Symbolic(s.AxisName(name))
+
+    def __getattr__(self, name: str) -> Symbolic:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Symbolic(s.AxisName(name))
+
+
+KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr"
+
+
+def trace_key(key: KeyLike, what: str) -> KeyExpr:
+    """Return the expression that `key` computes: a function of the task, a loop variable's name, or an expression.
+
+    Raises: S103 when it cannot be traced to one integer.
+    """
+    if isinstance(key, KeyExpr):
+        return key
+    if isinstance(key, str):
+        result: object = TaskNames().get(key)
+    elif isinstance(key, Symbolic):
+        result = key
+    elif callable(key):
+        try:
+            result = key(TaskNames())
+        except Exception as problem:  # whatever the user's function raises means that it cannot be traced
+            text = problem.message if isinstance(problem, PtoError) else f"{type(problem).__name__}: {problem}"
+            raise KeyTraceError(f"the key of {what} cannot be traced", here(), notes=(text,),
+                                help="it runs once, on names: use arithmetic on t.<loop variable> and t.params[k]") from problem
+    else:
+        raise KeyTraceError(f"{what} takes a key", here(), expected="lambda t: ..., a loop variable's name, or an expression",
+                            found=repr(key))
+    try:
+        node = as_scalar(result)
+    except PtoError:
+        node = None
+    if node is None or not (s.scalar_dtype(node).is_integer or s.scalar_dtype(node).value == "bool"):
+        raise KeyTraceError(f"the key of {what} gives no whole number", here(), expected="one integer expression", found=repr(result))
+    foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex)]
+    if foreign:
+        raise KeyTraceError(f"the key of {what} depends on more than the task", here(), found=s.print_scalar(foreign[0]),
+                            expected="loop variables by name (t.b) and bracket indices (t.params[0])",
+                            help="a Symbol or a tensor's element in a key is not supported yet")
+    return KeyExpr(node)

@@ -1,0 +1,69 @@
+"""A whole schedule: what the combinators have said, the last word on each directive winning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pto_wsp.schedule.directives import Deps, Dispatch, TaskGraph, TaskWindow, TimingPolicy, WindowMode
+from pto_wsp.schedule.policy import Count, Key, Policy
+
+DEFAULT_WINDOW = TaskWindow(8192, "tasks", WindowMode.STALL)
+
+
+class Schedule(Policy):
+    """Directives as data; None where nothing was said."""
+
+    name: str = ""
+    dispatch: Dispatch | None = None
+    streams: Count | None = None
+    stream_by: Key | None = None
+    timing: TimingPolicy | None = None
+    task_graph: TaskGraph | None = None
+
+    def having(self, **fields: object) -> Schedule:
+        """Return the schedule with some directives set."""
+        return Schedule(**{**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
+
+    def with_task_graph(self, **fields: object) -> Schedule:
+        """Return the schedule with the given fields of the task graph set, the others as they were."""
+        old = self.task_graph
+        merged = {} if old is None else {name: getattr(old, name) for name in TaskGraph.model_fields}
+        merged |= {name: value for name, value in fields.items() if value is not None}
+        return self.having(task_graph=TaskGraph(**merged))
+
+    @property
+    def deps(self) -> Deps:
+        """Where edges come from: hybrid until task_graph() switches to the data."""
+        if self.task_graph is None:
+            return Deps.hybrid()
+        return self.task_graph.deps or Deps.infer_bytes_overlap()
+
+    @property
+    def window(self) -> TaskWindow:
+        """The bound on tasks submitted and not retired."""
+        return (self.task_graph.window if self.task_graph is not None else None) or DEFAULT_WINDOW
+
+    def directives(self) -> Iterator[tuple[str, str]]:
+        """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""
+        if self.dispatch is not None:
+            yield f"dispatch.{self.dispatch.kind}", repr(self.dispatch)
+        if self.streams is not None:
+            yield "streams", f"streams({self.streams})"
+        if self.stream_by is not None:
+            yield "stream_by", f"stream_by({self.stream_by!r})"
+        if self.timing is not None:
+            yield f"timing.{self.timing.kind}", repr(self.timing)
+        graph = self.task_graph
+        if graph is None:
+            return
+        for name in ("deps", "pools", "ready", "start", "trace"):
+            policy = getattr(graph, name)
+            if policy is not None:
+                yield f"task_graph.{name}.{policy.kind}", repr(policy)
+        if graph.window is not None:
+            window = graph.window
+            yield f"task_graph.window.{window.unit}.{window.mode.value}", repr(window)
+
+    def __repr__(self) -> str:
+        said = ", ".join(text for _, text in self.directives())
+        return f"Schedule({(self.name + ': ') if self.name else ''}{said or 'default'})"

@@ -1,0 +1,151 @@
+"""Where in the user's program something was written, and how to show it.
+
+A `Span` is taken from the running frame (`here`), never from parsing source, so it works in a REPL and in a notebook. The text of
+the line is looked up only when an error is shown.
+
+>>> str(Span("model.py", 3, 5))
+'model.py:3:5'
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from types import CodeType, FrameType
+
+_LONGEST_HEAD = 64   # lines of decorators and parameters
+_PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a user's file: 1-based line and columns, `end_column` excluded; line 0 means unknown."""
+
+    file: str
+    line: int
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{_shown_path(self.file)}:{self.line}:{self.column}"
+
+    @property
+    def short(self) -> str:
+        """The basename and line, for comments in generated code and for `declared at` notes."""
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+    def excerpt(self) -> tuple[str, ...]:
+        """Return the source line with a caret line under it, or nothing when the text cannot be found."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return ()
+        start = min(self.column, len(text)) - 1
+        ends_here = self.end_line == self.line and self.end_column > self.column
+        width = max(1, (self.end_column if ends_here else len(text) + 1) - 1 - start)
+        width = min(width, max(1, len(text) - start))
+        number = str(self.line)
+        gutter = " " * len(number)
+        pad = "".join("\t" if c == "\t" else " " for c in text[:start])
+        return (f"{gutter} |", f"{number} | {text}", f"{gutter} | {pad}{'^' * width}")
+
+
+UNKNOWN = Span("<unknown>", 0)
+
+
+def here() -> Span:
+    """Return the span of the innermost running line that lies outside this package."""
+    return span_of(user_frame())
+
+
+def user_frame() -> FrameType:
+    """Return the innermost frame that lies outside this package (the outermost frame when there is none)."""
+    frame: FrameType = sys._getframe(1)
+    while frame.f_back is not None and is_internal(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def is_internal(code: CodeType) -> bool:
+    """Tell whether `code` belongs to this package (or to the machinery that calls it) rather than to a user."""
+    name = code.co_filename
+    return name.startswith(_PACKAGE_DIR) or name.startswith("<frozen") or name.endswith("contextlib.py")
+
+
+def span_of(frame: FrameType) -> Span:
+    """Return the span of the instruction that `frame` is executing."""
+    code = frame.f_code
+    position = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+    line, end_line, column, end_column = position or (None, None, None, None)
+    if line is None:
+        return Span(code.co_filename, frame.f_lineno)
+    return Span(code.co_filename, line, (column or 0) + 1, end_line or 0, (end_column or 0) + 1)
+
+
+def definition_span(code: CodeType) -> Span:
+    """Return where a function was defined: its `def` line, not that of a decorator."""
+    for line in range(code.co_firstlineno, code.co_firstlineno + _LONGEST_HEAD):
+        text = linecache.getline(code.co_filename, line)
+        if re.match(r"\s*(async\s+)?def\s", text):
+            return Span(code.co_filename, line, len(text) - len(text.lstrip()) + 1)
+        if not text:
+            break
+    return Span(code.co_filename, code.co_firstlineno)
+
+
+def parameter_span(code: CodeType, name: str) -> Span:
+    """Return where the parameter `name` stands in the function's `def`; the `def` itself when the text is not there."""
+    whole = definition_span(code)
+    for line in range(whole.line, whole.line + _LONGEST_HEAD):   # read as text: decorating a kernel parses no file
+        text = linecache.getline(code.co_filename, line)
+        found = re.search(rf"(?<![\w.])\*{{0,2}}{re.escape(name)}\s*[:,)=]", text)
+        if found:
+            start = found.start() + 1
+            return Span(code.co_filename, line, start, line, start + len(found.group().rstrip(" :,)=")))
+        if not text:
+            break
+    return whole
+
+
+def argument_span(call: Span, name: str, position: int | None = None) -> Span:
+    """Narrow the span of a call to one of its arguments, by keyword or by position; the call itself when that fails."""
+    for node in _nodes(call.file):
+        if not isinstance(node, ast.Call) or (node.lineno, node.col_offset + 1) != (call.line, call.column):
+            continue
+        if (node.end_lineno, (node.end_col_offset or 0) + 1) != (call.end_line, call.end_column):
+            continue
+        for keyword in node.keywords:
+            if keyword.arg == name:
+                return _span_at(call.file, keyword.value)
+        if position is not None and position < len(node.args):
+            return _span_at(call.file, node.args[position])
+    return call
+
+
+def _span_at(file: str, node: ast.expr | ast.arg) -> Span:
+    return Span(file, node.lineno, node.col_offset + 1, node.end_lineno or 0, (node.end_col_offset or 0) + 1)
+
+
+def _nodes(file: str) -> Iterator[ast.AST]:
+    """Walk the syntax tree of a file as linecache knows it, outer nodes first; nothing when it has no text."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return iter(())
+    return ast.walk(tree)
+
+
+def _shown_path(file: str) -> str:
+    if file.startswith("<"):
+        return file
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:
+        return file
+    return file if relative.startswith("..") else relative

@@ -1,0 +1,50 @@
+"""How a tensor lies in memory, and the value that stands for a tensor in every IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pto_wsp.types.dtype import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Strides in elements, outermost first. `unit_inner`: neighbours along the last dimension are neighbours in memory."""
+
+    strides: tuple[int, ...]
+
+    @property
+    def unit_inner(self) -> bool:
+        """True when the last dimension has stride 1, or there is none."""
+        return not self.strides or self.strides[-1] == 1
+
+    @staticmethod
+    def contiguous(shape: tuple[int, ...]) -> Layout:
+        """Return the row-major layout of `shape`."""
+        strides: list[int] = []
+        step = 1
+        for extent in reversed(shape):
+            strides.append(step)
+            step *= max(extent, 1)
+        return Layout(tuple(reversed(strides)))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor as the IR knows it: no buffer. Shape and strides are those declared; a run may bind others (DimOf, StrideOf)."""
+
+    id: int
+    shape: tuple[int, ...]
+    dtype: DType
+    name: str = ""
+    layout: Layout = Layout(())
+
+    @property
+    def shown(self) -> str:
+        """The user's name for it, or a made-up one."""
+        return self.name or f"tensor{self.id}"
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)

@@ -1,0 +1,496 @@
+"""Scalar expressions: integers, floats and conditions known only at run time, as plain frozen values.
+
+They index views, bound loops, choose workers and price tasks. What a user handles is `symbolic.Symbolic`, which wraps a node;
+nodes compare by structure. Integers are 64-bit; // and % floor; integer division by zero gives 0.
+
+>>> print_scalar(add(Var("b", 0), Const(1)))
+'b + 1'
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias, assert_never
+
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
+
+Number: TypeAlias = int | float | bool
+
+
+class Op(Enum):
+    """An operation on one or two scalars; the value is how it prints."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    FLOORDIV = "//"
+    MOD = "%"
+    MIN = "min"
+    MAX = "max"
+    EQ = "=="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    AND = "&"
+    OR = "|"
+    NOT = "~"
+    NEG = "neg"
+    HASHMOD = "hashmod"   # FNV-1a-64 of lhs, mod rhs (both unsigned)
+
+
+COMPARISONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
+LOGICAL = frozenset({Op.AND, Op.OR, Op.NOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number known when the program is built."""
+
+    value: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A loop variable: `name` is the user's, `id` tells loops of one workload or kernel apart."""
+
+    name: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AxisName:
+    """A loop variable referred to by name, as schedule keys do; resolved to a `Var` at compile."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BracketIndex:
+    """The k-th bracket index of a task, as schedule keys see it (`t.params[k]`)."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskIndex:
+    """How many tasks of the run were submitted before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRef:
+    """A run-time value that the user binds by name. `default` is what an axis of known size starts with."""
+
+    name: str
+    id: int
+    dtype: DType = DType.I64
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParamScalar:
+    """A kernel's Scalar parameter."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class ParamExtent:
+    """How many rows (dim 0) or columns (dim 1) of a kernel's parameter are valid."""
+
+    name: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class DimOf:
+    """The extent of a tensor's dimension as it is bound at run time."""
+
+    tensor: TensorRef
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrideOf:
+    """The stride of a tensor's dimension as it is bound at run time, in elements."""
+
+    tensor: TensorRef
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of an integer, bool or float tensor, read when tasks are made."""
+
+    tensor: TensorRef
+    index: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op` of one scalar."""
+
+    op: Op
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`op` of two scalars."""
+
+    op: Op
+    lhs: Scalar
+    rhs: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then` where `condition` holds, else `other`."""
+
+    condition: Scalar
+    then: Scalar
+    other: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of `body` over `var` in range(start, stop, step): the cost of a loop whose body depends on its variable."""
+
+    var: Var
+    start: Scalar
+    stop: Scalar
+    step: Scalar
+    body: Scalar
+
+
+Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | SymbolRef | ParamScalar | ParamExtent | DimOf | StrideOf | Element
+                     | Unary | Binary | Select | Sum)
+
+
+# ---- building, with the simplifications that keep printed expressions as the user would write them ----
+
+def const(value: Number) -> Const:
+    """Return a constant node."""
+    return Const(value)
+
+
+def binary(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return `lhs op rhs`, folded when both are constants or one is neutral."""
+    if isinstance(lhs, Const) and isinstance(rhs, Const):
+        return Const(apply_binary(op, lhs.value, rhs.value))
+    if (op is Op.ADD and _is(rhs, 0)) or (op is Op.SUB and _is(rhs, 0)) or (op in (Op.MUL, Op.FLOORDIV) and _is(rhs, 1)):
+        return lhs
+    if (op is Op.ADD and _is(lhs, 0)) or (op is Op.MUL and _is(lhs, 1)):
+        return rhs
+    if op is Op.MUL and (_is(lhs, 0) or _is(rhs, 0)):
+        return Const(0)
+    if op is Op.SUB and lhs == rhs and scalar_dtype(lhs).is_integer:
+        return Const(0)
+    if op in (Op.MIN, Op.MAX) and lhs == rhs:
+        return lhs
+    if op in (Op.ADD, Op.SUB) and scalar_dtype(lhs).is_integer and scalar_dtype(rhs).is_integer:
+        return _regroup(op, lhs, rhs)
+    return Binary(op, lhs, rhs)
+
+
+def _regroup(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
+    """(a + 1) + 2 → a + 3, and (a + 16) - a → 16: keeps slice extents constant."""
+    left, left_const = _split_const(lhs)
+    right, right_const = _split_const(rhs)
+    offset = left_const + right_const if op is Op.ADD else left_const - right_const
+    if right is None:
+        base: Scalar | None = left
+    elif left is None:
+        base = right if op is Op.ADD else Unary(Op.NEG, right)
+    elif op is Op.SUB and left == right:
+        base = None
+    else:
+        base = Binary(op, left, right)
+    if base is None:
+        return Const(offset)
+    if offset == 0:
+        return base
+    return Binary(Op.ADD, base, Const(offset)) if offset > 0 else Binary(Op.SUB, base, Const(-offset))
+
+
+def _split_const(node: Scalar) -> tuple[Scalar | None, int]:
+    match node:
+        case Const(value):
+            return None, int(value)
+        case Binary(Op.ADD, base, Const(value)):
+            return base, int(value)
+        case Binary(Op.SUB, base, Const(value)):
+            return base, -int(value)
+        case Binary(Op.MUL, Binary(Op.ADD, base, Const(inner)), Const(factor)):   # (i + 1) * 16 → i * 16 + 16
+            return binary(Op.MUL, base, Const(factor)), int(inner) * int(factor)
+        case _:
+            return node, 0
+
+
+def add(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return lhs + rhs."""
+    return binary(Op.ADD, lhs, rhs)
+
+
+def sub(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return lhs - rhs."""
+    return binary(Op.SUB, lhs, rhs)
+
+
+def mul(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return lhs * rhs."""
+    return binary(Op.MUL, lhs, rhs)
+
+
+def minimum(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return min(lhs, rhs)."""
+    return binary(Op.MIN, lhs, rhs)
+
+
+def maximum(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return max(lhs, rhs)."""
+    return binary(Op.MAX, lhs, rhs)
+
+
+def ceil_div(lhs: Scalar, rhs: Scalar) -> Scalar:
+    """Return lhs / rhs rounded up, as -(-lhs // rhs)."""
+    if isinstance(rhs, Const) and isinstance(rhs.value, int) and rhs.value > 0:
+        return binary(Op.FLOORDIV, add(lhs, Const(rhs.value - 1)), rhs)
+    return unary(Op.NEG, binary(Op.FLOORDIV, unary(Op.NEG, lhs), rhs))
+
+
+def unary(op: Op, value: Scalar) -> Scalar:
+    """Return `op value`, folded when it is constant."""
+    if isinstance(value, Const):
+        return Const(apply_unary(op, value.value))
+    return Unary(op, value)
+
+
+def select(condition: Scalar, then: Scalar, other: Scalar) -> Scalar:
+    """Return `then` where `condition` holds, else `other`."""
+    if isinstance(condition, Const):
+        return then if condition.value else other
+    return Select(condition, then, other)
+
+
+def _is(node: Scalar, value: int) -> bool:
+    return isinstance(node, Const) and type(node.value) is int and node.value == value
+
+
+# ---- meaning ----
+
+def wrap_i64(value: int) -> int:
+    """Return `value` as a 64-bit signed integer holds it."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def apply_unary(op: Op, value: Number) -> Number:
+    """Return what `op` makes of one number."""
+    if op is Op.NEG:
+        return -value if isinstance(value, float) else wrap_i64(-int(value))
+    if op is Op.NOT:
+        return (not value) if isinstance(value, bool) else ~int(value)
+    raise ValueError(op)
+
+
+def apply_binary(op: Op, lhs: Number, rhs: Number) -> Number:
+    """Return what `op` makes of two numbers: 64-bit integers unless one is a float."""
+    if op in COMPARISONS:
+        return bool(_COMPARE[op](lhs, rhs))
+    if op in (Op.AND, Op.OR):
+        both_bool = isinstance(lhs, bool) and isinstance(rhs, bool)
+        result = int(lhs) & int(rhs) if op is Op.AND else int(lhs) | int(rhs)
+        return bool(result) if both_bool else result
+    if isinstance(lhs, float) or isinstance(rhs, float) or op is Op.DIV:
+        return _float_binary(op, float(lhs), float(rhs))
+    left, right = int(lhs), int(rhs)
+    if op is Op.HASHMOD:
+        return fnv1a64(left) % right if right else 0
+    if op in (Op.FLOORDIV, Op.MOD):
+        if right == 0:
+            return 0
+        return wrap_i64(left // right if op is Op.FLOORDIV else left % right)
+    return wrap_i64(int(_INTEGER[op](left, right)))
+
+
+def fnv1a64(value: int) -> int:
+    """Return the FNV-1a hash of the 8 little-endian bytes of a 64-bit integer (Fowler, Noll, Vo; RFC 9923)."""
+    state = 0xCBF29CE484222325
+    for byte in (value % (1 << 64)).to_bytes(8, "little"):
+        state = (state ^ byte) * 0x100000001B3 % (1 << 64)
+    return state
+
+
+def _float_binary(op: Op, lhs: float, rhs: float) -> float:
+    if op in (Op.DIV, Op.FLOORDIV, Op.MOD):
+        if rhs == 0.0:
+            if op is Op.MOD:
+                return math.nan
+            return math.nan if lhs == 0.0 or math.isnan(lhs) else math.copysign(math.inf, lhs) * math.copysign(1.0, rhs)
+        if op is Op.DIV:
+            return lhs / rhs
+        floored = math.floor(lhs / rhs) if math.isfinite(lhs / rhs) else lhs / rhs
+        return float(floored) if op is Op.FLOORDIV else lhs - floored * rhs
+    if op in (Op.MIN, Op.MAX) and (math.isnan(lhs) or math.isnan(rhs)):
+        return math.nan
+    return float(_INTEGER[op](lhs, rhs))
+
+
+_COMPARE: Mapping[Op, Callable[[Number, Number], bool]] = {
+    Op.EQ: operator.eq, Op.NE: operator.ne, Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
+}
+_INTEGER: Mapping[Op, Callable[..., int | float]] = {
+    Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul, Op.MIN: min, Op.MAX: max,
+}
+
+
+def evaluate(node: Scalar, leaf: Callable[[Scalar], Number]) -> Number:
+    """Return the value of `node`; `leaf` gives that of everything but constants and operations (an `Element` included)."""
+    match node:
+        case Const(value):
+            return value
+        case Unary(op, value):
+            return apply_unary(op, evaluate(value, leaf))
+        case Binary(op, lhs, rhs):
+            return apply_binary(op, evaluate(lhs, leaf), evaluate(rhs, leaf))
+        case Select(condition, then, other):
+            return evaluate(then if evaluate(condition, leaf) else other, leaf)
+        case Sum(var, start, stop, step, body):
+            total: Number = 0
+            for index in range(int(evaluate(start, leaf)), int(evaluate(stop, leaf)), int(evaluate(step, leaf))):
+                here = Const(index)
+                total += evaluate(body, lambda inner, here=here: here.value if inner == var else leaf(inner))  # type: ignore[misc]
+            return total
+        case _:
+            return leaf(node)
+
+
+def scalar_dtype(node: Scalar) -> DType:
+    """Return I64, F64 or BOOL: the dtype that `node` is computed in (a `ParamScalar` or symbol gives its own class)."""
+    match node:
+        case Const(value):
+            return DType.BOOL if isinstance(value, bool) else DType.F64 if isinstance(value, float) else DType.I64
+        case SymbolRef() | ParamScalar():
+            return _wide(node.dtype)
+        case Element():
+            return _wide(node.tensor.dtype)
+        case Unary(_, value):
+            return scalar_dtype(value)
+        case Binary(op, lhs, rhs):
+            if op in COMPARISONS:
+                return DType.BOOL
+            kinds = {scalar_dtype(lhs), scalar_dtype(rhs)}
+            if op is Op.DIV or DType.F64 in kinds:
+                return DType.F64
+            return DType.BOOL if kinds == {DType.BOOL} and op in LOGICAL else DType.I64
+        case Select(_, then, other):
+            kinds = {scalar_dtype(then), scalar_dtype(other)}
+            return kinds.pop() if len(kinds) == 1 else DType.F64 if DType.F64 in kinds else DType.I64
+        case Sum(_, _, _, _, body):
+            return scalar_dtype(body)
+        case Var() | AxisName() | BracketIndex() | TaskIndex() | ParamExtent() | DimOf() | StrideOf():
+            return DType.I64
+        case _:
+            assert_never(node)
+
+
+def _wide(dtype: DType) -> DType:
+    return DType.F64 if dtype.is_float else DType.BOOL if dtype is DType.BOOL else DType.I64
+
+
+# ---- walking ----
+
+def children(node: Scalar) -> tuple[Scalar, ...]:
+    """Return the direct operands of `node`."""
+    match node:
+        case Unary(_, value):
+            return (value,)
+        case Binary(_, lhs, rhs):
+            return (lhs, rhs)
+        case Select(condition, then, other):
+            return (condition, then, other)
+        case Element(_, index):
+            return index
+        case Sum(_, start, stop, step, body):
+            return (start, stop, step, body)
+        case _:
+            return ()
+
+
+def leaves(node: Scalar) -> tuple[Scalar, ...]:
+    """Return every node of the expression that is not an operation or a constant (an `Element`, and what indexes it)."""
+    inner = tuple(leaf for child in children(node) for leaf in leaves(child))
+    if isinstance(node, Const | Unary | Binary | Select | Sum):
+        return inner
+    return (node, *inner)
+
+
+def substitute(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """Return `node` with `change` applied from the outside in; None keeps a node and goes on to its operands."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    match node:
+        case Unary(op, value):
+            return unary(op, substitute(value, change))
+        case Binary(op, lhs, rhs):
+            return binary(op, substitute(lhs, change), substitute(rhs, change))
+        case Select(condition, then, other):
+            return select(substitute(condition, change), substitute(then, change), substitute(other, change))
+        case Element(tensor, index):
+            return Element(tensor, tuple(substitute(i, change) for i in index))
+        case Sum(var, start, stop, step, body):
+            return Sum(var, substitute(start, change), substitute(stop, change), substitute(step, change),
+                       substitute(body, change))
+        case _:
+            return node
+
+
+# ---- text ----
+
+_LEVEL = {**dict.fromkeys(COMPARISONS, 1), Op.OR: 2, Op.AND: 3, Op.ADD: 4, Op.SUB: 4, Op.MUL: 5, Op.DIV: 5, Op.FLOORDIV: 5,
+          Op.MOD: 5}
+
+
+def print_scalar(node: Scalar, level: int = 0) -> str:
+    """Return the expression as a user would write it."""
+    match node:
+        case Const(value):
+            return repr(value)
+        case Var(name) | AxisName(name) | SymbolRef(name) | ParamScalar(name):
+            return name
+        case BracketIndex(position):
+            return f"params[{position}]"
+        case TaskIndex():
+            return "task_index"
+        case ParamExtent(name, dim):
+            return f"{name}.shape[{dim}]"
+        case DimOf(tensor, dim):
+            return f"{tensor.shown}.shape[{dim}]"
+        case StrideOf(tensor, dim):
+            return f"{tensor.shown}.strides[{dim}]"
+        case Element(tensor, index):
+            return f"{tensor.shown}[{', '.join(print_scalar(i) for i in index)}]"
+        case Unary(op, value):
+            return f"{'-' if op is Op.NEG else '~'}{print_scalar(value, 6)}"
+        case Binary(Op.MIN | Op.MAX | Op.HASHMOD as op, lhs, rhs):
+            return f"{op.value}({print_scalar(lhs)}, {print_scalar(rhs)})"
+        case Binary(op, lhs, rhs):
+            left = _LEVEL[op] if op not in COMPARISONS else _LEVEL[op] + 1
+            text = f"{print_scalar(lhs, left)} {op.value} {print_scalar(rhs, _LEVEL[op] + 1)}"
+            return f"({text})" if _LEVEL[op] < level else text
+        case Select(condition, then, other):
+            return f"where({print_scalar(condition)}, {print_scalar(then)}, {print_scalar(other)})"
+        case Sum(var, start, stop, step, body):
+            bounds = ", ".join(print_scalar(bound) for bound in (start, stop, step))
+            return f"sum({print_scalar(body)} for {var.name} in range({bounds}))"
+        case _:
+            assert_never(node)

@@ -1,0 +1,357 @@
+"""Tensors in global memory and views of them, as the user handles them.
+
+A `Tensor` wraps an array and never copies it. Indexing gives a `TensorView`; picking every dimension gives a scalar that is read
+when the workload's tasks are made.
+
+>>> X = Tensor(np.zeros((4, 16, 128), np.float32), name="X")
+>>> X[1, 0:8]
+TensorView(X[1, 0:8], shape=(8, 128), f32)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewBoundsError, ViewIndexError
+from pto_wsp.source import here
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import Layout, TensorRef
+from pto_wsp.types.symbolic import Symbolic, as_scalar
+from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, place_of, print_view
+
+MAX_RANK = 8
+_ids = itertools.count()
+_live: WeakValueDictionary[int, Tensor] = WeakValueDictionary()   # an element's scalar knows its tensor by id alone
+
+Item: TypeAlias = "SupportsIndex | Symbolic | slice | EllipsisType | object"
+
+
+class TensorView:
+    """A part of a tensor: shape, dtype, and further indexing. Slices never clip in silence; `clip` says so."""
+
+    __slots__ = ("owner", "view")
+    __array_ufunc__ = None
+
+    def __init__(self, owner: Tensor, view: View) -> None:
+        self.owner = owner
+        self.view = view
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.view.tensor.dtype
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def dims(self) -> tuple[ViewDim, ...]:
+        """Extent, stride and limit of each dimension, as scalar expressions."""
+        return place_of(self.view).dims
+
+    @property
+    def shape(self) -> tuple[int | Symbolic, ...]:
+        """The extents: numbers where the declared shape tells, else scalars known at run time."""
+        known = (declared(dim.extent) for dim in self.dims)
+        return tuple(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in known)
+
+    @property
+    def T(self) -> TensorView:
+        """The view with its dimensions reversed."""
+        return self._with(Permute(tuple(reversed(range(self.rank)))))
+
+    def __getitem__(self, item: Item) -> Any:
+        """Index with ints, loop variables, scalar expressions, slices and `...`.
+
+        Returns a `TensorView`, or a scalar (`Symbolic`) when no dimension is left.
+        Raises: T301 where a constant lies outside, T302 for too many or meaningless indices.
+        """
+        items = item if isinstance(item, tuple) else (item,)
+        rank = self.rank
+        given = sum(1 for entry in items if entry is not Ellipsis)
+        if given > rank or sum(1 for entry in items if entry is Ellipsis) > 1:
+            raise ViewIndexError(f"`{print_view(self.view)}` has {rank} dimension{'s' * (rank != 1)}", here(),
+                                 expected=f"at most {rank} indices and one ...", found=f"{given} indices")
+        view, dim = self.view, 0
+        for entry in items:
+            if entry is Ellipsis:
+                dim += rank - given
+            elif isinstance(entry, slice):
+                view, dim = _cut(view, dim, entry), dim + 1
+            else:
+                view = _pick(view, dim, entry)
+        result = TensorView(self.owner, view)
+        return result if result.rank or not items or given == 0 else Symbolic(_element(view))
+
+    def item(self, *index: object) -> Symbolic:
+        """Return one element as a scalar, read when the workload's tasks are made; one index a dimension."""
+        if len(index) != self.rank:
+            raise ViewIndexError(f"item() of `{print_view(self.view)}` takes one index a dimension", here(),
+                                 expected=f"{self.rank} indices", found=f"{len(index)}")
+        picked = self[tuple(index)]
+        if not isinstance(picked, Symbolic):
+            raise ViewIndexError("item() takes indices, not slices", here(), found=repr(index))
+        return picked
+
+    def slice(self, start: object, stop: object) -> TensorView:
+        """Return positions start .. stop-1 of the first dimension."""
+        return TensorView(self.owner, _cut(self.view, 0, slice(start, stop)))
+
+    def clip(self, *limits: int) -> TensorView:
+        """Return at most `limits` of each dimension, from its start: the valid part is min(limit, what is there).
+
+        The result binds to a Tile of exactly the limits; a shorter last block is its valid part.
+        """
+        if len(limits) != self.rank or not all(isinstance(n, int) and n >= 1 for n in limits):
+            raise ViewIndexError("clip takes one whole number >= 1 a dimension", here(), expected=f"{self.rank} numbers",
+                                 found=repr(limits))
+        return self._with(Clip(tuple(int(n) for n in limits)))
+
+    def reshape(self, *shape: int | Sequence[int]) -> TensorView:
+        """Return the elements in another shape; -1 once is what is left. The view must be contiguous, of known extents."""
+        wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        extents = [declared(dim.extent) for dim in self.dims]
+        strides = [declared(dim.stride) for dim in self.dims]
+        sizes = [int(e.value) for e in extents if isinstance(e, s.Const)]
+        steps = [int(e.value) for e in strides if isinstance(e, s.Const)]
+        count = math.prod(sizes)
+        if len(sizes) != self.rank or len(steps) != self.rank or tuple(steps) != _like_contiguous(sizes, steps):
+            raise ViewIndexError(f"`{print_view(self.view)}` is not contiguous with known extents, so it has no other shape", here(),
+                                 help="reshape the tensor first and slice then, or copy the array")
+        if not all(isinstance(n, int) for n in wanted):
+            raise ViewIndexError("reshape takes whole numbers", here(), found=repr(wanted))
+        whole = [int(n) for n in wanted if isinstance(n, int)]
+        if whole.count(-1) == 1:
+            rest = math.prod(n for n in whole if n != -1)
+            whole[whole.index(-1)] = count // rest if rest and count % rest == 0 else -1
+        if any(n < 0 for n in whole) or math.prod(whole) != count or len(whole) > MAX_RANK:
+            raise ViewIndexError(f"{count} elements do not fit the shape", here(), expected=f"a product of {count}",
+                                 found=str(wanted))
+        return self._with(Reshape(tuple(whole)))
+
+    def __scalar__(self) -> s.Scalar:
+        if self.rank == 0:
+            return _element(self.view)
+        raise ArgumentKindError(f"`{print_view(self.view)}` is a view with {self.rank} dimensions, not a scalar", here(),
+                                help="pick one element: one index a dimension")
+
+    def _with(self, step: Step) -> TensorView:
+        return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)))
+
+    def __iter__(self) -> NoReturn:
+        raise ViewIndexError(f"`{print_view(self.view)}` cannot be looped over", here(),
+                             help="loop over an axis, `for b in P(batch)`, and index with its variable")
+
+    def __len__(self) -> int:
+        first = self.shape[0] if self.rank else 0
+        if isinstance(first, Symbolic):
+            raise ViewIndexError("the length is known only at run time", here(), help="use .shape[0]")
+        return first
+
+    def __repr__(self) -> str:
+        extents = ", ".join(s.print_scalar(n.node) if isinstance(n, Symbolic) else str(n) for n in self.shape)
+        comma = "," * (self.rank == 1)
+        return f"{type(self).__name__}({print_view(self.view)}, shape=({extents}{comma}), {self.dtype})"
+
+
+class Tensor(TensorView):
+    """An array in global memory, wrapped and not copied: results land in the array given."""
+
+    __slots__ = ("__weakref__", "data", "intermediate")
+
+    def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
+                 name: str | None = None) -> None:
+        """Wrap `data`. `shape` and `dtype`, where given, must be those of the array; without data they declare what a run binds.
+
+        Raises: D101 when the array is not what shape and dtype say, or is no array.
+        """
+        if dtype is not None and not isinstance(dtype, DType):
+            raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
+        if data is None:
+            if shape is None or dtype is None:
+                raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),
+                                      help="Tensor(array), or Tensor(shape=(4, 16), dtype=DType.F32)")
+            extents = _extents(shape)
+            found, layout = dtype, Layout.contiguous(extents)
+        else:
+            extents, found, layout = _describe(data, shape, dtype)
+        if len(extents) > MAX_RANK:
+            raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
+        self.data = data
+        self.intermediate = False
+        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
+        _live[self.ref.id] = self
+
+    @property
+    def ref(self) -> TensorRef:
+        """The value that stands for this tensor in the IR."""
+        return self.view.tensor
+
+    @property
+    def name(self) -> str:
+        """The name given, or an empty string."""
+        return self.ref.name
+
+    @staticmethod
+    def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
+        """Return a tensor for intermediate results: memory of the program's own, undefined before the first write."""
+        tensor = Tensor(None, shape, dtype, name)
+        tensor.data = np.empty(tensor.ref.shape, dtype.np)
+        tensor.intermediate = True
+        return tensor
+
+    @staticmethod
+    def from_dlpack(array: Any, name: str | None = None) -> Tensor:
+        """Wrap an array of another library (PyTorch, JAX, …) that lies in host memory, without a copy."""
+        try:
+            wrapped: npt.NDArray[Any] = np.from_dlpack(array)
+        except (AttributeError, TypeError, BufferError, RuntimeError) as problem:
+            raise TensorDataError("this object offers no host memory through DLPack", here(), found=type(array).__name__,
+                                  notes=(str(problem),)) from None
+        return Tensor(wrapped, name=name)
+
+
+def live_tensor(tensor_id: int) -> Tensor | None:
+    """Return the tensor of that id while somebody holds it."""
+    return _live.get(tensor_id)
+
+
+def next_tensor_id() -> int:
+    """Return a tensor id that no tensor made so far has: tensors made later have larger ones."""
+    return next(_ids)
+
+
+def declared(node: s.Scalar) -> s.Scalar:
+    """Return `node` with every tensor dimension and stride replaced by the one declared."""
+    def change(inner: s.Scalar) -> s.Scalar | None:
+        match inner:
+            case s.DimOf(tensor, dim):
+                return s.Const(tensor.shape[dim])
+            case s.StrideOf(tensor, dim):
+                return s.Const(tensor.layout.strides[dim])
+            case _:
+                return None
+    return s.substitute(node, change)
+
+
+def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
+    if not isinstance(data, np.ndarray):
+        raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=type(data).__name__,
+                              help="np.asarray(...) makes one; Tensor.from_dlpack(...) wraps PyTorch and JAX arrays")
+    found = DType.from_numpy(data.dtype)
+    if dtype is not None and found is not dtype:
+        raise TensorDataError("the array's dtype is not what the Tensor says", here(), expected=f"{dtype}, as dtype= says",
+                              found=f"{found} array", help=f"array.astype(np.{dtype.np.name}), or dtype=DType.{found.name}")
+    if shape is not None and _extents(shape) != data.shape:
+        raise TensorDataError("the array's shape is not what the Tensor says", here(), expected=f"{_extents(shape)}, as shape= says",
+                              found=f"{data.shape}")
+    if any(stride % data.itemsize for stride in data.strides):
+        raise TensorDataError("the array's strides are not whole elements", here(), found=f"strides {data.strides} bytes",
+                              help="np.ascontiguousarray(...) makes a copy that fits")
+    strides = tuple(stride // data.itemsize for stride in data.strides)
+    if data.size and math.prod(data.shape[-1:]) == 1 and data.ndim:
+        strides = (*strides[:-1], 1)   # NumPy leaves the stride of a dimension of extent 1 open
+    return data.shape, found, Layout(strides)
+
+
+def _extents(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        extents = tuple(int(n.__index__()) for n in shape)
+    except (TypeError, AttributeError):
+        raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape)) from None
+    if any(n < 0 for n in extents):
+        raise TensorDataError("a shape has no negative extents", here(), found=str(extents))
+    return extents
+
+
+def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous view, keeping those of dimensions of extent 1 as they are."""
+    dense = Layout.contiguous(tuple(sizes)).strides
+    return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
+
+
+def _pick(view: View, dim: int, entry: object) -> View:
+    index = _index(entry)
+    extent = place_of(view).dims[dim].extent
+    if isinstance(index, s.Const) and int(index.value) < 0:
+        index = s.add(extent, index)
+    _check_constant(view, dim, index, extent, below=True)
+    return View(view.tensor, (*view.steps, Pick(dim, index)))
+
+
+def _cut(view: View, dim: int, entry: slice) -> View:
+    extent = place_of(view).dims[dim].extent
+    step = 1 if entry.step is None else entry.step
+    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+        raise ViewIndexError("a slice's step is a whole number >= 1", here(), found=repr(step))
+    start = s.Const(0) if entry.start is None else _from_end(_index(entry.start), extent)
+    stop = extent if entry.stop is None else _from_end(_index(entry.stop), extent)
+    if start == s.Const(0) and stop == extent and step == 1:
+        return view
+    _check_constant(view, dim, start, extent, below=False)
+    _check_constant(view, dim, stop, extent, below=False)
+    span = declared(s.sub(stop, start))
+    if isinstance(span, s.Const) and int(span.value) < 0:
+        raise ViewBoundsError(f"the slice of `{print_view(view)}` ends before it starts", here(),
+                              found=f"{s.print_scalar(start)}:{s.print_scalar(stop)}")
+    return View(view.tensor, (*view.steps, Cut(dim, start, stop, step)))
+
+
+def _from_end(index: s.Scalar, extent: s.Scalar) -> s.Scalar:
+    return s.add(extent, index) if isinstance(index, s.Const) and int(index.value) < 0 else index
+
+
+def _index(entry: object) -> s.Scalar:
+    kind_fits = not isinstance(entry, bool | float | str | list | np.ndarray | np.floating) and entry is not None
+    node = as_scalar(entry) if kind_fits else None
+    if node is None or not s.scalar_dtype(node).is_integer:
+        raise ViewIndexError("this is not an index", here(), found=f"{type(entry).__name__}: {entry!r:.60}",
+                             expected="an int, a loop variable, an integer scalar expression, a slice or ...")
+    return node
+
+
+def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, *, below: bool) -> None:
+    known, limit = declared(index), declared(extent)
+    if not isinstance(known, s.Const) or not isinstance(limit, s.Const):
+        return
+    top = int(limit.value) - below
+    if not 0 <= int(known.value) <= top:
+        raise ViewBoundsError(f"index {s.print_scalar(index) if not isinstance(index, s.Binary) else known.value} is outside "
+                              f"dimension {dim} of `{print_view(view)}`", here(),
+                              expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
+                              found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
+                              if not below else None)
+
+
+def _element(view: View) -> s.Scalar:
+    """Return the scalar that reads the one element of a rank-0 view."""
+    tensor = view.tensor
+    axes: list[tuple[int, s.Scalar, int]] = [(k, s.Const(0), 1) for k in range(tensor.rank)]
+    index: list[s.Scalar] = [s.Const(0)] * tensor.rank
+    for step in view.steps:
+        match step:
+            case Pick(dim, position):
+                axis, start, by = axes.pop(dim)
+                index[axis] = s.add(start, s.mul(position, s.Const(by)))
+            case Cut(dim, start_at, _, by_now):
+                axis, start, by = axes[dim]
+                axes[dim] = (axis, s.add(start, s.mul(start_at, s.Const(by))), by * by_now)
+            case Permute(order):
+                axes = [axes[k] for k in order]
+            case Clip():
+                pass
+            case Reshape():
+                raise ViewIndexError("an element is read from the tensor itself, not from a reshaped view", here(),
+                                     help="index the tensor before reshape()")
+    return s.Element(tensor, tuple(index))

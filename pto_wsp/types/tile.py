@@ -1,0 +1,59 @@
+"""Tiles: rectangles of elements that a kernel computes on.
+
+>>> Tile[16, 128, DType.F32]
+Tile[16, 128, f32]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pto_wsp.errors import KernelSignatureError
+from pto_wsp.source import here
+from pto_wsp.types.dtype import DType
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TileType:
+    """The type of a tile: its shape is always known when a kernel is traced."""
+
+    rows: int
+    cols: int
+    dtype: DType
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        return self.rows, self.cols
+
+    @property
+    def n_elements(self) -> int:
+        """rows · cols."""
+        return self.rows * self.cols
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that the tile takes."""
+        return self.n_elements * self.dtype.nbytes
+
+    def with_dtype(self, dtype: DType) -> TileType:
+        """Return the same shape with another dtype."""
+        return TileType(self.rows, self.cols, dtype)
+
+    def __repr__(self) -> str:
+        return f"Tile[{self.rows}, {self.cols}, {self.dtype}]"
+
+
+class Tile:
+    """`Tile[rows, cols, dtype]` in a kernel's annotations."""
+
+    def __class_getitem__(cls, item: tuple[int, int, DType]) -> TileType:
+        expected = "Tile[rows, cols, dtype] with whole numbers >= 1 and a DType"
+        if not isinstance(item, tuple) or len(item) != 3:
+            raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=expected, found=f"Tile[{item!r}]")
+        rows, cols, dtype = item
+        extents_fit = all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in (rows, cols))
+        if not extents_fit or not isinstance(dtype, DType):
+            raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=expected,
+                                       found=f"Tile[{rows!r}, {cols!r}, {dtype!r}]")
+        return TileType(rows, cols, dtype)

@@ -1,0 +1,192 @@
+"""Views: which part of a tensor a task works on, as the steps that the user wrote.
+
+The steps are the one record; offset, extents, strides and bounds are derived from them by the functions below.
+
+>>> x = TensorRef(0, (4, 16, 128), DType.F32, "X", Layout.contiguous((4, 16, 128)))
+>>> print_view(View(x, (Pick(0, Const(2)),)))
+'X[2]'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, add, ceil_div, minimum, mul, print_scalar, sub
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Take one position of dimension `dim` of the view so far; the dimension goes."""
+
+    dim: int
+    index: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Take start, start + step, … below stop of dimension `dim`."""
+
+    dim: int
+    start: Scalar
+    stop: Scalar
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """Keep at most `limits` of each dimension: the valid part is min(limit, rest)."""
+
+    limits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """Reorder the dimensions: new dimension k is old dimension order[k]."""
+
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """See a contiguous view in another shape."""
+
+    shape: tuple[int, ...]
+
+
+Step: TypeAlias = Pick | Cut | Clip | Permute | Reshape
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tensor and the steps that lead to a part of it."""
+
+    tensor: TensorRef
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDim:
+    """One dimension of a view: its extent, its stride in elements, and the most that the extent can be (None: not known)."""
+
+    extent: Scalar
+    stride: Scalar
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a view lies: element offset from the tensor's first element, and its dimensions."""
+
+    offset: Scalar
+    dims: tuple[ViewDim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """`lower <= value <= upper` must hold for a step to stay inside: checked before, or guarded when tasks are made."""
+
+    step: int
+    value: Scalar
+    lower: Scalar
+    upper: Scalar
+
+
+def place_of(view: View) -> Place:
+    """Return offset and dimensions of a view."""
+    return fold(view)[0]
+
+
+def bounds_of(view: View) -> tuple[Bound, ...]:
+    """Return what must hold for the view to lie inside its tensor."""
+    return fold(view)[1]
+
+
+def fold(view: View) -> tuple[Place, tuple[Bound, ...]]:
+    """Walk the steps once and return the place and the bounds."""
+    tensor = view.tensor
+    offset: Scalar = Const(0)
+    dims = [ViewDim(DimOf(tensor, k), StrideOf(tensor, k), tensor.shape[k]) for k in range(tensor.rank)]
+    bounds: list[Bound] = []
+    for position, step in enumerate(view.steps):
+        match step:
+            case Pick(dim, index):
+                bounds.append(Bound(position, index, Const(0), sub(dims[dim].extent, Const(1))))
+                offset = add(offset, mul(index, dims[dim].stride))
+                del dims[dim]
+            case Cut(dim, start, stop, stride_step):
+                old = dims[dim]
+                bounds.append(Bound(position, start, Const(0), old.extent))
+                if stop != old.extent:
+                    bounds.append(Bound(position, stop, start, old.extent))
+                span = sub(stop, start)
+                extent = span if stride_step == 1 else ceil_div(span, Const(stride_step))
+                limit = extent.value if isinstance(extent, Const) else None
+                offset = add(offset, mul(start, old.stride))
+                dims[dim] = ViewDim(extent, mul(old.stride, Const(stride_step)), None if limit is None else int(limit))
+            case Clip(limits):
+                dims = [ViewDim(minimum(dim.extent, Const(limit)), dim.stride, limit)
+                        for dim, limit in zip(dims, limits, strict=True)]
+            case Permute(order):
+                dims = [dims[k] for k in order]
+            case Reshape(shape):
+                stride: Scalar = dims[-1].stride if dims else Const(1)
+                reshaped: list[ViewDim] = []
+                for extent_now in reversed(shape):
+                    reshaped.append(ViewDim(Const(extent_now), stride, extent_now))
+                    stride = mul(stride, Const(extent_now))
+                for old in dims:   # the shape was checked against the declared extents, so those must hold at run time
+                    if old.limit is not None and not isinstance(old.extent, Const):
+                        bounds.append(Bound(position, old.extent, Const(old.limit), Const(old.limit)))
+                dims = reshaped[::-1]
+            case _:
+                assert_never(step)
+    return Place(offset, tuple(dims)), tuple(bounds)
+
+
+def print_view(view: View) -> str:
+    """Return the view as a user would write it."""
+    text = view.tensor.shown
+    rank = view.tensor.rank
+    pending: list[str | None] = [None] * rank           # per original dimension: what stands in the bracket
+    live = list(range(rank))
+
+    def flush() -> str:
+        nonlocal pending
+        last = max((k for k, entry in enumerate(pending) if entry is not None), default=-1)
+        inner = ", ".join(entry or ":" for entry in pending[:last + 1])
+        return f"{text}[{inner}]" if inner else text
+
+    for step in view.steps:
+        match step:
+            case Pick(dim, index) if pending[live[dim]] is None:
+                pending[live.pop(dim)] = print_scalar(index)
+            case Cut(dim, start, stop, by) if pending[live[dim]] is None:
+                pending[live[dim]] = _print_slice(start, stop, by)
+            case _:
+                text = flush()
+                match step:
+                    case Clip(limits):
+                        text += f".clip({', '.join(map(str, limits))})"
+                        rank = len(limits)
+                    case Permute(order):
+                        text += ".T" if order == tuple(reversed(range(len(order)))) else f".transpose{order}"
+                        rank = len(order)
+                    case Reshape(shape):
+                        text += f".reshape({', '.join(map(str, shape))})"
+                        rank = len(shape)
+                    case _:
+                        rank = len(live)
+                pending, live = [None] * rank, list(range(rank))
+                if isinstance(step, Pick):
+                    pending[live.pop(step.dim)] = print_scalar(step.index)
+                elif isinstance(step, Cut):
+                    pending[live[step.dim]] = _print_slice(step.start, step.stop, step.step)
+    return flush()
+
+
+def _print_slice(start: Scalar, stop: Scalar, by: int) -> str:
+    low = "" if start == Const(0) else print_scalar(start)
+    high = "" if isinstance(stop, DimOf) else print_scalar(stop)
+    return f"{low}:{high}" + (f":{by}" if by != 1 else "")

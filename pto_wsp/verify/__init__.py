@@ -1,0 +1,1 @@
+"""Static checks: each gives proved, a counterexample, or not proved."""

@@ -1,0 +1,26 @@
+"""What a static check says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pto_wsp.errors import PtoError
+
+
+class Verdict(Enum):
+    """Proved for every run; wrong, with an example; or left to the check at run time."""
+
+    PROVED = "proved"
+    COUNTEREXAMPLE = "counterexample"
+    NOT_PROVED = "not proved"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check's verdict. `error` is what the user sees for a counterexample."""
+
+    check: str
+    verdict: Verdict
+    detail: str
+    error: PtoError | None = None

@@ -1,0 +1,1 @@
+"""Views: reports as text. Pure functions of values."""

@@ -1,0 +1,58 @@
+"""A trace as text: a line an executor, a letter a kernel, time from left to right.
+
+>>> print(timeline(trace, width=24))
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pto_wsp.report.trace import Trace
+
+Column: TypeAlias = np.ndarray[Any, Any]
+
+_IDLE, _MIXED = "·", "#"
+
+
+def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> str:
+    """Return the timeline: each column is the kernel that was busy longest in its share of the time, `·` where nothing was.
+
+    `end`: cycles that the full width stands for (default: the trace's own), so that two timelines share a scale.
+    """
+    span = max(1, trace.total_cycles if end is None else end)
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]
+    origin = int(trace.start.min()) if len(trace) else 0
+    edges = np.linspace(0, span, width + 1)
+    lines = []
+    for executor in range(min(trace.n_executors, max_executors)):
+        mine = trace.executor == executor
+        busy = np.zeros((len(trace.kernels) + 1, width))
+        for kernel in range(len(trace.kernels)):
+            chosen = mine & (trace.kernel == kernel)
+            busy[kernel] = _coverage(trace.start[chosen] - origin, trace.end[chosen] - origin, edges)
+        total = busy.sum(axis=0)
+        strongest = busy.argmax(axis=0)
+        cells = "".join(symbols[strongest[k]] if total[k] >= 0.5 * (edges[k + 1] - edges[k]) else
+                        (symbols[strongest[k]].lower() if total[k] > 0 and symbols[strongest[k]].isupper() else _IDLE)
+                        for k in range(width))
+        share = (trace.end[mine] - trace.start[mine]).sum() / span
+        lines.append(f"executor {executor:>2} |{cells}| {share:4.0%} busy")
+    if trace.n_executors > max_executors:
+        lines.append(f"… and {trace.n_executors - max_executors} more executors")
+    legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
+    lines.append(f"{'':>12}0{' cycles'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
+    lines.append(f"{'':>12}{legend}; a small letter: busy for less than half of that column")
+    return "\n".join(lines)
+
+
+def _coverage(start: Column, end: Column, edges: Column) -> Column:
+    """Return, for each column, how many cycles the intervals cover: differences of the covered time up to each edge."""
+    if len(start) == 0:
+        return np.zeros(len(edges) - 1)
+    up_to = np.array([np.clip(edge - start, 0, end - start).sum() for edge in edges])
+    covered: Column = np.diff(up_to)
+    return covered

@@ -1,0 +1,121 @@
+"""What kernels cost on `unit`, counted by hand; what the arch models say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pydantic import ValidationError
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.arch.kernel_cost import kernel_cost
+from pto_wsp.arch.model import ARCHS, Arch, ascend_910b, ascend_950, unit
+from pto_wsp.errors import CompileOptionError
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import Tile
+
+F32, I32 = DType.F32, DType.I32
+
+
+def cycles(function: Callable[..., object], **leaves: int) -> int:
+    """Return the cost of a kernel; `leaves`: Scalar parameters by name, extents as name_dim."""
+    definition = KernelDef.from_function(function, {})
+    kernel = definition.trace({}, {p.name: F32 for p in definition.params})
+
+    def leaf(node: s.Scalar) -> int:
+        match node:
+            case s.ParamScalar(name):
+                return leaves[name]
+            case s.ParamExtent(name, dim):
+                return leaves[f"{name}_{dim}"]
+            case _:
+                raise AssertionError(node)
+    return int(s.evaluate(kernel_cost(kernel, unit), leaf))
+
+
+def test_rmsnorm() -> None:
+    def body(x: In[Tile[16, 128, F32]], y: Out[Tile[16, 128, F32]]) -> None:
+        pto.store(y, x * pto.rsqrt(pto.rowmean(x * x)))
+    tile = 16 * 128
+    assert cycles(body, x_0=16, x_1=128, y_0=16, y_1=128) == tile + tile + tile + 16 + tile + tile
+
+
+def test_a_short_tile_moves_what_is_bound() -> None:
+    def body(x: In[Tile[16, 128, F32]], y: Out[Tile[16, 128, F32]]) -> None:
+        pto.store(y, x)
+    assert cycles(body, x_0=3, x_1=128, y_0=5, y_1=2) == 3 * 128 + 5 * 2
+
+
+def test_a_matmul_costs_mkn() -> None:
+    def body(a: In[Tile[4, 8, F32]], b: In[Tile[8, 2, F32]], c: In[Tile[4, 2, F32]], y: Out[Tile[4, 2, F32]]) -> None:
+        pto.store(y, pto.matmul(a, b, acc=c))
+    assert cycles(body, a_0=4, a_1=8, b_0=8, b_1=2, c_0=4, c_1=2, y_0=4, y_1=2) == 32 + 16 + 8 + 4 * 8 * 2 + 8
+
+
+def test_buffers_are_free_and_a_loop_multiplies() -> None:
+    def body(n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:
+        acc = pto.alloc((4, 8), F32, init=0)
+        for _ in pto.range(1, n, 2):
+            acc += 1
+        pto.store(y, acc)
+    for n, trips in ((0, 0), (1, 0), (2, 1), (6, 3)):
+        assert cycles(body, n=n, y_0=4, y_1=8) == trips * 32 + 32
+
+
+def test_a_loop_whose_body_depends_on_its_variable_is_a_sum() -> None:
+    def body(n: Scalar[I32], x: In[Tensor], y: Out[Tile[4, 8, F32]]) -> None:
+        acc = pto.alloc((4, 8), F32, init=0)
+        for j in pto.range(n):
+            acc += pto.load(x, (0, 0), shape=(4, 8), valid=(j, None))
+        pto.store(y, acc)
+    assert cycles(body, n=6, y_0=4, y_1=8) == sum(min(j, 4) * 8 + 32 for j in range(6)) + 32
+
+
+def test_a_loop_inside_a_loop() -> None:
+    def body(n: Scalar[I32], y: Out[Tensor]) -> None:
+        for i in pto.range(n):
+            for j in pto.range(i):
+                pto.store(y, 1, (i, j))
+    assert cycles(body, n=5) == sum(2 * i for i in range(5))
+
+
+def test_other_archs_give_no_cost_yet() -> None:
+    def body(y: Out[Tile[4, 8, F32]]) -> None:
+        pto.store(y, 0)
+    kernel = KernelDef.from_function(body, {}).trace({}, {})
+    with pytest.raises(CompileOptionError, match="ascend_910b"):
+        kernel_cost(kernel, ascend_910b)
+
+
+def test_the_numbers_of_the_models() -> None:
+    assert [arch.name for arch in ARCHS] == ["unit", "ascend_910b", "ascend_950"]
+    assert (ascend_910b.cores.cube, ascend_910b.cores.vector) == (24, 48)
+    assert ascend_910b.memory("UB").usable_bytes == 184 * 1024
+    assert {name: ascend_910b.memory(name).capacity_bytes for name in ("L1", "L0A", "L0B", "L0C")} == {
+        "L1": 512 << 10, "L0A": 64 << 10, "L0B": 64 << 10, "L0C": 128 << 10}
+    assert ascend_950.memory("UB").capacity_bytes == ascend_950.memory("L0C").capacity_bytes == 256 << 10
+    assert unit.memory("UB").usable_bytes is None and unit.clock_ghz == 1.0 and unit.aicpu.default_count == 4
+    with pytest.raises(CompileOptionError, match="no memory"):
+        unit.memory("UBX")
+
+
+@pytest.mark.parametrize("arch", ARCHS, ids=lambda arch: arch.name)
+def test_a_model_comes_back_from_json(arch: Arch) -> None:
+    assert Arch.model_validate_json(arch.model_dump_json()) == arch
+
+
+def test_a_model_is_frozen_and_knows_its_fields() -> None:
+    with pytest.raises(ValidationError):
+        unit.name = "other"
+    with pytest.raises(ValidationError):
+        Arch(name="x", speed=3)  # type: ignore[call-arg]
+
+
+def test_every_number_says_where_it_comes_from() -> None:
+    for model in (type(unit.memory("GM")), type(unit.units[0]), type(unit.aicpu), type(unit.cores)):
+        for name, field in model.model_fields.items():
+            assert name == "name" or "Source:" in (field.description or ""), f"{model.__name__}.{name}"

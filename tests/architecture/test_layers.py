@@ -1,0 +1,209 @@
+"""Imports go down the table below, hidden imports included; nothing is imported inside a function but by the named few."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "pto_wsp"
+
+# Top imports downwards only; the members of one row are independent of each other.
+LAYERS = (
+    ("cli",),
+    ("api",),
+    ("view", "driver"),
+    ("report",),
+    ("runtime",),
+    ("artifact",),
+    ("codegen",),
+    ("verify",),
+    ("plan",),
+    ("frontend", "schedule"),
+    ("arch",),
+    ("expr",),
+    ("ops",),
+    ("types",),
+    ("errors", "source", "resources"),
+)
+# Above every row: the package's own __init__ and __main__. Nothing imports them.
+TOP = frozenset({"", "__main__"})
+
+# Functions that may import when called, because what they load is slow and not always needed; only these modules, though.
+LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "pto_wsp/codegen/render.py": frozenset({"_environment"}),
+}
+LATE_MODULES = frozenset({"filelock", "jinja2", "rich", "typer"})
+
+DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: the line, the module as an absolute name (None when computed), the function it stands in ("" for none)."""
+
+    line: int
+    module: str | None
+    function: str
+
+
+def imports_of(text: str, module: str, is_package: bool, part_names: frozenset[str]) -> list[Import]:
+    """Return every import of a file, wherever it stands. `from pto_wsp import x` names x if x is one of `part_names`."""
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    found: list[Import] = []
+
+    def names(node: ast.AST) -> Iterator[str | None]:
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom():
+                stem = package[: len(package) - node.level + 1] if node.level else []
+                origin = ".".join([*stem, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    yield f"{PACKAGE}.{alias.name}" if origin == PACKAGE and alias.name in part_names else origin
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)) if called in ("__import__", "import_module"):
+                literal = node.args[0] if node.args else None
+                known = isinstance(literal, ast.Constant) and isinstance(literal.value, str)
+                name = literal.value if known else None
+                yield f"{'.'.join(package)}{name}" if name and name.startswith(".") else name
+
+    def visit(node: ast.AST, function: str) -> None:
+        found.extend(Import(node.lineno, name, function) for name in names(node))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            name = getattr(node, "name", "<lambda>")
+            function = f"{function}.{name}" if function else name
+        elif isinstance(node, ast.ClassDef) and function:
+            function = f"{function}.{node.name}"
+        for child in ast.iter_child_nodes(node):
+            visit(child, function)
+
+    visit(ast.parse(text), "")
+    return found
+
+
+def part_of(module: str) -> str | None:
+    """Return the row member that a module belongs to, "" for the package itself, None for another project's module."""
+    first, *rest = module.split(".")
+    return (rest[0] if rest else "") if first == PACKAGE else None
+
+
+def direction_faults(part: str, imports: list[Import]) -> Iterator[str]:
+    """Say which imports of a file in `part` do not go down."""
+    for one in imports:
+        if one.module is None:
+            yield f"{one.line}: imports a module whose name is computed"
+            continue
+        target = part_of(one.module)
+        if target is None or target == part:
+            continue
+        if target in TOP:
+            yield f"{one.line}: imports the top of the package, not the module that defines the name"
+        elif target not in DEPTH:
+            yield f"{one.line}: imports {one.module}, which is not in the table"
+        elif part not in TOP and DEPTH[target] <= DEPTH[part]:
+            relation = "independent of" if DEPTH[target] == DEPTH[part] else "below"
+            yield f"{one.line}: imports {one.module}, but {part} is {relation} {target}"
+
+
+def late_faults(imports: list[Import], allowed: frozenset[str]) -> Iterator[str]:
+    """Say which imports inside functions are not among the named few."""
+    for one in imports:
+        if not one.function:
+            continue
+        if one.function not in allowed:
+            yield f"{one.line}: imports {one.module} inside {one.function}()"
+        elif one.module is None or one.module.split(".")[0] not in LATE_MODULES:
+            yield f"{one.line}: {one.function}() may load {', '.join(sorted(LATE_MODULES))} late, not {one.module}"
+
+
+def project_imports() -> Iterator[tuple[str, str, list[Import]]]:
+    """Yield path, part and imports of every file of the package."""
+    files = sorted((ROOT / PACKAGE).rglob("*.py"))
+    parts = frozenset(DEPTH) | {file.relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py") for file in files}
+    for file in files:
+        path = file.relative_to(ROOT)
+        is_package = path.name == "__init__.py"
+        dotted = path.parent.parts if is_package else path.with_suffix("").parts
+        part = dotted[1] if len(dotted) > 1 else ""
+        yield path.as_posix(), part, imports_of(file.read_text(), ".".join(dotted), is_package, parts)
+
+
+def test_every_part_is_in_the_table() -> None:
+    unknown = {part for _, part, _ in project_imports()} - set(DEPTH) - TOP
+    assert not unknown, f"give these a row in LAYERS: {sorted(unknown)}"
+
+
+def test_imports_go_down() -> None:
+    known = (entry for entry in project_imports() if entry[1] in DEPTH or entry[1] in TOP)
+    faults = [f"{path}:{fault}" for path, part, imports in known for fault in direction_faults(part, imports)]
+    assert not faults, "\n".join(faults)
+
+
+def test_no_import_inside_a_function_but_the_named_few() -> None:
+    faults = [f"{path}:{fault}" for path, _, imports in project_imports()
+              for fault in late_faults(imports, LATE_FUNCTIONS.get(path, frozenset()))]
+    assert not faults, "\n".join(faults)
+
+
+def test_every_named_late_function_still_imports() -> None:
+    late = {(path, one.function) for path, _, imports in project_imports() for one in imports if one.function}
+    stale = {(path, name) for path, names in LATE_FUNCTIONS.items() for name in names} - late
+    assert not stale, f"take these out of LATE_FUNCTIONS: {sorted(stale)}"
+
+
+# The checker itself.
+
+def faults_in(text: str, part: str = "plan", allowed: frozenset[str] = frozenset()) -> list[str]:
+    imports = imports_of(text, f"{PACKAGE}.{part}.demo", False, frozenset(DEPTH))
+    return [*direction_faults(part, imports), *late_faults(imports, allowed)]
+
+
+@pytest.mark.parametrize("text", [
+    "import pto_wsp.codegen.render",
+    "from pto_wsp.codegen import render",
+    "from pto_wsp import codegen",
+    "from pto_wsp import Tensor",
+    "from .. import codegen",
+    "from ..codegen import render",
+    "if TYPE_CHECKING:\n    from pto_wsp.api import Program",
+    "try:\n    import pto_wsp.cli\nexcept ImportError:\n    pass",
+    "importlib.import_module('pto_wsp.driver')",
+    "import_module('pto_wsp.driver')",
+    "__import__('pto_wsp.driver')",
+    "importlib.import_module(name)",
+    "import pto_wsp.no_such_part",
+    "def f():\n    import json",
+    "class A:\n    def f(self):\n        from pto_wsp.types import tile",
+    "f = lambda: __import__('json')",
+])
+def test_a_wrong_import_is_found(text: str) -> None:
+    assert len(faults_in(text)) == 1
+
+
+def test_members_of_one_row_are_independent() -> None:
+    faults = faults_in("from pto_wsp.source import here", part="errors")
+    assert faults == ["1: imports pto_wsp.source, but errors is independent of source"]
+
+
+@pytest.mark.parametrize("text", [
+    "import json",
+    "from pto_wsp.plan import passes",
+    "from . import passes",
+    "from pto_wsp.types.dtype import DType",
+    "from pto_wsp import types",
+    "from ..errors import PtoError",
+])
+def test_a_right_import_passes(text: str) -> None:
+    assert faults_in(text) == []
+
+
+def test_a_named_late_function_may_load_only_the_listed_modules() -> None:
+    allowed = frozenset({"_environment"})
+    assert faults_in("def _environment():\n    import jinja2", allowed=allowed) == []
+    assert faults_in("def _environment():\n    from jinja2.ext import x", allowed=allowed) == []
+    assert len(faults_in("def _environment():\n    import json", allowed=allowed)) == 1
+    assert len(faults_in("def _environment():\n    def inner():\n        import jinja2", allowed=allowed)) == 1

@@ -1,0 +1,67 @@
+/* check.h: the least a C test needs: CHECK counts and reports, TEST names, a seeded generator, one summary line. */
+#ifndef PTO_CHECK_H
+#define PTO_CHECK_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pto_wsp.h"
+
+static int check_failures;
+
+/* Reports the first few failures of a test in full; a loop over random cases would drown the reader otherwise. */
+#define CHECK(condition) \
+    do { \
+        if (!(condition) && check_failures++ < 5) \
+            printf("    %s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+    } while (0)
+
+#define CHECK_EQ(found, expected) \
+    do { \
+        int64_t found_ = (int64_t)(found), expected_ = (int64_t)(expected); \
+        if (found_ != expected_ && check_failures++ < 5) \
+            printf("    %s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #found, (long long)found_, \
+                   (long long)expected_); \
+    } while (0)
+
+typedef struct check_test {
+    const char *name;
+    void (*run)(void);
+} check_test;
+
+#define TEST(name) {#name, name}
+
+static inline int run_tests(const check_test *tests, size_t n)
+{
+    int n_failed = 0;
+    for (size_t i = 0; i < n; i++) {
+        check_failures = 0;
+        tests[i].run();
+        printf("%s %s\n", check_failures ? "FAIL" : "ok  ", tests[i].name);
+        n_failed += check_failures != 0;
+    }
+    return n_failed != 0;
+}
+
+#define RUN_TESTS(tests) run_tests(tests, sizeof(tests) / sizeof *(tests))
+
+static uint64_t check_random_state = 88172645463325252u;
+
+static inline int64_t pick(int64_t lo, int64_t hi)      /* lo .. hi, both included */
+{
+    check_random_state ^= check_random_state << 13;
+    check_random_state ^= check_random_state >> 7;
+    check_random_state ^= check_random_state << 17;
+    return lo + (int64_t)(check_random_state % (uint64_t)(hi - lo + 1));
+}
+
+/* Sanitizers cost a factor of ten; the tests draw fewer cases then. */
+#ifdef PTO_TEST_SLOW
+#define CASES(n) ((n) / 10 + 1)
+#else
+#define CASES(n) (n)
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Builds the runtime library and its C tests with $CC (default cc), plainly and under the sanitizers, and runs them all.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+csrc=$here/../../csrc
+cc=${CC:-cc}
+build=$(mktemp -d)
+trap 'rm -rf "$build"' EXIT
+passed=0
+failed=0
+
+flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -I "$csrc/include")
+
+run_variant() {
+    local variant=$1 name line
+    shift
+    if ! "$cc" "${flags[@]}" "$@" -fPIC -shared -o "$build/lib$variant.so" "$csrc"/src/*.c; then
+        echo "FAIL [$variant] the library does not build"
+        failed=$((failed + 1))
+        return
+    fi
+    for name in regions deps execute sim run; do
+        local program=$build/$variant-$name report=$build/$variant-$name.txt status=0
+        if ! "$cc" "${flags[@]}" "$@" -o "$program" "$here/test_$name.c" "$build/lib$variant.so" "-Wl,-rpath,$build"; then
+            echo "FAIL [$variant] test_$name does not build"
+            failed=$((failed + 1))
+            continue
+        fi
+        timeout 60 "$program" >"$report" 2>&1 || status=$?
+        sed "s/^\(ok  \|FAIL\) /\1 [$variant] $name: /" "$report"
+        passed=$((passed + $(grep -c '^ok ' "$report")))
+        local n_failed
+        n_failed=$(grep -c '^FAIL ' "$report")
+        if [ "$status" -ne 0 ] && [ "$n_failed" -eq 0 ]; then
+            echo "FAIL [$variant] $name: ended with status $status"
+            n_failed=1
+        fi
+        failed=$((failed + n_failed))
+    done
+}
+
+run_variant plain
+run_variant address -fsanitize=address,undefined -fno-sanitize-recover=undefined -DPTO_TEST_SLOW
+run_variant thread -fsanitize=thread -DPTO_TEST_SLOW
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

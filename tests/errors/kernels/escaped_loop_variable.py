@@ -1,0 +1,20 @@
+"""A loop variable is used after its loop."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
+    for j in pto.range(4):
+        pto.store(y, j)
+    pto.store(y, j)
+
+
+# error[W103]: `j` is used where its loop does not run
+#   --> escaped_loop_variable.py:12:5
+#      |
+#   12 |     pto.store(y, j)
+#      |     ^^^^^^^^^^^^^^^
+#    = help:     move the use into the loop

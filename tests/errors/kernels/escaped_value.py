@@ -1,0 +1,20 @@
+"""A value made in a loop is used after it."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    for j in pto.range(4):
+        t = x * j
+    pto.store(y, t)
+
+
+# error[K104]: a tile value Tile[4, 8, f32] was made inside a loop that has ended
+#   --> escaped_value.py:12:5
+#      |
+#   12 |     pto.store(y, t)
+#      |     ^^^^^^^^^^^^^^^
+#    = help:     keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the loop, acc[:] = value in it

@@ -1,0 +1,20 @@
+"""A float Scalar meets a tile of integers."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(a: Scalar[DType.F32], y: Out[Tile[4, 8, DType.I32]]) -> None:
+    pto.store(y, a)
+
+
+# error[T203]: parameter `y`: a float meets a tile of i32
+#   --> float_scalar_with_integer_tile.py:10:5
+#      |
+#   10 |     pto.store(y, a)
+#      |     ^^^^^^^^^^^^^^^
+#    = expected: a number that i32 holds
+#    = found:    a
+#    = help:     write a whole number, or pto.cast the tile to a float

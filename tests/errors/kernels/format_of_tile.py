@@ -1,0 +1,19 @@
+"""A tile is formatted."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    print(format(x))
+    pto.store(y, x)
+
+
+# error[K103]: format of a tile, whose elements are known only at run time
+#   --> format_of_tile.py:10:11
+#      |
+#   10 |     print(format(x))
+#      |           ^^^^^^^^^
+#    = help:     print its repr() ({x!r}): the elements are known only at run time

@@ -1,0 +1,20 @@
+# ruff: noqa: E501
+"""Python decides on a run-time scalar."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    if n > 2:
+        pto.store(y, 1)
+
+
+# error[K103]: bool() of a value known only at run time: n > 2
+#   --> if_on_scalar.py:11:8
+#      |
+#   11 |     if n > 2:
+#      |        ^^^^^
+#    = help:     if, while, and, or, not, in, min() and max() decide while the body is traced, once for all iterations; use .where(a, b), &, |, ~, .min() or .max()

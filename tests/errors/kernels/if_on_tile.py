@@ -1,0 +1,20 @@
+# ruff: noqa: E501
+"""Python decides on a mask."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    if x > 0:
+        pto.store(y, x)
+
+
+# error[K103]: bool of a tile, whose elements are known only at run time
+#   --> if_on_tile.py:11:8
+#      |
+#   11 |     if x > 0:
+#      |        ^^^^^
+#    = help:     if, while, and, or, not and chained comparisons decide while the body is traced; choose elements with pto.where(mask, a, b), and join masks with &, | and ~

@@ -1,0 +1,20 @@
+"""/ of integers."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(n: In[Tile[4, 8, DType.I32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, n / 2)
+
+
+# error[T204]: `pto.div` does not take i32
+#   --> integer_division.py:10:18
+#      |
+#   10 |     pto.store(y, n / 2)
+#      |                  ^^^^^
+#    = expected: f32, f64
+#    = found:    Tile[4, 8, i32]
+#    = help:     integers divide with // (pto.floordiv); or convert both: pto.cast(x, DType.F32)

@@ -1,0 +1,20 @@
+"""exp of integers."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(n: In[Tile[4, 8, DType.I32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, pto.exp(n))
+
+
+# error[T204]: `pto.exp` does not take i32
+#   --> integer_exp.py:10:18
+#      |
+#   10 |     pto.store(y, pto.exp(n))
+#      |                  ^^^^^^^^^^
+#    = expected: f32, f64
+#    = found:    Tile[4, 8, i32]
+#    = help:     convert it first: pto.cast(x, DType.F32)

@@ -1,0 +1,20 @@
+"""Inner extents of a product differ."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, x @ x)
+
+
+# error[T202]: `pto.matmul`: 8 columns meet 4 rows
+#   --> matmul_shapes.py:10:18
+#      |
+#   10 |     pto.store(y, x @ x)
+#      |                  ^^^^^
+#    = expected: [M, K] @ [K, N]
+#    = found:    Tile[4, 8, f32] @ Tile[4, 8, f32]
+#    = help:     transpose the second: b.T

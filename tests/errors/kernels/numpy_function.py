@@ -1,0 +1,20 @@
+"""NumPy's function on a tile."""
+
+import numpy as np
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, np.asarray(x))
+
+
+# error[K103]: NumPy array of a tile, whose elements are known only at run time
+#   --> numpy_function.py:12:18
+#      |
+#   12 |     pto.store(y, np.asarray(x))
+#      |                  ^^^^^^^^^^^^^
+#    = help:     use the pto op of that name, e.g. pto.exp(x) for np.exp(x)

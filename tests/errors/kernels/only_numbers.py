@@ -1,0 +1,20 @@
+"""An op without a tile."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, pto.exp(2.0))
+
+
+# error[T205]: `pto.exp` takes a tile here
+#   --> only_numbers.py:10:18
+#      |
+#   10 |     pto.store(y, pto.exp(2.0))
+#      |                  ^^^^^^^^^^^^
+#    = expected: a tile of this kernel
+#    = found:    float: 2.0
+#    = help:     make a tile of a number with pto.full(shape, value, dtype); scalars alone take Python's operators

@@ -1,0 +1,20 @@
+# ruff: noqa: E501
+"""Python's range over a run-time scalar."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    for _ in range(n):
+        pto.store(y, 0)
+
+
+# error[K103]: index() of a value known only at run time: n
+#   --> python_range_of_scalar.py:11:14
+#      |
+#   11 |     for _ in range(n):
+#      |              ^^^^^^^^
+#    = help:     Python's range, lists and NumPy arrays need a number now; loop with P(...) or pto.range(...), and wrap the array as a Tensor to read its elements

@@ -1,0 +1,21 @@
+# ruff: noqa: E501
+"""A run-time loop is left by return."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    for j in pto.range(4):
+        pto.store(y, x + j)
+        return
+
+
+# error[K103]: the loop over `j` was left by break or return
+#   --> return_in_loop.py:11:5
+#      |
+#   11 |     for j in pto.range(4):
+#      |     ^^^^^^^^^^^^^^^^^^^^^^
+#    = help:     the body is traced once, for all iterations: bound the loop, pto.range(n), or choose elements with pto.where(mask, a, b)

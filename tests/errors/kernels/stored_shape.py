@@ -1,0 +1,19 @@
+"""A tile is stored to a parameter of another shape."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(z: In[Tile[4, 4, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, z)
+
+
+# error[T202]: parameter `y`: the value has another shape
+#   --> stored_shape.py:10:5
+#      |
+#   10 |     pto.store(y, z)
+#      |     ^^^^^^^^^^^^^^^
+#    = expected: Tile[4, 8, f32]
+#    = found:    Tile[4, 4, f32]

@@ -1,0 +1,19 @@
+"""A string in a kernel."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, x * "2")
+
+
+# error[T205]: `pto.mul`: a value that a kernel does not know
+#   --> string_operand.py:10:18
+#      |
+#   10 |     pto.store(y, x * "2")
+#      |                  ^^^^^^^
+#    = expected: a tile of this kernel, a number, or a scalar of this kernel
+#    = found:    str: '2'

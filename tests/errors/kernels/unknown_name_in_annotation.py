@@ -1,0 +1,22 @@
+# ruff: noqa: F821
+"""An annotation names what does not exist."""
+
+from __future__ import annotations
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[ROWS, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, x)
+
+
+# error[K101]: kernel `mistake`: parameter `x` has an annotation that cannot be evaluated
+#   --> unknown_name_in_annotation.py:12:13
+#      |
+#   12 | def mistake(x: In[Tile[ROWS, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+#      |             ^
+#    = expected: In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Scalar[dtype]; Constexpr[type]
+#    = found:    In[Tile[ROWS, 8, DType.F32]]: NameError: name 'ROWS' is not defined

@@ -1,0 +1,18 @@
+"""An op that does not exist."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, pto.maximun(x, 0))
+
+
+# error[T205]: `pto` has no `maximun`
+#   --> unknown_op.py:10:18
+#      |
+#   10 |     pto.store(y, pto.maximun(x, 0))
+#      |                  ^^^^^^^^^^^
+#    = help:     did you mean pto.maximum?

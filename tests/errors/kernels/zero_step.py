@@ -1,0 +1,20 @@
+"""A loop does not advance."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
+    for _ in pto.range(0, 4, 0):
+        pto.store(y, 0)
+
+
+# error[T205]: `pto.range`: the step is not a number >= 1
+#   --> zero_step.py:10:14
+#      |
+#   10 |     for _ in pto.range(0, 4, 0):
+#      |              ^^^^^^^^^^^^^^^^^^
+#    = expected: a whole number >= 1
+#    = found:    0

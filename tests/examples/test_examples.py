@@ -1,0 +1,127 @@
+"""Every example runs as a script, from another folder, and prints what it promises; bad input ends in a message, not in a traceback."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
+# What makes a script small enough for a test; an example without an entry runs as it stands.
+SMALL = {"ragged_attention": ("--requests", "5", "--heads", "2", "--block", "32", "--max-length", "150", "--workers", "3")}
+RAGGED = EXAMPLES / "ragged_attention" / "ragged_attention.py"
+
+
+def run(script: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in `folder`."""
+    return subprocess.run([sys.executable, str(script), *arguments], cwd=folder, text=True, capture_output=True, timeout=120)
+
+
+def output(script: Path, folder: Path, *arguments: str) -> str:
+    """Return what a script prints when it ends well."""
+    done = run(script, folder, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+    return done.stdout
+
+
+def write_trace(folder: Path, rows: Sequence[tuple[int, int]], name: str = "trace.csv") -> Path:
+    """Write a trace of (context, generated) token counts."""
+    path = folder / name
+    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+        f"2023-11-16 18:15:{k:02}.0000000,{context},{generated}\n" for k, (context, generated) in enumerate(rows)))
+    return path
+
+
+def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
+    """Return how many blocks of queries there are."""
+    return heads * sum(-(-length // block) for length in lengths)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_example_runs(script: Path, tmp_path: Path) -> None:
+    output(script, tmp_path, *SMALL.get(script.stem, ()))
+    assert not list(tmp_path.iterdir()), "an example leaves nothing behind where it runs"
+
+
+def test_ragged_attention_takes_its_lengths_from_the_trace(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path, [(20, 13), (100, 1), (3, 1), (90, 90), (64, 0), (500, 500)])
+    text = output(RAGGED, tmp_path, "--trace", str(trace), "--requests", "5", "--heads", "2", "--block", "32", "--workers", "3",
+                  "--max-length", "128")
+    assert "lengths: trace.csv, at most 128" in text
+    assert f"3 requests, 4 to 101 tokens, 138 in all: {n_tasks([33, 101, 4], 2, 32)} tasks" in text
+    assert f"2 requests, 64 to 128 tokens, 192 in all: {n_tasks([128, 64], 2, 32)} tasks" in text
+    assert "both halves agree with NumPy" in text
+    assert "Azure" not in text
+
+
+def test_ragged_attention_compares_two_schedules_on_one_scale(tmp_path: Path) -> None:
+    text = output(RAGGED, tmp_path, *SMALL["ragged_attention"])
+    cycles = re.search(r"^simulated cycles +([\d,]+) +([\d,]+)$", text, re.MULTILINE)
+    bounds = re.search(r"^lower bound +([\d,]+) +([\d,]+)$", text, re.MULTILINE)
+    assert cycles and bounds, text
+    one, many = (int(figure.replace(",", "")) for figure in cycles.groups())
+    one_bound, many_bound = (int(figure.replace(",", "")) for figure in bounds.groups())
+    assert one == one_bound, "one worker is busy from the first cycle to the last"
+    assert many_bound <= many < one
+    assert one <= 3 * many, "three workers are at most three times as fast"
+    assert f"{one / many:.2f}" in text
+    assert text.count("executor ") == 1 + 3
+    assert text.count(f"cycles {one}") == 2, "both timelines end at the same cycle"
+    assert "one worker: dominated by work on the one executor" in text
+
+
+def test_ragged_attention_is_the_same_on_both_targets(tmp_path: Path) -> None:
+    def figures(target: str) -> list[str]:
+        text = output(RAGGED, tmp_path, *SMALL["ragged_attention"], "--target", target)
+        return re.findall(r"[\d,]+ tasks|simulated cycles.*|.*simulated cycles|executor.*", text)
+
+    assert figures("cpu_sim")[1:] == figures("interp")[1:] != []
+
+
+def test_ragged_attention_names_the_owner_of_an_azure_trace(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path, [(20, 13), (30, 1)], "azure_llm_conv_2023.csv")
+    assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in output(RAGGED, tmp_path, "--trace", str(trace))
+
+
+def test_ragged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
+    if trace_dir is None:
+        pytest.skip("PTO_WSP_TRACES is not set")
+    text = output(RAGGED, tmp_path, "--trace", str(trace_dir / "azure_llm_conv_2023.csv"), "--requests", "6", "--heads", "1")
+    assert "3 requests, 418 to 934 tokens, 1,857 in all" in text
+    assert "both halves agree with NumPy" in text
+
+
+@pytest.mark.parametrize("content, message", [
+    (None, "No such file or directory"),
+    ("TIMESTAMP,ContextTokens\n1,2\n", "has no column GeneratedTokens; its columns: TIMESTAMP, ContextTokens"),
+    ("", "has no column ContextTokens and GeneratedTokens"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "has no requests"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n", "has 1 request; at least two are needed"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2,x,4\n", "line 3: ContextTokens and GeneratedTokens are whole numbers, not 'x' and '4'"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2,4\n", "line 3: ContextTokens and GeneratedTokens are whole numbers"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,0,0\n", "line 2: a request has at least one token, not 0 + 0"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,-5,9\n", "line 2: a request has at least one token, not -5 + 9"),
+])
+def test_ragged_attention_says_what_is_wrong_with_a_trace(content: str | None, message: str, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    if content is not None:
+        trace.write_text(content)
+    done = run(RAGGED, tmp_path, "--trace", str(trace))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert str(trace) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--requests", "--heads", "--workers", "--block", "--max-length"])
+def test_ragged_attention_refuses_a_size_of_zero(option: str, tmp_path: Path) -> None:
+    done = run(RAGGED, tmp_path, option, "0")
+    assert done.returncode == 2
+    assert f"{option} is at least" in done.stderr
+    assert "Traceback" not in done.stderr
