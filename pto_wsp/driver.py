@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pto_wsp.arch.model import ARCHS, Arch
+from pto_wsp.arch.model import Arch, builtin_arch
 from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
 from pto_wsp.artifact.store import lookup, publish
@@ -130,11 +130,7 @@ def _check_target(target: object) -> None:
 def _read_arch(arch: object) -> Arch:
     if isinstance(arch, Arch):
         return arch
-    name = "unit" if arch is None else arch
-    for known in ARCHS:
-        if known.name == name:
-            return known
-    raise CompileOptionError(f"there is no arch {arch!r}", here(), expected=f"one of {', '.join(a.name for a in ARCHS)}, or an Arch")
+    return builtin_arch("unit" if arch is None else str(arch))
 
 
 def _check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:

@@ -21,8 +21,27 @@ from pathlib import Path
 
 import numpy as np
 
-from pto_wsp import (Dense, DenseDyn, DispatchPolicy, DType, In, Kernel, Out, P, Program, Scalar, Tensor, Tile, Workload, ceildiv, kernel,
-                     minimum, pto, timeline, workload)
+from pto_wsp import (
+    Dense,
+    DenseDyn,
+    DispatchPolicy,
+    DType,
+    In,
+    Kernel,
+    Out,
+    P,
+    Program,
+    Scalar,
+    Tensor,
+    Tile,
+    Workload,
+    ceildiv,
+    kernel,
+    minimum,
+    pto,
+    timeline,
+    workload,
+)
 
 HEAD_DIM = 64
 TOLERANCE = 2e-5   # of f32 against a float64 reference; outputs are averages of values of size 1
@@ -152,7 +171,7 @@ def _tokens(path: Path, line: int, row: dict[str, str]) -> int:
 
 
 def draw_lengths(count: int, rng: np.random.Generator) -> list[int]:
-    """Return log-normal lengths, with median and spread as in conversations served in production."""
+    """Return log-normal lengths: the mean and deviation of their logarithms are those of the trace named above, rounded."""
     return [max(1, round(length)) for length in rng.lognormal(mean=6.9, sigma=0.8, size=count)]
 
 
@@ -164,7 +183,7 @@ def compare(one: Program, many: Program, workers: int) -> str:
     for label, figure in (("simulated cycles", "total_cycles"), ("lower bound", "lower_bound"), ("critical path", "critical_path")):
         lines.append(f"{label:<26}{getattr(one.stats, figure):>14,}{getattr(many.stats, figure):>18,}")
     lines.append(f"{'speed-up':<26}{'1.00':>14}{one.stats.total_cycles / many.stats.total_cycles:>18.2f}")
-    lines.append(f"{'wall time on this host':<26}{one.stats.execute_time_ms:>11.1f} ms{many.stats.execute_time_ms:>15.1f} ms")
+    lines.append(f"{'wall time, all host cores':<26}{one.stats.execute_time_ms:>11.1f} ms{many.stats.execute_time_ms:>15.1f} ms")
     scale = one.stats.total_cycles
     for name, program in (("one worker", one), (f"round_robin({workers})", many)):
         lines += ["", f"{name}: dominated by {program.stats.dominated_by}", timeline(program.trace, width=64, end=scale)]

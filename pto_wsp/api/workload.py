@@ -13,7 +13,7 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload, type_of
 from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
-from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy, TracePolicy
+from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, StartPolicy, TaskWindow, Timing, TracePolicy
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -104,7 +104,7 @@ class Workload:
         """Say which stream each task is in."""
         return self._scheduled(self.schedule.having(stream_by=trace_key(key, "stream_by")))
 
-    def timing(self, policy: TimingPolicy) -> Workload:
+    def timing(self, policy: Timing) -> Workload:
         """Say when submitted tasks are released."""
         return self._scheduled(self.schedule.having(timing=policy))
 
@@ -119,7 +119,9 @@ class Workload:
         return self._scheduled(self.schedule.having(name=name))
 
     def _scheduled(self, schedule: Schedule) -> Workload:
-        return Workload(self._node, self._tensors, schedule)
+        scheduled = Workload(self._node, self._tensors, schedule)
+        scheduled._placed = self._placed   # the same tasks: a combinator takes them out wherever they stand
+        return scheduled
 
     # ---- running ----
 

@@ -2,11 +2,14 @@
 
 `unit` is hardware-neutral and the default of cpu_sim. A number that its sources do not give is None, never a guess.
 
->>> ascend_910b.memory("UB").usable_bytes
+>>> builtin_arch("ascend_910b").memory("UB").usable_bytes
 188416
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -82,8 +85,8 @@ class Arch(BaseModel):
                                     description="Cycles a nanosecond. Source: by definition 1 for `unit`, else not given.")
     memories: tuple[Memory, ...] = Field(default=(), description="By level, the shared one first.")
     units: tuple[ExecUnit, ...] = Field(default=(), description="The execution units of its cores.")
-    cores: Cores = Field(default=Cores(), description="How many cores run kernels.")
-    aicpu: Aicpu = Field(default=Aicpu(), description="The control processors.")
+    cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")
+    aicpu: Aicpu = Field(default_factory=Aicpu, description="The control processors.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 
     def memory(self, name: str) -> Memory:
@@ -107,12 +110,32 @@ def _memories(kib: dict[str, int], reserved_kib: dict[str, int]) -> tuple[Memory
                         reserved_bytes=reserved_kib.get(name, 0) * _KIB) for name in _LEVELS)
 
 
-unit = Arch(name="unit", clock_ghz=1.0, neutral=True, memories=_memories({}, {}),
-            units=tuple(ExecUnit(name=name, elements_per_cycle=1.0, startup_cycles=0) for name in _UNITS),
-            aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0))
-ascend_910b = Arch(name="ascend_910b", cores=Cores(cube=24, vector=48), units=tuple(ExecUnit(name=name) for name in _UNITS),
-                   memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
-ascend_950 = Arch(name="ascend_950", units=tuple(ExecUnit(name=name) for name in _UNITS),
-                  memories=_memories({"L0C": 256, "UB": 256}, {}))
+def _unit() -> Arch:
+    return Arch(name="unit", clock_ghz=1.0, neutral=True, memories=_memories({}, {}),
+                units=tuple(ExecUnit(name=name, elements_per_cycle=1.0, startup_cycles=0) for name in _UNITS),
+                aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0))
 
-ARCHS: tuple[Arch, ...] = (unit, ascend_910b, ascend_950)
+
+def _ascend_910b() -> Arch:
+    return Arch(name="ascend_910b", cores=Cores(cube=24, vector=48), units=tuple(ExecUnit(name=name) for name in _UNITS),
+                memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
+
+
+def _ascend_950() -> Arch:
+    return Arch(name="ascend_950", units=tuple(ExecUnit(name=name) for name in _UNITS),
+                memories=_memories({"L0C": 256, "UB": 256}, {}))
+
+
+_INSTANCES: Mapping[str, Callable[[], Arch]] = {"unit": _unit, "ascend_910b": _ascend_910b, "ascend_950": _ascend_950}
+ARCH_NAMES = tuple(_INSTANCES)
+
+
+@cache
+def builtin_arch(name: str) -> Arch:
+    """Return the machine of that name, made when first asked for.
+
+    Raises: C104 when there is none.
+    """
+    if name not in _INSTANCES:
+        raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
+    return _INSTANCES[name]()

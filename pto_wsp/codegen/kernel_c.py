@@ -149,7 +149,7 @@ class _Emission:
         kind = memory_type(tile.dtype)
         out, source, valid, partial = self._piece(stmt)
         if stmt.result.id not in self.used:
-            return [s for s in out if isinstance(s, c.If)] if stmt.param in self.tensors else []
+            return out if stmt.param in self.tensors else []   # only its guard is left
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
         if stmt.transpose:
             steps, valid = steps[::-1], valid[::-1]
@@ -206,6 +206,7 @@ class _Emission:
         dtype = stmt.result.type.dtype if isinstance(stmt, k.Load) else stmt.value.type.dtype
         out: list[c.Stmt] = []
         partial: c.Expr = c.Int(0)
+        always = False
         valid: list[c.Expr] = []
         offsets: list[c.Expr] = []
         for dim, (node, given, extent) in enumerate(zip((stmt.row, stmt.col), valid_of(stmt), (rows, cols), strict=True)):
@@ -225,6 +226,8 @@ class _Emission:
                     out.append(c.Declare("const int64_t", name, count))
                     count = c.Name(name)
                 partial = _or(partial, c.Infix("<", count, c.Int(extent)))
+            elif count.value < extent:
+                always = True
             valid.append(count)
         if stmt.param in self.tensors:
             out += self._guard(stmt, (offsets[0], offsets[1]), (valid[0], valid[1]))
@@ -233,7 +236,7 @@ class _Emission:
             if at != c.Int(0):
                 stride = env.stride(stmt.param, dim)
                 pointer = c.Infix("+", pointer, at if stride == c.Int(1) else c.Infix("*", at, stride))
-        return out, pointer, (valid[0], valid[1]), partial
+        return out, pointer, (valid[0], valid[1]), c.Int(1) if always else partial
 
     def _guard(self, stmt: k.Load | k.Store, at: tuple[c.Expr, c.Expr], count: tuple[c.Expr, c.Expr]) -> list[c.Stmt]:
         number = self.guard_of[id(stmt)]

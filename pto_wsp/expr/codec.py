@@ -54,10 +54,13 @@ def from_data(data: Data) -> object:
         return data
     values = dict(data)
     kind = values.pop("kind", None)
-    if kind == "float":
-        return float(str(values["value"]))
-    if isinstance(kind, str) and kind in _ENUMS:
-        return _ENUMS[kind][str(values["value"])]
+    try:
+        if kind == "float":
+            return float(str(values["value"]))
+        if isinstance(kind, str) and kind in _ENUMS:
+            return _ENUMS[kind][str(values["value"])]
+    except (KeyError, ValueError):
+        raise WorkloadStructureError("this JSON is not a workload", found=f"kind {kind!r} with {values}") from None
     node = _NODES.get(kind) if isinstance(kind, str) else None
     if node is None:
         raise WorkloadStructureError("this JSON is not a workload", found=f"kind {kind!r}")

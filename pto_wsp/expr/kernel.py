@@ -33,6 +33,9 @@ class Role(Enum):
         """True for Out and InOut."""
         return self is not Role.IN
 
+    def __repr__(self) -> str:
+        return f"Role.{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class TileParam:

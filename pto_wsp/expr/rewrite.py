@@ -87,6 +87,23 @@ def with_fresh_ids(body: wl.Block, n_vars: int, n_handles: int) -> tuple[wl.Bloc
     return renumbered.body, n_vars + len(maps[Var]), n_handles + len(maps[wl.Task])
 
 
+def free_vars(body: wl.Block) -> tuple[Var, ...]:
+    """Return the loop variables that the body uses and does not bind: those of loops around it."""
+    items = tuple(outer_nodes(body))
+    bound = {item.var.id for item in items if isinstance(item, wl.Loop)}
+    used: dict[Var, None] = {}
+    for item in items:
+        match item:
+            case wl.Task():
+                parts: tuple[object, ...] = (item.index, item.args)
+            case wl.Loop():
+                parts = (item.start, item.stop, item.step)
+            case _:
+                continue
+        used.update(dict.fromkeys(node for part in parts for node in nodes(part) if isinstance(node, Var)))
+    return tuple(var for var in used if var.id not in bound)
+
+
 def outer_nodes(item: wl.Item) -> Iterator[wl.Item]:
     """Yield the workload nodes of a body, parents first, kernels left out."""
     yield item

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dis
 from functools import lru_cache
+from itertools import islice
 from types import CodeType, FrameType
+
+_LONGEST_TARGET = 12   # instructions that store the loop variables
 
 
 def loop_names(frame: FrameType, count: int) -> tuple[str, ...] | None:
@@ -18,6 +21,8 @@ def loop_names(frame: FrameType, count: int) -> tuple[str, ...] | None:
             names.append(argument)
         elif name.startswith("STORE_FAST_STORE_FAST") and isinstance(argument, tuple):
             names.extend(map(str, argument))
+        elif name == "STORE_FAST_LOAD_FAST" and isinstance(argument, tuple):
+            names.append(str(argument[0]))
         else:
             break
         if len(names) >= count:
@@ -39,5 +44,5 @@ def _instructions_after(code: CodeType, offset: int) -> tuple[tuple[str, object]
     position = _all_instructions(code).get(offset)
     if position is None or _listed(code)[position].opname != "FOR_ITER":
         return ()
-    following = _listed(code)[position + 1:position + 12]
-    return tuple((i.opname, i.argval) for i in following if i.opname != "CACHE")
+    following = (i for i in islice(_listed(code), position + 1, None) if i.opname not in ("CACHE", "EXTENDED_ARG"))
+    return tuple((i.opname, i.argval) for i in islice(following, _LONGEST_TARGET))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import FrameType
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import CellType, FrameType, FunctionType, ModuleType
 from typing import assert_never
+
+import numpy as np
 
 from pto_wsp.errors import (
     ArgumentDTypeError,
@@ -24,10 +26,10 @@ from pto_wsp.frontend.workload_trace import TaskHandle, WorkloadTrace, current_t
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.symbolic import as_scalar
-from pto_wsp.types.tensor import TensorView, declared
+from pto_wsp.types.symbolic import Symbolic, as_scalar
+from pto_wsp.types.tensor import TensorView
 from pto_wsp.types.tile import TileType
-from pto_wsp.types.view import View, ViewDim, place_of, print_view
+from pto_wsp.types.view import View, ViewDim, declared, place_of, print_view
 
 _MAX_BRACKETS = 8
 
@@ -81,8 +83,10 @@ def _bind(definition: KernelDef, args: Sequence[object], kwargs: Mapping[str, ob
 def _specialise(trace: WorkloadTrace, definition: KernelDef, constexprs: Mapping[str, object],
                 dtypes: Mapping[str, DType]) -> Kernel:
     """Trace the kernel once for its constants, dtypes and captured values; numbers captured from its scope specialise it too."""
-    key = (id(definition), tuple((n, type(v), repr(v)) for n, v in constexprs.items()), tuple(dtypes.items()),
-           _captured(definition))
+    captured = _captured(definition.function)
+    if captured is None:
+        return definition.trace(constexprs, dtypes)
+    key = (definition, tuple((n, type(v), repr(v)) for n, v in constexprs.items()), tuple(dtypes.items()), captured)
     found = trace.kernels.get(key)
     if not isinstance(found, Kernel):
         found = definition.trace(constexprs, dtypes)
@@ -90,18 +94,41 @@ def _specialise(trace: WorkloadTrace, definition: KernelDef, constexprs: Mapping
     return found
 
 
-def _captured(definition: KernelDef) -> tuple[object, ...]:
-    code = definition.function.__code__
-    cells = definition.function.__closure__ or ()
-    values: list[object] = []
-    for cell in cells:
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:
-            values.append(None)
-    scope = definition.function.__globals__
-    values.extend(scope.get(name) for name in code.co_names)
-    return tuple((type(v), repr(v)) if isinstance(v, int | float | str | tuple) else id(v) for v in values)
+def _captured(function: Callable[..., object], depth: int = 4) -> tuple[object, ...] | None:
+    """Return what a function sees around it, so that equal ones trace alike; None where that cannot be told.
+
+    A list's items and an object's attributes may change between two calls, so such a kernel is traced at each.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or depth == 0:
+        return None
+    cells = [_cell(cell) for cell in function.__closure__ or ()]   # type: ignore[attr-defined]
+    scope = function.__globals__   # type: ignore[attr-defined]
+    found: list[object] = []
+    for value in (*cells, *(scope.get(name) for name in code.co_names)):
+        if isinstance(value, int | float | str | np.generic | None):
+            found.append((type(value), repr(value)))
+        elif isinstance(value, FunctionType):
+            inner = _captured(value, depth - 1)
+            if inner is None:
+                return None
+            found.append((value, inner))
+        elif isinstance(value, ModuleType | type) or (_is_ours(value) and isinstance(value, Hashable)):
+            found.append(value)
+        else:
+            return None
+    return tuple(found)
+
+
+def _cell(cell: CellType) -> object:
+    try:
+        return cell.cell_contents   # type: ignore[no-any-return]
+    except ValueError:
+        return None
+
+
+def _is_ours(value: object) -> bool:
+    return type(value).__module__.startswith("pto_wsp.") and not isinstance(value, Symbolic | TensorView)
 
 
 def _argument(definition: KernelDef, param: KernelParam, value: object, position: int, trace: WorkloadTrace, frame: FrameType,
@@ -165,12 +192,8 @@ def _check_tile(definition: KernelDef, param: KernelParam, view: View, tile: Til
     wanted = tile.shape if len(dims) == 2 else (tile.cols,)
     fits = len(dims) == 2 or tile.rows == 1
     for dim, extent in zip(dims, wanted, strict=True):
-        known = declared(dim.extent)
-        clipped = isinstance(dim.extent, s.Binary) and dim.extent.op is s.Op.MIN and dim.limit is not None
-        if clipped:
-            fits = fits and dim.limit == extent
-        elif isinstance(known, s.Const):
-            fits = fits and known.value == extent
+        known = declared(dim.extent) if dim.limit is None else s.Const(dim.limit)   # a clipped view is as large as its limits
+        fits = fits and (not isinstance(known, s.Const) or known.value == extent)
     if not fits:
         shape = ", ".join(_extent_text(dim) for dim in dims)
         raise ArgumentShapeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong shape", span,

@@ -27,6 +27,7 @@ class Scope:
     items: list[wl.Item] = field(default_factory=list)
     var: s.Var | None = None
     first_tensor: int = 0
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +84,7 @@ class WorkloadTrace:
         try:
             yield inner
         finally:
+            inner.closed = True
             del self.scopes[self.scopes.index(inner):]
             if var is not None:
                 self.open_vars.discard(var.id)
@@ -97,7 +99,8 @@ class WorkloadTrace:
         """Add the loop whose body is `inner`."""
         name = self._axis_name(walk, frame)
         start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
-        self.append(wl.Loop(var, wl.Axis(name, walk.label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span))
+        label = s.print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
+        self.append(wl.Loop(var, wl.Axis(name, label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span))
 
     def finish(self) -> wl.Workload:
         """Return the workload.
@@ -252,10 +255,17 @@ class Placed:
 
 
 def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
-    """Add a body as an item of the workload being traced, its ids renumbered; None when none is being traced."""
+    """Add a body as an item of the workload being traced, its ids renumbered; None when none is being traced.
+
+    Raises: W103 when it uses a loop variable outside its loop.
+    """
     trace = _current.get()
     if trace is None:
         return None
+    for var in rewrite.free_vars(body):
+        if var.id not in trace.open_vars:
+            raise LoopVariableError(f"loop variable `{var.name}` is used outside its loop", here(),
+                                    help=f"move the workload that uses it into `for {var.name} in P(...)`")
     fresh, trace._next_var, trace._next_handle = rewrite.with_fresh_ids(body, trace._next_var, trace._next_handle)
     trace.tensors.update(tensors)
     trace.append(fresh)
@@ -263,7 +273,14 @@ def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
 
 
 def unplace(placed: Placed) -> None:
-    """Take a placed workload out again: a combinator is about to put it somewhere else."""
+    """Take a placed workload out again: a combinator is about to put it somewhere else.
+
+    Raises: W102 when it belongs to a loop that has ended.
+    """
+    if placed.scope.closed and is_tracing():
+        raise WorkloadStructureError("a workload made in a loop's body is put together after the loop", here(),
+                                     help="put it together in the body, or call the function again: each call is a workload "
+                                          "of its own")
     placed.scope.items[:] = [item for item in placed.scope.items if item is not placed.item]
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
+from pto_wsp.errors import CompileOptionError
+from pto_wsp.source import here
+
 
 class Capability(Enum):
     """What a target makes of a directive."""
@@ -33,7 +36,10 @@ TARGETS = ("cpu_sim", "interp")
 
 
 def capabilities(target: str) -> Mapping[str, Capability]:
-    """Return what `target` makes of each directive; the targets of this version run one engine and one simulator."""
+    """Return what `target` makes of each directive; the targets of this version run one engine and one simulator.
+
+    Raises: C104 for a target that there is none of.
+    """
     if target not in TARGETS:
-        raise KeyError(target)
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
     return {name: Capability.ENFORCED if name in _ENFORCED else Capability.REFUSED for name in DIRECTIVES}

@@ -8,8 +8,7 @@ from pto_wsp.expr.kernel import MemoryParam, TileParam
 from pto_wsp.plan.model import Check, CheckKind
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
-from pto_wsp.types.tensor import declared
-from pto_wsp.types.view import Cut, Pick, View, bounds_of, place_of, print_view
+from pto_wsp.types.view import Cut, Pick, Reshape, View, bounds_of, declared, place_of, print_view
 
 
 def view_checks(view: View, param: MemoryParam, span: Span) -> tuple[Check, ...]:
@@ -20,8 +19,8 @@ def view_checks(view: View, param: MemoryParam, span: Span) -> tuple[Check, ...]
         found.extend(element_checks(bound.value, span, param.name))
         found.extend(element_checks(bound.upper, span, param.name))
         if not _trivial(bound.lower, bound.value, bound.upper):
-            found.append(Check(CheckKind.INDEX, bound.value, bound.lower, bound.upper, _step_text(view, bound.step), param.name,
-                               span))
+            kind = CheckKind.RESHAPE if isinstance(view.steps[bound.step], Reshape) else CheckKind.INDEX
+            found.append(Check(kind, bound.value, bound.lower, bound.upper, _step_text(view, bound.step), param.name, span))
     if isinstance(param, TileParam):
         dims = place_of(view).dims
         for dim, extent in zip(dims, param.type.shape[2 - len(dims):], strict=True):

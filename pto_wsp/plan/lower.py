@@ -26,8 +26,7 @@ from pto_wsp.plan.model import (
 )
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.tensor import declared
-from pto_wsp.types.view import View, ViewDim, place_of
+from pto_wsp.types.view import View, ViewDim, declared, place_of
 
 MAX_INDEX = 8   # indices kept a task: PTO_MAX_INDEX
 

@@ -65,6 +65,7 @@ class CheckKind(Enum):
     TILE = "a view does not fit its tile"
     ELEMENT = "a scalar is read outside its tensor"
     EXTENT = "a loop's extent is negative"
+    RESHAPE = "a view is reshaped that is not contiguous as it is bound"
 
 
 @dataclass(frozen=True, slots=True)

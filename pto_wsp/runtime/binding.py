@@ -62,7 +62,7 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
 
 def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
     """Return a number for each array, equal for arrays whose memory may overlap: intervals that touch are one group."""
-    spans = [np.lib.array_utils.byte_bounds(a) if a.size else (0, 0) for a in arrays]
+    spans = [_byte_bounds(a) if a.size else (0, 0) for a in arrays]
     groups = [0] * len(arrays)
     group, end = -1, -1
     for k in sorted(range(len(arrays)), key=lambda k: spans[k]):
@@ -73,6 +73,13 @@ def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
         groups[k] = group
         end = max(end, high)
     return tuple(groups)
+
+
+def _byte_bounds(array: Array) -> tuple[int, int]:
+    """Return the address of an array's lowest byte and the one after its highest."""
+    first = int(array.__array_interface__["data"][0])
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
+    return first + sum(min(0, r) for r in reach), first + sum(max(0, r) for r in reach) + array.itemsize
 
 
 def _tensor_problem(slot: TensorSlot, array: object) -> PtoError | None:

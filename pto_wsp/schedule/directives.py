@@ -81,28 +81,39 @@ class DispatchPolicy:
         return DispatchSteal(num_aicpus=num_aicpus)
 
 
-class TimingPolicy(Policy):
-    """When submitted tasks are released: immediate, batched(n), interleaved(k) or rate_limit(tasks_per_ms)."""
+class Timing(Policy):
+    """When submitted tasks are released; `TimingPolicy` makes them."""
 
     kind: Literal["immediate", "batched", "interleaved", "rate_limit"] = "immediate"
     n: Annotated[float, Field(gt=0)] | None = None
 
-    immediate: ClassVar[TimingPolicy]
+
+class _Immediate:
+    """`TimingPolicy.immediate`, made when it is asked for."""
+
+    def __get__(self, instance: object, owner: type) -> Timing:
+        return Timing()
+
+
+class TimingPolicy:
+    """When submitted tasks are released: immediate, batched(n), interleaved(k) or rate_limit(tasks_per_ms)."""
+
+    immediate = _Immediate()
 
     @staticmethod
-    def batched(n: int) -> TimingPolicy:
+    def batched(n: int) -> Timing:
         """Return: release tasks n at a time."""
-        return TimingPolicy(kind="batched", n=n)
+        return Timing(kind="batched", n=n)
 
     @staticmethod
-    def interleaved(k: int) -> TimingPolicy:
+    def interleaved(k: int) -> Timing:
         """Return: release tasks of k streams in turn."""
-        return TimingPolicy(kind="interleaved", n=k)
+        return Timing(kind="interleaved", n=k)
 
     @staticmethod
-    def rate_limit(tasks_per_ms: float) -> TimingPolicy:
+    def rate_limit(tasks_per_ms: float) -> Timing:
         """Return: release at most `tasks_per_ms` tasks a millisecond."""
-        return TimingPolicy(kind="rate_limit", n=tasks_per_ms)
+        return Timing(kind="rate_limit", n=tasks_per_ms)
 
 
 WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries"]
@@ -114,6 +125,9 @@ class WindowMode(Enum):
     STALL = "stall"
     ABORT = "abort"
     BENCHMARK = "benchmark"
+
+    def __repr__(self) -> str:
+        return f"WindowMode.{self.name}"
 
 
 class TaskWindow(Policy):
@@ -242,5 +256,3 @@ class TaskGraph(Policy):
     start: StartPolicy | None = None
     trace: TracePolicy | None = None
 
-
-TimingPolicy.immediate = TimingPolicy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
 
@@ -39,7 +39,7 @@ class Policy(BaseModel):
 
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
-            if name == "kind":
+            if name == "kind" and len(get_args(type(self).model_fields[name].annotation)) == 1:   # the class says it
                 continue
             yield name, value
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.schedule.directives import Deps, Dispatch, TaskGraph, TaskWindow, TimingPolicy, WindowMode
+from pto_wsp.schedule.directives import Deps, Dispatch, TaskGraph, TaskWindow, Timing, WindowMode
 from pto_wsp.schedule.policy import Count, Key, Policy
 
-DEFAULT_WINDOW = TaskWindow(8192, "tasks", WindowMode.STALL)
+DEFAULT_WINDOW_TASKS = 8192
 
 
 class Schedule(Policy):
@@ -17,7 +17,7 @@ class Schedule(Policy):
     dispatch: Dispatch | None = None
     streams: Count | None = None
     stream_by: Key | None = None
-    timing: TimingPolicy | None = None
+    timing: Timing | None = None
     task_graph: TaskGraph | None = None
 
     def having(self, **fields: object) -> Schedule:
@@ -41,7 +41,7 @@ class Schedule(Policy):
     @property
     def window(self) -> TaskWindow:
         """The bound on tasks submitted and not retired."""
-        return (self.task_graph.window if self.task_graph is not None else None) or DEFAULT_WINDOW
+        return (self.task_graph.window if self.task_graph is not None else None) or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
 
     def directives(self) -> Iterator[tuple[str, str]]:
         """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""

@@ -62,6 +62,8 @@ class DenseDyn:
 
     def __init__(self, extent: int | Symbolic) -> None:
         if isinstance(extent, Symbolic):
+            if not s.scalar_dtype(extent.node).is_integer:
+                raise WorkloadStructureError("DenseDyn(n) takes a whole number", here(), found=f"{extent!r}, which is none")
             self.extent: s.Scalar = extent.node
         else:
             self.extent = s.SymbolRef("", next(_ids), default=_whole(extent, "DenseDyn(n)"))

@@ -9,45 +9,20 @@ nodes compare by structure. Integers are 64-bit; // and % floor; integer divisio
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
-
-Number: TypeAlias = int | float | bool
-
-
-class Op(Enum):
-    """An operation on one or two scalars; the value is how it prints."""
-
-    ADD = "+"
-    SUB = "-"
-    MUL = "*"
-    DIV = "/"
-    FLOORDIV = "//"
-    MOD = "%"
-    MIN = "min"
-    MAX = "max"
-    EQ = "=="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    AND = "&"
-    OR = "|"
-    NOT = "~"
-    NEG = "neg"
-    HASHMOD = "hashmod"   # FNV-1a-64 of lhs, mod rhs (both unsigned)
-
-
-COMPARISONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
-LOGICAL = frozenset({Op.AND, Op.OR, Op.NOT})
+from pto_wsp.types.scalar_ops import COMPARISONS as COMPARISONS
+from pto_wsp.types.scalar_ops import LOGICAL as LOGICAL
+from pto_wsp.types.scalar_ops import Number as Number
+from pto_wsp.types.scalar_ops import Op as Op
+from pto_wsp.types.scalar_ops import apply_binary as apply_binary
+from pto_wsp.types.scalar_ops import apply_unary as apply_unary
+from pto_wsp.types.scalar_ops import fnv1a64 as fnv1a64
+from pto_wsp.types.scalar_ops import wrap_i64 as wrap_i64
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,26 +161,24 @@ def binary(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
     """Return `lhs op rhs`, folded when both are constants or one is neutral."""
     if isinstance(lhs, Const) and isinstance(rhs, Const):
         return Const(apply_binary(op, lhs.value, rhs.value))
-    if (op is Op.ADD and _is(rhs, 0)) or (op is Op.SUB and _is(rhs, 0)) or (op in (Op.MUL, Op.FLOORDIV) and _is(rhs, 1)):
+    if op in COMPARISONS or op in LOGICAL or not (scalar_dtype(lhs).is_integer and scalar_dtype(rhs).is_integer):
+        return Binary(op, lhs, rhs)   # a float may be NaN or have a fraction, and a bool in arithmetic becomes an integer
+    if (op in (Op.ADD, Op.SUB) and _is(rhs, 0)) or (op in (Op.MUL, Op.FLOORDIV) and _is(rhs, 1)):
         return lhs
     if (op is Op.ADD and _is(lhs, 0)) or (op is Op.MUL and _is(lhs, 1)):
         return rhs
-    if op is Op.MUL and (_is(lhs, 0) or _is(rhs, 0)):
-        return Const(0)
-    if op is Op.SUB and lhs == rhs and scalar_dtype(lhs).is_integer:
+    if (op is Op.MUL and (_is(lhs, 0) or _is(rhs, 0))) or (op is Op.SUB and lhs == rhs):
         return Const(0)
     if op in (Op.MIN, Op.MAX) and lhs == rhs:
         return lhs
-    if op in (Op.ADD, Op.SUB) and scalar_dtype(lhs).is_integer and scalar_dtype(rhs).is_integer:
-        return _regroup(op, lhs, rhs)
-    return Binary(op, lhs, rhs)
+    return _regroup(op, lhs, rhs) if op in (Op.ADD, Op.SUB) else Binary(op, lhs, rhs)
 
 
 def _regroup(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
     """(a + 1) + 2 → a + 3, and (a + 16) - a → 16: keeps slice extents constant."""
     left, left_const = _split_const(lhs)
     right, right_const = _split_const(rhs)
-    offset = left_const + right_const if op is Op.ADD else left_const - right_const
+    offset = wrap_i64(left_const + right_const if op is Op.ADD else left_const - right_const)
     if right is None:
         base: Scalar | None = left
     elif left is None:
@@ -218,19 +191,21 @@ def _regroup(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
         return Const(offset)
     if offset == 0:
         return base
-    return Binary(Op.ADD, base, Const(offset)) if offset > 0 else Binary(Op.SUB, base, Const(-offset))
+    if offset > 0 or offset == -(1 << 63):   # whose negation does not fit
+        return Binary(Op.ADD, base, Const(offset))
+    return Binary(Op.SUB, base, Const(-offset))
 
 
 def _split_const(node: Scalar) -> tuple[Scalar | None, int]:
     match node:
         case Const(value):
             return None, int(value)
-        case Binary(Op.ADD, base, Const(value)):
+        case Binary(Op.ADD, base, Const(value)) if scalar_dtype(base).is_integer:
             return base, int(value)
-        case Binary(Op.SUB, base, Const(value)):
+        case Binary(Op.SUB, base, Const(value)) if scalar_dtype(base).is_integer:
             return base, -int(value)
-        case Binary(Op.MUL, Binary(Op.ADD, base, Const(inner)), Const(factor)):   # (i + 1) * 16 → i * 16 + 16
-            return binary(Op.MUL, base, Const(factor)), int(inner) * int(factor)
+        case Binary(Op.MUL, Binary(Op.ADD, base, Const(inner)), Const(factor)) if scalar_dtype(base).is_integer:
+            return binary(Op.MUL, base, Const(factor)), int(inner) * int(factor)   # (i + 1) * 16 → i * 16 + 16
         case _:
             return node, 0
 
@@ -262,7 +237,7 @@ def maximum(lhs: Scalar, rhs: Scalar) -> Scalar:
 
 def ceil_div(lhs: Scalar, rhs: Scalar) -> Scalar:
     """Return lhs / rhs rounded up, as -(-lhs // rhs)."""
-    if isinstance(rhs, Const) and isinstance(rhs.value, int) and rhs.value > 0:
+    if isinstance(rhs, Const) and isinstance(rhs.value, int) and rhs.value > 0 and scalar_dtype(lhs).is_integer:
         return binary(Op.FLOORDIV, add(lhs, Const(rhs.value - 1)), rhs)
     return unary(Op.NEG, binary(Op.FLOORDIV, unary(Op.NEG, lhs), rhs))
 
@@ -286,71 +261,6 @@ def _is(node: Scalar, value: int) -> bool:
 
 
 # ---- meaning ----
-
-def wrap_i64(value: int) -> int:
-    """Return `value` as a 64-bit signed integer holds it."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def apply_unary(op: Op, value: Number) -> Number:
-    """Return what `op` makes of one number."""
-    if op is Op.NEG:
-        return -value if isinstance(value, float) else wrap_i64(-int(value))
-    if op is Op.NOT:
-        return (not value) if isinstance(value, bool) else ~int(value)
-    raise ValueError(op)
-
-
-def apply_binary(op: Op, lhs: Number, rhs: Number) -> Number:
-    """Return what `op` makes of two numbers: 64-bit integers unless one is a float."""
-    if op in COMPARISONS:
-        return bool(_COMPARE[op](lhs, rhs))
-    if op in (Op.AND, Op.OR):
-        both_bool = isinstance(lhs, bool) and isinstance(rhs, bool)
-        result = int(lhs) & int(rhs) if op is Op.AND else int(lhs) | int(rhs)
-        return bool(result) if both_bool else result
-    if isinstance(lhs, float) or isinstance(rhs, float) or op is Op.DIV:
-        return _float_binary(op, float(lhs), float(rhs))
-    left, right = int(lhs), int(rhs)
-    if op is Op.HASHMOD:
-        return fnv1a64(left) % right if right else 0
-    if op in (Op.FLOORDIV, Op.MOD):
-        if right == 0:
-            return 0
-        return wrap_i64(left // right if op is Op.FLOORDIV else left % right)
-    return wrap_i64(int(_INTEGER[op](left, right)))
-
-
-def fnv1a64(value: int) -> int:
-    """Return the FNV-1a hash of the 8 little-endian bytes of a 64-bit integer (Fowler, Noll, Vo; RFC 9923)."""
-    state = 0xCBF29CE484222325
-    for byte in (value % (1 << 64)).to_bytes(8, "little"):
-        state = (state ^ byte) * 0x100000001B3 % (1 << 64)
-    return state
-
-
-def _float_binary(op: Op, lhs: float, rhs: float) -> float:
-    if op in (Op.DIV, Op.FLOORDIV, Op.MOD):
-        if rhs == 0.0:
-            if op is Op.MOD:
-                return math.nan
-            return math.nan if lhs == 0.0 or math.isnan(lhs) else math.copysign(math.inf, lhs) * math.copysign(1.0, rhs)
-        if op is Op.DIV:
-            return lhs / rhs
-        floored = math.floor(lhs / rhs) if math.isfinite(lhs / rhs) else lhs / rhs
-        return float(floored) if op is Op.FLOORDIV else lhs - floored * rhs
-    if op in (Op.MIN, Op.MAX) and (math.isnan(lhs) or math.isnan(rhs)):
-        return math.nan
-    return float(_INTEGER[op](lhs, rhs))
-
-
-_COMPARE: Mapping[Op, Callable[[Number, Number], bool]] = {
-    Op.EQ: operator.eq, Op.NE: operator.ne, Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
-}
-_INTEGER: Mapping[Op, Callable[..., int | float]] = {
-    Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul, Op.MIN: min, Op.MAX: max,
-}
-
 
 def evaluate(node: Scalar, leaf: Callable[[Scalar], Number]) -> Number:
     """Return the value of `node`; `leaf` gives that of everything but constants and operations (an `Element` included)."""
@@ -382,8 +292,9 @@ def scalar_dtype(node: Scalar) -> DType:
             return _wide(node.dtype)
         case Element():
             return _wide(node.tensor.dtype)
-        case Unary(_, value):
-            return scalar_dtype(value)
+        case Unary(op, value):
+            kind = scalar_dtype(value)
+            return DType.I64 if op is Op.NEG and kind is DType.BOOL else kind
         case Binary(op, lhs, rhs):
             if op in COMPARISONS:
                 return DType.BOOL

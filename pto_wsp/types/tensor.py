@@ -26,7 +26,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef
 from pto_wsp.types.symbolic import Symbolic, as_scalar
-from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, place_of, print_view
+from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 
 MAX_RANK = 8
 _ids = itertools.count()
@@ -232,19 +232,6 @@ def next_tensor_id() -> int:
     return next(_ids)
 
 
-def declared(node: s.Scalar) -> s.Scalar:
-    """Return `node` with every tensor dimension and stride replaced by the one declared."""
-    def change(inner: s.Scalar) -> s.Scalar | None:
-        match inner:
-            case s.DimOf(tensor, dim):
-                return s.Const(tensor.shape[dim])
-            case s.StrideOf(tensor, dim):
-                return s.Const(tensor.layout.strides[dim])
-            case _:
-                return None
-    return s.substitute(node, change)
-
-
 def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
     if not isinstance(data, np.ndarray):
         raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=type(data).__name__,
@@ -282,11 +269,9 @@ def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, .
 
 
 def _pick(view: View, dim: int, entry: object) -> View:
-    index = _index(entry)
     extent = place_of(view).dims[dim].extent
-    if isinstance(index, s.Const) and int(index.value) < 0:
-        index = s.add(extent, index)
-    _check_constant(view, dim, index, extent, below=True)
+    index = _from_end(_index(entry), extent)
+    _check_constant(view, dim, index, extent, entry, below=True)
     return View(view.tensor, (*view.steps, Pick(dim, index)))
 
 
@@ -299,8 +284,8 @@ def _cut(view: View, dim: int, entry: slice) -> View:
     stop = extent if entry.stop is None else _from_end(_index(entry.stop), extent)
     if start == s.Const(0) and stop == extent and step == 1:
         return view
-    _check_constant(view, dim, start, extent, below=False)
-    _check_constant(view, dim, stop, extent, below=False)
+    _check_constant(view, dim, start, extent, entry.start, below=False)
+    _check_constant(view, dim, stop, extent, entry.stop, below=False)
     span = declared(s.sub(stop, start))
     if isinstance(span, s.Const) and int(span.value) < 0:
         raise ViewBoundsError(f"the slice of `{print_view(view)}` ends before it starts", here(),
@@ -313,22 +298,25 @@ def _from_end(index: s.Scalar, extent: s.Scalar) -> s.Scalar:
 
 
 def _index(entry: object) -> s.Scalar:
-    kind_fits = not isinstance(entry, bool | float | str | list | np.ndarray | np.floating) and entry is not None
-    node = as_scalar(entry) if kind_fits else None
+    try:
+        node = as_scalar(entry)
+    except ArgumentKindError:
+        if isinstance(entry, TensorView):
+            raise   # it says what is wrong with the view
+        node = None
     if node is None or not s.scalar_dtype(node).is_integer:
         raise ViewIndexError("this is not an index", here(), found=f"{type(entry).__name__}: {entry!r:.60}",
                              expected="an int, a loop variable, an integer scalar expression, a slice or ...")
     return node
 
 
-def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, *, below: bool) -> None:
+def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, written: object, *, below: bool) -> None:
     known, limit = declared(index), declared(extent)
     if not isinstance(known, s.Const) or not isinstance(limit, s.Const):
         return
     top = int(limit.value) - below
     if not 0 <= int(known.value) <= top:
-        raise ViewBoundsError(f"index {s.print_scalar(index) if not isinstance(index, s.Binary) else known.value} is outside "
-                              f"dimension {dim} of `{print_view(view)}`", here(),
+        raise ViewBoundsError(f"index {s.print_scalar(as_scalar(written))} is outside dimension {dim} of `{print_view(view)}`", here(),
                               expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
                               found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
                               if not below else None)

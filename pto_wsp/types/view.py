@@ -9,11 +9,12 @@ The steps are the one record; offset, extents, strides and bounds are derived fr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, add, ceil_div, minimum, mul, print_scalar, sub
+from pto_wsp.types.layout import Layout, TensorRef
+from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, add, ceil_div, minimum, mul, print_scalar, sub, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +132,36 @@ def fold(view: View) -> tuple[Place, tuple[Bound, ...]]:
             case Permute(order):
                 dims = [dims[k] for k in order]
             case Reshape(shape):
-                stride: Scalar = dims[-1].stride if dims else Const(1)
-                reshaped: list[ViewDim] = []
-                for extent_now in reversed(shape):
-                    reshaped.append(ViewDim(Const(extent_now), stride, extent_now))
-                    stride = mul(stride, Const(extent_now))
-                for old in dims:   # the shape was checked against the declared extents, so those must hold at run time
-                    if old.limit is not None and not isinstance(old.extent, Const):
-                        bounds.append(Bound(position, old.extent, Const(old.limit), Const(old.limit)))
-                dims = reshaped[::-1]
+                bounds.extend(_contiguous_as_declared(position, dims))
+                dims = [ViewDim(Const(extent), Const(stride), extent)
+                        for extent, stride in zip(shape, Layout.contiguous(shape).strides, strict=True)]
             case _:
                 assert_never(step)
     return Place(offset, tuple(dims)), tuple(bounds)
+
+
+def declared(node: Scalar) -> Scalar:
+    """Return `node` with every tensor dimension and stride replaced by the one declared."""
+    def change(inner: Scalar) -> Scalar | None:
+        match inner:
+            case DimOf(tensor, dim):
+                return Const(tensor.shape[dim])
+            case StrideOf(tensor, dim):
+                return Const(tensor.layout.strides[dim])
+            case _:
+                return None
+    return substitute(node, change)
+
+
+def _contiguous_as_declared(position: int, dims: list[ViewDim]) -> Iterator[Bound]:
+    """The declared view was found to be contiguous, so its extents and strides must hold at run time."""
+    known = [declared(dim.extent) for dim in dims]
+    extents = tuple(int(extent.value) for extent in known if isinstance(extent, Const))
+    for dim, extent, stride in zip(dims, extents, Layout.contiguous(extents).strides, strict=True):
+        if not isinstance(dim.extent, Const):
+            yield Bound(position, dim.extent, Const(extent), Const(extent))
+        if extent > 1 and not isinstance(dim.stride, Const):
+            yield Bound(position, dim.stride, Const(stride), Const(stride))
 
 
 def print_view(view: View) -> str:

@@ -13,7 +13,7 @@ from pto_wsp.errors import PtoError, ViewBoundsError
 from pto_wsp.plan.model import Check, CheckKind, Item, Loop, Sequence, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
-from pto_wsp.types.tensor import declared
+from pto_wsp.types.view import declared
 from pto_wsp.verify.verdict import Finding, Verdict
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.arch.kernel_cost import kernel_cost
-from pto_wsp.arch.model import ARCHS, Arch, ascend_910b, ascend_950, unit
+from pto_wsp.arch.model import ARCH_NAMES, Arch, builtin_arch
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.frontend.annotations import In, Out, Scalar
 from pto_wsp.frontend.kernel_def import KernelDef
@@ -17,6 +17,9 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile
+
+unit, ascend_910b, ascend_950 = (builtin_arch(name) for name in ARCH_NAMES)
+ARCHS = (unit, ascend_910b, ascend_950)
 
 F32, I32 = DType.F32, DType.I32
 

@@ -35,9 +35,11 @@ TOP = frozenset({"", "__main__"})
 
 # Functions that may import when called, because what they load is slow and not always needed; only these modules, though.
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
-    "pto_wsp/codegen/render.py": frozenset({"_environment"}),
+    "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
+    "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
+    "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
 }
-LATE_MODULES = frozenset({"filelock", "jinja2", "rich", "typer"})
+LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "rich", "typer"})
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 

@@ -81,12 +81,13 @@ def test_ragged_attention_is_the_same_on_both_targets(tmp_path: Path) -> None:
         text = output(RAGGED, tmp_path, *SMALL["ragged_attention"], "--target", target)
         return re.findall(r"[\d,]+ tasks|simulated cycles.*|.*simulated cycles|executor.*", text)
 
-    assert figures("cpu_sim")[1:] == figures("interp")[1:] != []
+    assert figures("cpu_sim") == figures("interp") != []
 
 
 def test_ragged_attention_names_the_owner_of_an_azure_trace(tmp_path: Path) -> None:
     trace = write_trace(tmp_path, [(20, 13), (30, 1)], "azure_llm_conv_2023.csv")
-    assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in output(RAGGED, tmp_path, "--trace", str(trace))
+    assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in output(RAGGED, tmp_path, "--trace", str(trace),
+                                                                                                   "--heads", "1")
 
 
 def test_ragged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
@@ -103,7 +104,8 @@ def test_ragged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp
     ("", "has no column ContextTokens and GeneratedTokens"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "has no requests"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n", "has 1 request; at least two are needed"),
-    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2,x,4\n", "line 3: ContextTokens and GeneratedTokens are whole numbers, not 'x' and '4'"),
+    ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2,x,4\n",
+     "line 3: ContextTokens and GeneratedTokens are whole numbers, not 'x' and '4'"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2,4\n", "line 3: ContextTokens and GeneratedTokens are whole numbers"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,0,0\n", "line 2: a request has at least one token, not 0 + 0"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n1,-5,9\n", "line 2: a request has at least one token, not -5 + 9"),

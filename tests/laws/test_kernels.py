@@ -1,0 +1,220 @@
+"""Kernels in C against kernels in NumPy: generated ones and every op of the table, to the bit where the ops are exact.
+
+A compiler run costs more than a kernel, so one workload holds many kernels, a task each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
+from pto_wsp.frontend.annotations import TileAnnotation
+from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
+from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce, Transpose
+from pto_wsp.ops.table import ENTRIES
+
+from tests.laws.generated_kernels import Recipe, recipes, specials
+from tests.tolerances import FUNCTIONS, SUMS, Array, assert_identical, assert_near
+
+Call = tuple[Kernel, Mapping[str, Any]]
+
+
+def run(target: str, calls: Sequence[Call]) -> list[dict[str, Array]]:
+    """Run each kernel as one task of one workload, on copies of its arrays that keep their layout; return the arrays."""
+    copies = [{name: _like(value) if isinstance(value, np.ndarray) else value for name, value in args.items()} for _, args in calls]
+
+    @workload
+    def many() -> None:
+        for number, ((made, _), args) in enumerate(zip(calls, copies, strict=True)):
+            made[number](**{name: _view(made, name, value, f"{name}{number}") for name, value in args.items()})
+
+    many().compile(target=target).run()
+    return [{name: value for name, value in args.items() if isinstance(value, np.ndarray)} for args in copies]
+
+
+def _view(made: Kernel, name: str, value: Any, called: str) -> Any:
+    """Return the argument of a kernel call: an array as a tensor, transposed and clipped as its kernel wants it."""
+    if not isinstance(value, np.ndarray):
+        return value
+    lies = value.shape[-1] == 1 or value.strides[-1] == value.itemsize
+    wrapped = Tensor(value, name=called) if lies else Tensor(value.T, name=called).T
+    annotation = made.__wrapped__.__annotations__[name]
+    return wrapped.clip(*annotation.type.shape) if isinstance(annotation, TileAnnotation) else wrapped
+
+
+def _like(array: Array) -> Array:
+    """Return a copy with the strides of `array`."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    memory = np.zeros(high - low, np.uint8)
+    copy: Array = np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
+    copy[...] = array
+    return copy
+
+
+def clipped(recipe: Recipe, arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the arguments of a generated kernel."""
+    return {**arrays, "row": recipe.offset[0], "n": recipe.rest[0]}
+
+
+def compare_generated(recipes: Sequence[Recipe]) -> None:
+    """Raise AssertionError unless both targets leave the same bits in all arrays of the kernels."""
+    calls = [(recipe.build(k), clipped(recipe, recipe.arrays())) for k, recipe in enumerate(recipes)]
+    for k, (found, expected) in enumerate(zip(run("cpu_sim", calls), run("interp", calls), strict=True)):
+        for name in found:
+            assert_identical(found[name], expected[name], (name, recipes[k]), zeros_alike=recipes[k].zeros_alike)
+
+
+@given(st.lists(recipes(), min_size=1, max_size=12))
+@settings(max_examples=8)
+def test_generated_kernels_of_exact_ops_agree_to_the_bit(recipes: list[Recipe]) -> None:
+    compare_generated(recipes)
+
+
+@pytest.mark.slow
+@given(st.lists(recipes(max_steps=20), min_size=1, max_size=20))
+@settings(max_examples=100)
+def test_many_generated_kernels_agree_to_the_bit(recipes: list[Recipe]) -> None:
+    compare_generated(recipes)
+
+
+# ---- every op of the table, on the values that go wrong first ----
+
+EXACT = frozenset({
+    "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "relu", "sqrt", "rsqrt", "recip", "floor", "ceil", "round",
+    "floordiv", "mod", "and_", "or_", "xor", "not_", "eq", "ne", "lt", "le", "gt", "ge", "where", "rowmax", "rowmin", "colmax", "colmin",
+    "transpose", "expand", "iota", "cast"})
+ADDED_UP = frozenset({"rowsum", "rowmean", "colsum", "colmean", "matmul"})
+ZEROS_ALIKE = frozenset({"maximum", "minimum", "relu", "rowmax", "rowmin", "colmax", "colmin"})
+ROWS, COLS = 20, 24
+
+
+def tricky(dtype: DType, seed: int, shape: tuple[int, int] = (ROWS, COLS)) -> Array:
+    """Return a tile in which special values meet each other and plain ones."""
+    rng = np.random.default_rng(seed)
+    plain = rng.standard_normal(shape) * 20 if dtype.is_float else rng.integers(-9, 9, shape)
+    return np.where(rng.random(shape) < 0.7, rng.choice(specials(dtype), shape), plain.astype(dtype.np))
+
+
+def tame(dtype: DType, seed: int, shape: tuple[int, int] = (ROWS, COLS)) -> Array:
+    """Return a tile of numbers that can be added up without overflow."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-3, 3, shape).astype(dtype.np) if dtype.is_float else tricky(dtype, seed, shape)
+
+
+def call_of(op: Op, dtype: DType) -> list[Call]:
+    """Return kernels that do nothing but the op on that dtype, with their arguments."""
+    match op:
+        case Elementwise():
+            types = [DType.BOOL if op.mask_first and k == 0 else dtype for k in range(len(op.params))]
+            arrays = [tricky(t, 10 + k) for k, t in enumerate(types)]
+            shapes = [(ROWS, COLS)] * len(types)
+            result = DType.BOOL if op.to_mask else dtype
+            narrow = [(ROWS, COLS), (ROWS, 1), (1, COLS)][:len(types)]
+            calls = [_call(op, (), arrays, shapes, (ROWS, COLS), result)]
+            if len(types) > 1:
+                calls.append(_call(op, (), [a[:r, :c].copy() for a, (r, c) in zip(arrays, narrow, strict=True)], narrow, (ROWS, COLS), result))
+            return calls
+        case RowReduce() | ColReduce():
+            shape = (ROWS, 1) if isinstance(op, RowReduce) else (1, COLS)
+            arrays = [tricky(dtype, 1)] if op.name in EXACT else [tame(dtype, 1)]
+            specials_too = tame(dtype, 2)
+            specials_too[0, 0], specials_too[3, 5], specials_too[4, 6] = ((np.nan, np.inf, -np.inf) if dtype.is_float else (0, 0, 0))
+            return [_call(op, (), [a], [(ROWS, COLS)], shape, dtype) for a in (*arrays, specials_too)]
+        case Matmul():
+            a, b, acc = tame(dtype, 1, (13, COLS)), tame(dtype, 2, (COLS, 18)), tame(MATMUL_RESULT[dtype], 3, (13, 18))
+            return [_call(op, (), [a, b], [a.shape, b.shape], (13, 18), MATMUL_RESULT[dtype]),
+                    _call(op, (), [a, b, acc], [a.shape, b.shape, acc.shape], (13, 18), MATMUL_RESULT[dtype])]
+        case Transpose():
+            return [_call(op, (), [tricky(dtype, 1)], [(ROWS, COLS)], (COLS, ROWS), dtype)]
+        case Cast():
+            return [_call(op, (to,), [tricky(dtype, 1)], [(ROWS, COLS)], (ROWS, COLS), to) for to in ALL]
+        case Expand():
+            return [_call(op, ((ROWS, COLS),), [tricky(dtype, 1, shape)], [shape], (ROWS, COLS), dtype)
+                    for shape in ((ROWS, 1), (1, COLS), (1, 1))]
+        case Iota():
+            return [_call(op, ((300, 3), dtype, axis), [], [], (300, 3), dtype) for axis in (0, 1)]
+
+
+def _call(op: Op, extra: tuple[Any, ...], arrays: Sequence[Array], shapes: Sequence[tuple[int, int]], result: tuple[int, int],
+          dtype: DType) -> Call:
+    def apply(a: Any, b: Any, c: Any, out: Any) -> None:
+        pto.store(out, getattr(pto, op.name)(*[pto.load(x) for x in (a, b, c)[:len(arrays)]], *extra))
+
+    given = {name: array for name, array in zip("abc", arrays, strict=False)}
+    filled = {name: given.get(name, np.zeros((1, 1), np.float32)) for name in "abc"}
+    apply.__annotations__ = {name: In[Tile[a.shape[0], a.shape[1], DType.from_numpy(a.dtype)]] for name, a in filled.items()}
+    apply.__annotations__["out"] = Out[Tile[result[0], result[1], dtype]]
+    apply.__name__ = op.name.rstrip("_")
+    return kernel(apply), {**filled, "out": np.zeros(result, dtype.np)}
+
+
+CASES = [(op, dtype) for op in ENTRIES for dtype in op.dtypes]
+
+
+@pytest.fixture(scope="module")
+def table_runs() -> dict[tuple[str, DType], list[tuple[dict[str, Array], dict[str, Array]]]]:
+    """Return, for each op and dtype, the arrays that cpu_sim and interp leave: one artifact a dtype."""
+    found: dict[tuple[str, DType], list[tuple[dict[str, Array], dict[str, Array]]]] = {}
+    for dtype in ALL:
+        ops = [op for op, each in CASES if each is dtype]
+        calls = [(op.name, call) for op in ops for call in call_of(op, dtype)]
+        both = zip(run("cpu_sim", [call for _, call in calls]), run("interp", [call for _, call in calls]), strict=True)
+        for (name, _), arrays in zip(calls, both, strict=True):
+            found.setdefault((name, dtype), []).append(arrays)
+    return found
+
+
+@pytest.mark.parametrize("op, dtype", [pytest.param(op, dtype, id=f"{op.name}-{dtype}") for op, dtype in CASES])
+def test_every_op_means_in_c_what_it_means_in_numpy(op: Op, dtype: DType, table_runs: Mapping[Any, Any]) -> None:
+    for found, expected in table_runs[op.name, dtype]:
+        inputs = [found[name] for name in "abc"]
+        where = (op.name, dtype, [a.shape for a in inputs])
+        if not expected["out"].dtype.kind == "f" or op.name in EXACT:
+            assert_identical(found["out"], expected["out"], where, zeros_alike=op.name in ZEROS_ALIKE)
+        elif op.name in ADDED_UP:
+            assert_near(found["out"], expected["out"], SUMS[dtype], where, scale=COLS * 9.0)
+        else:
+            assert_near(found["out"], expected["out"], FUNCTIONS[dtype], where)
+
+
+def test_every_op_is_exact_or_has_a_tolerance() -> None:
+    functions = {"exp", "log", "tanh", "sigmoid", "silu", "pow"}
+    assert {op.name for op in ENTRIES} == EXACT | ADDED_UP | functions
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_sums_and_products_are_the_same_in_every_run(dtype: DType) -> None:
+    calls = [call for name in ("rowsum", "colmean", "matmul") for op in ENTRIES if op.name == name for call in call_of(op, dtype)]
+    first, second = run("cpu_sim", calls), run("cpu_sim", calls)
+    for one, two in zip(first, second, strict=True):
+        assert_identical(one["out"], two["out"])
+
+
+# ---- one fact each, where generated kernels found a mistake or would seldom look ----
+
+def one(body: Any, **args: Any) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Run one kernel on both targets; return what it leaves."""
+    call = (kernel(body), args)
+    return run("cpu_sim", [call])[0], run("interp", [call])[0]
+
+
+@pytest.mark.parametrize("cols", [0, 2])
+def test_a_constant_valid_part_smaller_than_its_piece(cols: int) -> None:
+    def body(x: In[Tensor], y: Out[Tensor]) -> None:
+        piece = pto.load(x, (0, 0), shape=(2, 3), valid=(1, cols), fill=9)
+        pto.store(y, piece, (0, 0), valid=(2, 3))
+        pto.store(y, piece * 10, (3, 0), valid=(None, cols))
+    x, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.full((6, 3), -1, np.float32)
+    found, expected = one(body, x=x, y=y)
+    by_hand = y.copy()
+    by_hand[:2] = 9
+    by_hand[0, :cols] = x[0, :cols]
+    by_hand[3:5, :cols] = by_hand[:2, :cols] * 10
+    assert_identical(expected["y"], by_hand)
+    assert_identical(found["y"], by_hand)
