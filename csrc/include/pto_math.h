@@ -213,8 +213,9 @@ PTO_INLINE float pto_erf_f32(float x)
 PTO_INLINE float pto_sincos_f32_(float x, double quarter)
 {   /* sin(x + quarter * pi / 2), in double: exact to the last bit of f32 or so while |x| < 2^30, a coarser angle beyond */
     double y = x, k = y * 0x1.45f306dc9c883p-1 + 0x1.8p52 - 0x1.8p52;
-    double r = PTO_FMA64(k, -0x1.921fb544p0, y);
-    r = PTO_FMA64(k, -0x1.0b4611a626331p-34, r);
+    double r = y - k * 0x1.921fbp0;   /* 21 bits of pi / 2 twice, times the 30 bits of k: exact without FMA */
+    r = r - k * 0x1.5110bp-22;
+    r = r - k * 0x1.18469898cc517p-44;
     int64_t n = (int64_t)(k + quarter);
     double z = r * r;
     double s = PTO_FMA64(PTO_FMA64(PTO_FMA64(PTO_FMA64(0x1.71d7264e6b5b4p-19, z, -0x1.a0186079d97a7p-13), z,
@@ -224,7 +225,7 @@ PTO_INLINE float pto_sincos_f32_(float x, double quarter)
     double v = n & 1 ? c : s;
     return (float)(x - x == 0.0f ? (n & 2 ? -v : v) : (double)PTO_NAN);
 }
-PTO_INLINE float pto_sin_f32(float x) { return pto_sincos_f32_(x, 0.0); }
+PTO_INLINE float pto_sin_f32(float x) { return x == 0.0f ? x : pto_sincos_f32_(x, 0.0); }
 PTO_INLINE float pto_cos_f32(float x) { return pto_sincos_f32_(x, 1.0); }
 
 PTO_INLINE double pto_exp_f64(double x) { return __builtin_exp(x); }

@@ -10,12 +10,12 @@ from pathlib import Path
 from pto_wsp.driver import Compiled, compile_workload
 from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.graph import Edge, TaskGraph
 from pto_wsp.report.stats import ExecutorStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.binding import Bindings, bind
-from pto_wsp.runtime.failures import task_name
+from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.native import SimResult
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
@@ -196,10 +196,8 @@ class Program:
         sim, columns = self._simulated(), self._recorded()
         if sim.start is None or sim.end is None or sim.ready is None:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
-        sites = submits(self.plan)
-        names = tuple(task_name(self.plan, sites[site], columns.index_of(k)) for k, site in enumerate(columns.task_site))
         return Trace(sim.start, sim.end, sim.ready, columns.task_worker, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), names, self.plan.n_executors, sim.total_cycles)
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), self.plan.n_executors, sim.total_cycles)
 
     @property
     def graph(self) -> TaskGraph:
@@ -208,9 +206,7 @@ class Program:
         Raises: R103 before a run is complete.
         """
         columns = self._recorded()
-        sites = submits(self.plan)
-        names = tuple(task_name(self.plan, sites[site], columns.index_of(k)) for k, site in enumerate(columns.task_site))
-        return TaskGraph(names, tuple(edges_of(columns)))
+        return TaskGraph(TaskNames(self.plan, columns), tuple(edges_of(columns)))
 
     def _simulated(self) -> SimResult:
         self._check_ran()

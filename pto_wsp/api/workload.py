@@ -13,7 +13,18 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload, type_of
 from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
-from pto_wsp.schedule.directives import Deps, Dispatch, Pools, ReadyPolicy, StartPolicy, TaskWindow, Timing, TracePolicy
+from pto_wsp.schedule.directives import (
+    Calendar,
+    Deps,
+    Dispatch,
+    Pools,
+    ReadyPolicy,
+    SpatialMap,
+    StartPolicy,
+    TaskWindow,
+    Timing,
+    TracePolicy,
+)
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -64,13 +75,15 @@ class Workload:
         return Workload(node, {})
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, wl.Workload):   # what repr() reads back as
+            return self.node == canonical(other).workload and self.schedule == Schedule()
         return isinstance(other, Workload) and (self.node, self.schedule) == (other.node, other.schedule)
 
     def __hash__(self) -> int:
         return hash(self.node)
 
     def __repr__(self) -> str:
-        return repr(self.node)
+        return repr(self.node)   # evaluates to an equal expression; print(w) is for reading
 
     def __str__(self) -> str:
         return print_workload(self._node)
@@ -113,6 +126,14 @@ class Workload:
         """Take edges from data instead of structure, and bound the graph. Fields merge with an earlier task_graph."""
         return self._scheduled(self.schedule.with_task_graph(deps=deps, window=window, pools=pools, ready=ready, start=start,
                                                              trace=trace))
+
+    def calendar(self, plan: KeyLike | Sequence[Sequence[int]]) -> Workload:
+        """Say for each task which executor runs it and in which position: a function of the task, or a table of pairs."""
+        return self._scheduled(self.schedule.having(calendar=Calendar.of(plan)))
+
+    def spatial_map(self, grid: Sequence[int]) -> Workload:
+        """Say which grid of cores the workload is laid out on."""
+        return self._scheduled(self.schedule.having(spatial_map=SpatialMap(grid=tuple(grid))))
 
     def named(self, name: str) -> Workload:
         """Give the schedule a name."""

@@ -7,21 +7,17 @@ import math
 import numpy as np
 
 from pto_wsp.codegen import c_ast as c
-from pto_wsp.errors import InternalError
+from pto_wsp.codegen.c_types import c_type
+from pto_wsp.errors import unreachable
+from pto_wsp.ops.dtypes import ALL
 from pto_wsp.types.dtype import DType
-
-_MEMORY = {
-    DType.F32: "float", DType.F64: "double", DType.I8: "int8_t", DType.I32: "int32_t", DType.I64: "int64_t",
-    DType.U8: "uint8_t", DType.BOOL: "uint8_t",
-}
 
 
 def memory_type(dtype: DType) -> str:
-    """Return the C type of an element in memory."""
-    found = _MEMORY.get(dtype)
-    if found is None:
-        raise InternalError(f"no C type for {dtype}: kernels do not compute on it")
-    return found
+    """Return the C type of an element in memory, of a dtype that kernels compute on."""
+    if dtype not in ALL:
+        unreachable(f"{dtype} in a kernel")
+    return c_type(dtype)
 
 
 def local_type(dtype: DType) -> str:

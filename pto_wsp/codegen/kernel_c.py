@@ -16,6 +16,7 @@ from pto_wsp.codegen.kernel_env import COL, Env, Place
 from pto_wsp.codegen.kernel_regions import Plan, Prepare, Step, Whole, plan_body
 from pto_wsp.codegen.kernel_rewrite import Accumulate, Loop, Stmt, simplify, uses_of
 from pto_wsp.codegen.kernel_rows import RowRegion
+from pto_wsp.codegen.kernel_split import split
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
@@ -126,7 +127,9 @@ class _Emission:
                 after += late
             elif isinstance(stmt, k.Write):
                 targets[id(stmt)] = self.env.buffers[stmt.buffer.id]
-        return out + RowRegion(self.env, step.rows, step.members, plan.external, targets).emit() + after
+        for part in split(step.rows, step.members, plan.external):
+            out += RowRegion(self.env, step.rows, part.members, part.external, targets).emit()
+        return out + after
 
     # ---- loads and stores ----
 

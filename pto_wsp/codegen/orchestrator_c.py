@@ -15,7 +15,7 @@ from pto_wsp.codegen.c_scalar import lower_scalar
 from pto_wsp.codegen.c_types import c_type
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
-from pto_wsp.plan.model import Check, Item, Loop, Place, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Check, Item, Loop, Place, Sequence, Sides, Submit, TaskPlan, is_float_symbol
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -55,7 +55,7 @@ class _Lowering:
             yield c.Declare("const pto_tensor *", self.tensors[slot.ref.id], place)
         for k, symbol in enumerate(self.plan.symbols):
             raw = c.Index(c.Member(bound, "symbols", arrow=True), c.Int(k))
-            is_float = symbol.dtype.is_float
+            is_float = is_float_symbol(symbol)
             yield c.Declare("const double" if is_float else "const int64_t", self.symbols[symbol.id],
                             c.Call("pto_slot_f64", (raw,)) if is_float else raw)
         yield c.Declare("int64_t", "task_index", c.Int(0))

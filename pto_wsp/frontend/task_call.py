@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import assert_never
 
@@ -174,8 +175,9 @@ def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DTy
     except PtoError:
         raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is a scalar", span,
                                 expected=repr(param.annotation), found=f"{type(value).__name__}: {value!r:.60}") from None
-    if isinstance(node, s.SymbolRef) and node.dtype is not dtype:
-        node = s.SymbolRef(node.name, node.id, dtype, node.default)   # a Symbol takes the dtype of its use
+    if dtype.is_float:   # a Symbol takes the dtype of its use
+        node = s.substitute(node, lambda inner: replace(inner, dtype=dtype)
+                            if isinstance(inner, s.SymbolRef) and inner.dtype is None and inner.default is None else None)
     kind = s.scalar_dtype(node)
     if kind.is_float and not dtype.is_float:
         raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` is {dtype}", span,

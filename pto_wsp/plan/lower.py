@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pto_wsp.errors import DataDependentError, raise_all
 from pto_wsp.expr import workload as wl
@@ -25,6 +25,7 @@ from pto_wsp.plan.model import (
     TensorSlot,
 )
 from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.view import View, ViewDim, declared, place_of
 
@@ -57,7 +58,7 @@ class _Tables:
             for node in nodes(root):
                 match node:
                     case s.SymbolRef():
-                        self.symbols.setdefault(node.id, node)
+                        self.symbols[node.id] = _one_symbol(self.symbols.get(node.id), node)
                     case s.Element(tensor):
                         self.scalars.add(self.slot(tensor))
                     case TensorRef():
@@ -148,6 +149,14 @@ def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool
     rows, cols = (one, spot.dims[0]) if len(spot.dims) == 1 else spot.dims
     unit = declared(cols.stride) == s.Const(1) or declared(cols.extent) == s.Const(1)
     return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride)), unit
+
+
+def _one_symbol(known: s.SymbolRef | None, use: s.SymbolRef) -> s.SymbolRef:
+    """Return the symbol as it is bound: an integer when any use needs one."""
+    found = replace(use, dtype=use.dtype or DType.I64)
+    if known is not None and known.dtype is not None and not known.dtype.is_float:
+        return known
+    return found
 
 
 def _refuse_data_dependence(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:

@@ -156,6 +156,11 @@ class Context:
     arch: Arch
 
 
+def is_float_symbol(symbol: SymbolRef) -> bool:
+    """Tell whether a symbol of a plan is bound to a float."""
+    return symbol.dtype is not None and symbol.dtype.is_float
+
+
 def submits(plan: TaskPlan) -> tuple[Submit, ...]:
     """Return the plan's task sites in program order."""
     found: list[Submit] = []

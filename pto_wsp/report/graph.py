@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # the bits of PTO_EDGE_ in pto_abi.h
@@ -27,7 +27,7 @@ class Edge:
 class TaskGraph:
     """Tasks in submission order, and the edges between them."""
 
-    tasks: tuple[str, ...]
+    tasks: Sequence[str]
     edges: tuple[Edge, ...]
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Trace:
     executor: np.ndarray[Any, Any]
     kernel: np.ndarray[Any, Any]
     kernels: tuple[str, ...]
-    names: tuple[str, ...]
+    names: Sequence[str]
     n_executors: int
     total_cycles: int
 

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp.errors import BindingError, DataDependentError, PtoError, UnboundSymbolError, raise_all
-from pto_wsp.plan.model import TaskPlan, TensorSlot
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import Loop, Submit, TaskPlan, TensorSlot, is_float_symbol
+from pto_wsp.source import Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import SymbolRef
 
@@ -49,7 +51,7 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
             bound.append(array)  # type: ignore[arg-type]
     values: list[Number] = []
     for symbol, value in zip(plan.symbols, symbols, strict=True):
-        checked = _symbol_value(symbol, symbol.default if value is None else value)
+        checked = _symbol_value(plan, symbol, symbol.default if value is None else value)
         if isinstance(checked, PtoError):
             errors.append(checked)
         else:
@@ -106,11 +108,13 @@ def _tensor_problem(slot: TensorSlot, array: object) -> PtoError | None:
     return None
 
 
-def _symbol_value(symbol: SymbolRef, value: object) -> Number | PtoError:
+def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object) -> Number | PtoError:
     if value is None:
-        return UnboundSymbolError(f"symbol `{symbol.name}` has no value", help=f"give it at run time: execute({symbol.name}=...)")
+        use = _use_of(plan, symbol)
+        return UnboundSymbolError(f"symbol `{symbol.name}` has no value", help=f"give it at run time: execute({symbol.name}=...)",
+                                  notes=() if use is None else (f"it is used at {use}",))
     whole = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
-    if symbol.dtype.is_float:
+    if is_float_symbol(symbol):
         if whole is not None or isinstance(value, float | np.floating):
             return float(value)  # type: ignore[arg-type]
     elif symbol.dtype is DType.BOOL and isinstance(value, bool | np.bool_):
@@ -132,3 +136,12 @@ def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
                            help="bind arrays that do not overlap")
         for slot, group in zip(plan.tensors, groups, strict=True) if slot.scalars and group in written
     ])
+
+
+def _use_of(plan: TaskPlan, symbol: SymbolRef) -> Span | None:
+    """Return the first line of the workload that a symbol stands in."""
+    for node in nodes(plan.body):
+        parts = (node.start, node.stop, node.step) if isinstance(node, Loop) else node if isinstance(node, Submit) else ()
+        if any(isinstance(inner, SymbolRef) and inner.id == symbol.id for inner in nodes(parts)) and isinstance(node, Loop | Submit):
+            return node.span
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from pto_wsp.errors import RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
@@ -17,6 +17,29 @@ def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
     parts = [str(value) if label.lstrip("-").isdigit() else f"{label}={value}"
              for label, value in zip(task.labels, index, strict=False)]
     return f"{plan.kernels[task.kernel].kernel.name}[{', '.join(parts)}]"
+
+
+class TaskNames(Sequence[str]):
+    """The names of a record's tasks, each made when it is asked for: a record may hold a million."""
+
+    def __init__(self, plan: TaskPlan, columns: RecordColumns) -> None:
+        self._plan, self._columns, self._sites = plan, columns, submits(plan)
+
+    def __len__(self) -> int:
+        return self._columns.n_tasks
+
+    @overload
+    def __getitem__(self, task: int) -> str: ...
+
+    @overload
+    def __getitem__(self, task: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, task: int | slice) -> str | Sequence[str]:
+        if isinstance(task, slice):
+            return [self[k] for k in range(*task.indices(len(self)))]
+        if not 0 <= task < len(self):
+            raise IndexError(task)
+        return task_name(self._plan, self._sites[int(self._columns.task_site[task])], self._columns.index_of(task))
 
 
 def bounds_error(plan: TaskPlan, ffi: Any, guard: Any) -> RunBoundsError:
@@ -43,8 +66,8 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
         CheckKind.EXTENT: "lengths are >= 0",
         CheckKind.RESHAPE: "bind an array with the extents and strides declared, or copy it",
     }[check.kind]
-    return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed, found=str(found), help=advice,
-                          notes=(f"in the iteration {where}",) if where else ())
+    return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,
+                          found=str(found), help=advice, notes=(f"in the iteration {where}",) if where else ())
 
 
 def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failed_guard: int) -> TaskFailedError:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, InternalError
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import bounds_error, task_error
 from pto_wsp.runtime.record import RecordColumns, read_columns
@@ -179,7 +179,7 @@ def _raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple
         for dim in range(array.ndim):
             raw.dim[dim] = array.shape[dim]
             raw.stride[dim] = array.strides[dim] // array.itemsize
-    slots = [_slot(value, is_float=symbol.dtype.is_float) for symbol, value in zip(plan.symbols, bindings.symbols, strict=True)]
+    slots = [_slot(value, is_float=is_float_symbol(symbol)) for symbol, value in zip(plan.symbols, bindings.symbols, strict=True)]
     symbols = ffi.new("int64_t[]", slots or [0])
     raw_bindings = ffi.new("pto_bindings *", {"tensors": tensors, "symbols": symbols, "n_tensors": len(bindings.arrays),
                                               "n_symbols": len(slots)})

@@ -53,22 +53,39 @@ def trace_key(key: KeyLike, what: str) -> KeyExpr:
 
     Raises: S103 when it cannot be traced to one integer.
     """
-    if isinstance(key, KeyExpr):
-        return key
+    return key if isinstance(key, KeyExpr) else _key_of(_call(key, what), what)
+
+
+def trace_keys(key: KeyLike, what: str, count: int) -> tuple[KeyExpr, ...]:
+    """Return the expressions that `key` computes, `count` of them.
+
+    Raises: S103 when it cannot be traced to so many integers.
+    """
+    results = _call(key, what)
+    if not isinstance(results, tuple) or len(results) != count:
+        raise KeyTraceError(f"the key of {what} gives no {count} whole numbers", here(), expected=f"a tuple of {count}",
+                            found=repr(results))
+    return tuple(_key_of(result, what) for result in results)
+
+
+def _call(key: KeyLike, what: str) -> object:
+    """Return what the key says of a symbolic task."""
     if isinstance(key, str):
-        result: object = TaskNames().get(key)
-    elif isinstance(key, Symbolic):
-        result = key
-    elif callable(key):
-        try:
-            result = key(TaskNames())
-        except Exception as problem:  # whatever the user's function raises means that it cannot be traced
-            text = problem.message if isinstance(problem, PtoError) else f"{type(problem).__name__}: {problem}"
-            raise KeyTraceError(f"the key of {what} cannot be traced", here(), notes=(text,),
-                                help="it runs once, on names: use arithmetic on t.<loop variable> and t.params[k]") from problem
-    else:
+        return TaskNames().get(key)
+    if isinstance(key, Symbolic):
+        return key
+    if not callable(key):
         raise KeyTraceError(f"{what} takes a key", here(), expected="lambda t: ..., a loop variable's name, or an expression",
                             found=repr(key))
+    try:
+        return key(TaskNames())
+    except Exception as problem:  # whatever the user's function raises means that it cannot be traced
+        text = problem.message if isinstance(problem, PtoError) else f"{type(problem).__name__}: {problem}"
+        raise KeyTraceError(f"the key of {what} cannot be traced", here(), notes=(text,),
+                            help="it runs once, on names: use arithmetic on t.<loop variable> and t.params[k]") from problem
+
+
+def _key_of(result: object, what: str) -> KeyExpr:
     try:
         node = as_scalar(result)
     except PtoError:

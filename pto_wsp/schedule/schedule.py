@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.schedule.directives import Deps, Dispatch, TaskGraph, TaskWindow, Timing, WindowMode
+from pto_wsp.schedule.directives import Calendar, Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
 from pto_wsp.schedule.policy import Count, Key, Policy
 
 DEFAULT_WINDOW_TASKS = 8192
@@ -19,6 +19,8 @@ class Schedule(Policy):
     stream_by: Key | None = None
     timing: Timing | None = None
     task_graph: TaskGraph | None = None
+    calendar: Calendar | None = None
+    spatial_map: SpatialMap | None = None
 
     def having(self, **fields: object) -> Schedule:
         """Return the schedule with some directives set."""
@@ -41,7 +43,8 @@ class Schedule(Policy):
     @property
     def window(self) -> TaskWindow:
         """The bound on tasks submitted and not retired."""
-        return (self.task_graph.window if self.task_graph is not None else None) or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
+        said = None if self.task_graph is None else self.task_graph.window
+        return said or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
 
     def directives(self) -> Iterator[tuple[str, str]]:
         """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""
@@ -53,6 +56,10 @@ class Schedule(Policy):
             yield "stream_by", f"stream_by({self.stream_by!r})"
         if self.timing is not None:
             yield f"timing.{self.timing.kind}", repr(self.timing)
+        if self.calendar is not None:
+            yield "calendar", repr(self.calendar)
+        if self.spatial_map is not None:
+            yield "spatial_map", repr(self.spatial_map)
         graph = self.task_graph
         if graph is None:
             return

@@ -61,11 +61,14 @@ class TaskIndex:
 
 @dataclass(frozen=True, slots=True)
 class SymbolRef:
-    """A run-time value that the user binds by name. `default` is what an axis of known size starts with."""
+    """A run-time value that the user binds by name. `default` is what an axis of known size starts with.
+
+    `dtype` None: whatever its use asks for, an integer unless it only feeds float parameters.
+    """
 
     name: str
     id: int
-    dtype: DType = DType.I64
+    dtype: DType | None = None
     default: int | None = None
 
 
@@ -289,7 +292,7 @@ def scalar_dtype(node: Scalar) -> DType:
         case Const(value):
             return DType.BOOL if isinstance(value, bool) else DType.F64 if isinstance(value, float) else DType.I64
         case SymbolRef() | ParamScalar():
-            return _wide(node.dtype)
+            return _wide(node.dtype or DType.I64)
         case Element():
             return _wide(node.tensor.dtype)
         case Unary(op, value):

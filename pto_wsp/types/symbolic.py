@@ -160,7 +160,7 @@ class Symbol(Symbolic):
         if dtype is not None and not isinstance(dtype, DType):
             raise ArgumentKindError("a Symbol's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
         Symbol._made += 1
-        super().__init__(scalar.SymbolRef(name, Symbol._made, dtype or DType.I64))
+        super().__init__(scalar.SymbolRef(name, Symbol._made, dtype))
         self.name = name
 
 

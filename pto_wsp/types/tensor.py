@@ -5,7 +5,7 @@ when the workload's tasks are made.
 
 >>> X = Tensor(np.zeros((4, 16, 128), np.float32), name="X")
 >>> X[1, 0:8]
-TensorView(X[1, 0:8], shape=(8, 128), f32)
+TensorView(X[1, :8], shape=(8, 128), f32)
 """
 
 from __future__ import annotations
@@ -264,6 +264,8 @@ def _extents(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
     """The strides of a contiguous view, keeping those of dimensions of extent 1 as they are."""
+    if 0 in sizes:
+        return tuple(steps)   # no element has a place, so any strides will do
     dense = Layout.contiguous(tuple(sizes)).strides
     return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
 

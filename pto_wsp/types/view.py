@@ -160,7 +160,7 @@ def _contiguous_as_declared(position: int, dims: list[ViewDim]) -> Iterator[Boun
     for dim, extent, stride in zip(dims, extents, Layout.contiguous(extents).strides, strict=True):
         if not isinstance(dim.extent, Const):
             yield Bound(position, dim.extent, Const(extent), Const(extent))
-        if extent > 1 and not isinstance(dim.stride, Const):
+        if extent > 1 and 0 not in extents and not isinstance(dim.stride, Const):
             yield Bound(position, dim.stride, Const(stride), Const(stride))
 
 

@@ -191,7 +191,7 @@ def test_guards_are_numbered_across_loops(build: Build) -> None:
 @pytest.mark.parametrize("dtype", [F32, I8, DType.F64])
 def test_transposed_loads(build: Build, rows: int, cols: int, dtype: DType) -> None:
     def turn(t: In[Tensor], out: Out[Tile[rows, cols, dtype]]) -> None:  # type: ignore[valid-type]
-        pto.store(out, pto.load(t, (1, 2), shape=(rows, cols), transpose=True, valid=(cols - 1, rows), fill=3))
+        pto.store(out, pto.load(t, (1, 2), shape=(cols, rows), transpose=True, valid=(cols - 1, rows), fill=3))
 
     t = np.arange((cols + 1) * (rows + 2)).reshape(cols + 1, rows + 2).astype(dtype.np)
     for unit in (True, False):
