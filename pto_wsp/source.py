@@ -14,7 +14,6 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
@@ -115,30 +114,39 @@ def parameter_span(code: CodeType, name: str) -> Span:
 
 def argument_span(call: Span, name: str, position: int | None = None) -> Span:
     """Narrow the span of a call to one of its arguments, by keyword or by position; the call itself when that fails."""
-    for node in _nodes(call.file):
-        if not isinstance(node, ast.Call) or (node.lineno, node.col_offset + 1) != (call.line, call.column):
-            continue
-        if (node.end_lineno, (node.end_col_offset or 0) + 1) != (call.end_line, call.end_column):
-            continue
-        for keyword in node.keywords:
-            if keyword.arg == name:
-                return _span_at(call.file, keyword.value)
-        if position is not None and position < len(node.args):
-            return _span_at(call.file, node.args[position])
+    node = _parsed_call(call)
+    if node is None:
+        return call
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return _inside(call, keyword.value)
+    if position is not None and position < len(node.args):
+        return _inside(call, node.args[position])
     return call
 
 
-def _span_at(file: str, node: ast.expr | ast.arg) -> Span:
-    return Span(file, node.lineno, node.col_offset + 1, node.end_lineno or 0, (node.end_col_offset or 0) + 1)
-
-
-def _nodes(file: str) -> Iterator[ast.AST]:
-    """Walk the syntax tree of a file as linecache knows it, outer nodes first; nothing when it has no text."""
+def _parsed_call(call: Span) -> ast.Call | None:
+    """Parse the text of a call alone: what stands around it may be no Python (a page of docs, a notebook's magics)."""
+    lines = [linecache.getline(call.file, line) for line in range(call.line, call.end_line + 1)]
+    if not lines or not lines[-1]:
+        return None
+    lines[-1] = lines[-1].encode()[:call.end_column - 1].decode(errors="ignore")
+    lines[0] = lines[0].encode()[call.column - 1:].decode(errors="ignore")
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse("(" + "".join(lines) + ")", mode="eval")   # in parentheses, so that lines may break anywhere
     except (SyntaxError, ValueError):
-        return iter(())
-    return ast.walk(tree)
+        return None
+    return tree.body if isinstance(tree.body, ast.Call) else None
+
+
+def _inside(call: Span, node: ast.expr) -> Span:
+    """The span of a part of a parsed call: its first line starts at the call's column, behind a parenthesis."""
+    def column(line: int, offset: int) -> int:
+        return offset + (call.column - 1 if line == 1 else 1)
+
+    end_line, end_offset = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Span(call.file, call.line + node.lineno - 1, column(node.lineno, node.col_offset), call.line + end_line - 1,
+                column(end_line, end_offset))
 
 
 def _shown_path(file: str) -> str:

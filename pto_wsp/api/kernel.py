@@ -30,6 +30,7 @@ from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import TileType
 
 
 class Kernel:
@@ -51,25 +52,29 @@ class Kernel:
 
     @property
     def ir(self) -> str:
-        """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one a specialisation: see `specialise`."""
-        return print_kernel(self.specialise())
+        """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one a specialisation: see `ir_of`."""
+        return self.ir_of()
+
+    def ir_of(self, **given: object) -> str:
+        """Return the IR of a specialisation as text, from the values of Constexpr parameters and the dtypes of Tensor ones.
+
+        Raises: T101 when one is missing.
+        """
+        return print_kernel(self.specialise(**given))
 
     def specialise(self, **given: object) -> KernelIR:
         """Return the kernel IR for the given Constexpr values and the dtypes of Tensor parameters (a DType, an array or a Tensor).
 
         Raises: T101 when one is missing.
         """
-        constexprs: dict[str, object] = {}
-        dtypes: dict[str, DType] = {}
-        for param in self._definition.params:
-            needed = isinstance(param.annotation, ConstexprAnnotation | TensorAnnotation)
-            if needed and param.name not in given:
-                raise ArityError(f"kernel `{self.name}` has a specialisation a value of `{param.name}`", here(),
-                                 expected=f"specialise({param.name}=...)", help=f"{param.name} is {param.annotation!r}")
-            if isinstance(param.annotation, ConstexprAnnotation):
-                constexprs[param.name] = given[param.name]
-            elif isinstance(param.annotation, TensorAnnotation):
-                dtypes[param.name] = _dtype_of(given[param.name])
+        needed = {p.name: p.annotation for p in self._definition.params
+                  if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        if needed.keys() != given.keys():
+            call = ", ".join(f"{name}={'DType.F32' if isinstance(a, TensorAnnotation) else '...'}" for name, a in needed.items())
+            raise ArityError(f"kernel `{self.name}` is specialised by {', '.join(needed) or 'nothing'}", here(),
+                             expected=f"{self.name}.ir_of({call})", found=", ".join(given) or "nothing")
+        constexprs = {name: given[name] for name, a in needed.items() if isinstance(a, ConstexprAnnotation)}
+        dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
         return self._definition.trace(constexprs, dtypes)
 
     def __getitem__(self, index: object) -> BoundKernel:
@@ -93,8 +98,8 @@ class Kernel:
     def run(self, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
         """Run the kernel on NumPy arrays at once and return its outputs: one array, or a tuple in the order of the parameters.
 
-        Shapes: a Tile parameter takes an array of its shape; an Out one may be left out and is returned. Raises: T101, T102, T201
-        for arrays that do not fit, R101 for a piece outside its region.
+        Shapes: a Tile parameter takes an array of its shape, or a smaller one as its valid part; an Out one may be left out.
+        Raises: T101, T102, T201 for arrays that do not fit, R101 for a piece outside its region.
         """
         params = self._definition.params
         names = [p.name for p in params]
@@ -131,7 +136,7 @@ class Kernel:
         if array.dtype != dtype.np:
             raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` has the wrong dtype", here(),
                                      expected=str(dtype), found=str(array.dtype))
-        if isinstance(param, TileParam) and array.shape not in (param.type.shape, param.type.shape[1:]):
+        if isinstance(param, TileParam) and not _fits(array.shape, param.type):
             raise ArgumentShapeError(f"kernel `{self.name}`: argument `{param.name}` has the wrong shape", here(),
                                      expected=repr(param.type), found=str(list(array.shape)))
         return array
@@ -184,3 +189,9 @@ def _dtype_of(value: object) -> DType:
 
 def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array[None, :] if array.ndim == 1 else array
+
+
+def _fits(shape: tuple[int, ...], tile: TileType) -> bool:
+    """Tell whether an array of this shape is a tile, or the valid part of one."""
+    rows_cols = (1, *shape) if len(shape) == 1 else shape
+    return len(rows_cols) == 2 and rows_cols[0] <= tile.rows and rows_cols[1] <= tile.cols

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import threading
 import time
 from collections.abc import Mapping
@@ -140,9 +141,10 @@ class Program:
 
     def _unknown(self, name: str) -> BindingError:
         known = [slot.ref.name for slot in self.plan.tensors if slot.ref.name] + [symbol.name for symbol in self.plan.symbols]
+        near = difflib.get_close_matches(name, known, 1)
         return BindingError(f"the program has nothing called `{name}` to bind", here(),
                             expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors or symbols'}",
-                            help="a Dense axis is fixed; DenseDyn(n) makes one that can be bound" if name else None)
+                            help=f"did you mean {near[0]}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
 
     # ---- looking ----
 
@@ -197,7 +199,8 @@ class Program:
         if sim.start is None or sim.end is None or sim.ready is None:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(sim.start, sim.end, sim.ready, columns.task_worker, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), self.plan.n_executors, sim.total_cycles)
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), self.plan.n_executors,
+                     sim.total_cycles)
 
     @property
     def graph(self) -> TaskGraph:

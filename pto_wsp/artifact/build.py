@@ -145,7 +145,7 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
     shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp", *extra_flags)
     # paths of this machine stay out of the library and the manifest
     private = (f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
-    compile_library(toolchain, (*shown, *private), [unit], library, root, what="the generated code")
+    compile_library(toolchain, (*shown, *private), [unit, "-lm"], library, root, what="the generated code")
     return toolchain.version(), shown
 
 

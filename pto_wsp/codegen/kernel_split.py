@@ -82,7 +82,9 @@ def _operands(stmt: Member) -> tuple[k.Value, ...]:
 
 
 def _reduces(stmt: Member) -> bool:
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), RowReduce) and any(o.type.cols > 1 for o in _operands(stmt))
+    if not isinstance(stmt, k.Compute) or not isinstance(find(stmt.op), RowReduce):
+        return False
+    return any(operand.type.cols > 1 for operand in _operands(stmt))
 
 
 def _reduces_columns(stmt: Member) -> bool:
@@ -92,5 +94,5 @@ def _reduces_columns(stmt: Member) -> bool:
 def _is_cheap(stmt: k.Compute, external: frozenset[int]) -> bool:
     """Tell whether a wide result of one operator is better computed again than kept."""
     entry = find(stmt.op)
-    plain = isinstance(entry, Expand) or (isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text != "/")
-    return plain and stmt.result.type.cols > 1 and stmt.result.id not in external
+    operator = isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text != "/"
+    return (operator or isinstance(entry, Expand)) and stmt.result.type.cols > 1 and stmt.result.id not in external

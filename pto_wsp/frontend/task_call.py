@@ -103,8 +103,8 @@ def _captured(function: Callable[..., object], depth: int = 4) -> tuple[object, 
     code = getattr(function, "__code__", None)
     if code is None or depth == 0:
         return None
-    cells = [_cell(cell) for cell in function.__closure__ or ()]   # type: ignore[attr-defined]
-    scope = function.__globals__   # type: ignore[attr-defined]
+    cells = [_cell(cell) for cell in function.__closure__ or ()]
+    scope = function.__globals__
     found: list[object] = []
     for value in (*cells, *(scope.get(name) for name in code.co_names)):
         if isinstance(value, int | float | str | np.generic | None):
@@ -123,7 +123,7 @@ def _captured(function: Callable[..., object], depth: int = 4) -> tuple[object, 
 
 def _cell(cell: CellType) -> object:
     try:
-        return cell.cell_contents   # type: ignore[no-any-return]
+        return cell.cell_contents
     except ValueError:
         return None
 

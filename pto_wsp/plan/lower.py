@@ -97,8 +97,8 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
         case wl.Loop():
             tables.note(item.start, item.stop, item.step)
             checks = [check for bound in (item.start, item.stop) for check in element_checks(bound, item.span)]
-            if item.axis.label == "Ragged":
-                checks.append(Check(CheckKind.EXTENT, item.stop, s.Const(0), s.Const((1 << 63) - 1), s.print_scalar(item.stop),
+            if not isinstance(item.stop, s.Const):   # a negative extent is a mistake, not an empty loop
+                checks.append(Check(CheckKind.EXTENT, item.stop, item.start, s.Const((1 << 63) - 1), s.print_scalar(item.stop),
                                     span=item.span))
             body = _block(item.body, (*loops, item.var), tables)
             return Loop(item.var, item.start, item.stop, item.step, item.ordered, body, tuple(checks), item.span)

@@ -31,6 +31,6 @@ class TaskGraph:
     edges: tuple[Edge, ...]
 
     def __str__(self) -> str:
-        lines = [f"{len(self.tasks)} tasks, {len(self.edges)} edges"]
+        lines = [f"{len(self.tasks)} task{'s' * (len(self.tasks) != 1)}, {len(self.edges)} edge{'s' * (len(self.edges) != 1)}"]
         lines += [f"{self.tasks[e.source]} → {self.tasks[e.target]}  {', '.join(e.reasons)}" for e in self.edges]
         return "\n".join(lines)

@@ -10,6 +10,7 @@ from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, NumberedCheck, Submit, TaskPlan, numbered_checks, submits
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import argument_span
+from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
 
 
 def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
@@ -60,14 +61,19 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     elif upper < lower:
         allowed = "nothing: it is empty"
     advice = {
-        CheckKind.INDEX: "bind a larger tensor, bound the loop, or use .clip(...) for a last block that may be short",
+        CheckKind.INDEX: "bind tensors that are large enough, or bound the loop",
         CheckKind.TILE: "bind tensors with the extents declared, or use .clip(...) for a block that may be short",
         CheckKind.ELEMENT: "bind a tensor with an entry for every iteration",
         CheckKind.EXTENT: "lengths are >= 0",
         CheckKind.RESHAPE: "bind an array with the extents and strides declared, or copy it",
     }[check.kind]
     return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,
-                          found=str(found), help=advice, notes=(f"in the iteration {where}",) if where else ())
+                          found=shown_value(check.value, found), help=advice, notes=(f"in the iteration {where}",) if where else ())
+
+
+def shown_value(value: Scalar, found: int) -> str:
+    """Return the number found, with the expression that gave it unless that is a plain variable or number."""
+    return str(found) if isinstance(value, Const | Var) else f"{print_scalar(value)} = {found}"
 
 
 def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failed_guard: int) -> TaskFailedError:

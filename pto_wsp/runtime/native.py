@@ -94,9 +94,9 @@ def finish_sim(runtime: Runtime, sim: Any, n_executors: int) -> SimResult:
         return tuple(pointer[k] for k in range(n_executors))
 
     def per_task(pointer: Any) -> np.ndarray[Any, Any] | None:
-        if pointer == ffi.NULL:
-            return None
-        return np.frombuffer(ffi.buffer(pointer, out.n_tasks * 8), np.int64).copy() if out.n_tasks else np.zeros(0, np.int64)
+        if out.n_tasks == 0:
+            return np.zeros(0, np.int64)
+        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * 8), np.int64).copy()
 
     return SimResult(out.total_cycles, out.n_tasks, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
                      out.window_high_water, per_executor(out.busy), per_executor(out.waiting), per_executor(out.tasks_run),

@@ -188,6 +188,8 @@ def _regroup(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
         base = right if op is Op.ADD else Unary(Op.NEG, right)
     elif op is Op.SUB and left == right:
         base = None
+    elif op is Op.SUB and isinstance(left, Binary) and left.op is Op.ADD and right in (left.lhs, left.rhs):   # (a + b) - a → b
+        base = left.rhs if left.lhs == right else left.lhs
     else:
         base = Binary(op, left, right)
     if base is None:
@@ -254,7 +256,7 @@ def unary(op: Op, value: Scalar) -> Scalar:
 
 def select(condition: Scalar, then: Scalar, other: Scalar) -> Scalar:
     """Return `then` where `condition` holds, else `other`."""
-    if isinstance(condition, Const):
+    if isinstance(condition, Const) and scalar_dtype(then) is scalar_dtype(other):
         return then if condition.value else other
     return Select(condition, then, other)
 
@@ -275,7 +277,7 @@ def evaluate(node: Scalar, leaf: Callable[[Scalar], Number]) -> Number:
         case Binary(op, lhs, rhs):
             return apply_binary(op, evaluate(lhs, leaf), evaluate(rhs, leaf))
         case Select(condition, then, other):
-            return evaluate(then if evaluate(condition, leaf) else other, leaf)
+            return _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf) else other, leaf))
         case Sum(var, start, stop, step, body):
             total: Number = 0
             for index in range(int(evaluate(start, leaf)), int(evaluate(stop, leaf)), int(evaluate(step, leaf))):
@@ -284,6 +286,10 @@ def evaluate(node: Scalar, leaf: Callable[[Scalar], Number]) -> Number:
             return total
         case _:
             return leaf(node)
+
+
+def _as_kind(kind: DType, value: Number) -> Number:
+    return float(value) if kind is DType.F64 else bool(value) if kind is DType.BOOL else int(value)
 
 
 def scalar_dtype(node: Scalar) -> DType:

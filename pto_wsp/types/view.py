@@ -177,12 +177,12 @@ def print_view(view: View) -> str:
         inner = ", ".join(entry or ":" for entry in pending[:last + 1])
         return f"{text}[{inner}]" if inner else text
 
-    for step in view.steps:
+    for position, step in enumerate(view.steps):
         match step:
             case Pick(dim, index) if pending[live[dim]] is None:
                 pending[live.pop(dim)] = print_scalar(index)
             case Cut(dim, start, stop, by) if pending[live[dim]] is None:
-                pending[live[dim]] = _print_slice(start, stop, by)
+                pending[live[dim]] = _print_slice(start, stop, by, _extent_before(view, position, dim))
             case _:
                 text = flush()
                 match step:
@@ -201,11 +201,16 @@ def print_view(view: View) -> str:
                 if isinstance(step, Pick):
                     pending[live.pop(step.dim)] = print_scalar(step.index)
                 elif isinstance(step, Cut):
-                    pending[live[step.dim]] = _print_slice(step.start, step.stop, step.step)
+                    pending[live[step.dim]] = _print_slice(step.start, step.stop, step.step, _extent_before(view, position, step.dim))
     return flush()
 
 
-def _print_slice(start: Scalar, stop: Scalar, by: int) -> str:
+def _extent_before(view: View, position: int, dim: int) -> Scalar:
+    """The extent of a dimension before a step: a slice that stops there was written without its stop."""
+    return place_of(View(view.tensor, view.steps[:position])).dims[dim].extent
+
+
+def _print_slice(start: Scalar, stop: Scalar, by: int, whole: Scalar) -> str:
     low = "" if start == Const(0) else print_scalar(start)
-    high = "" if isinstance(stop, DimOf) else print_scalar(stop)
+    high = "" if stop == whole else print_scalar(stop)
     return f"{low}:{high}" + (f":{by}" if by != 1 else "")

@@ -10,7 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pto_wsp.errors import ArgumentKindError
 from pto_wsp.report.trace import Trace
+from pto_wsp.source import here
 
 Column: TypeAlias = np.ndarray[Any, Any]
 
@@ -22,6 +24,8 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
 
     `end`: cycles that the full width stands for (default: the trace's own), so that two timelines share a scale.
     """
+    if not isinstance(trace, Trace):
+        raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace", found=type(trace).__name__)
     span = max(1, trace.total_cycles if end is None else end)
     letters = string.ascii_uppercase + string.ascii_lowercase
     symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]
@@ -39,7 +43,7 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
         cells = "".join(symbols[strongest[k]] if total[k] >= 0.5 * (edges[k + 1] - edges[k]) else
                         (symbols[strongest[k]].lower() if total[k] > 0 and symbols[strongest[k]].isupper() else _IDLE)
                         for k in range(width))
-        share = (trace.end[mine] - trace.start[mine]).sum() / span
+        share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
         lines.append(f"executor {executor:>2} |{cells}| {share:4.0%} busy")
     if trace.n_executors > max_executors:
         lines.append(f"… and {trace.n_executors - max_executors} more executors")

@@ -100,6 +100,11 @@ def test_select_reads_only_the_side_that_it_takes() -> None:
     assert evaluate(node, lambda leaf: {X: 1, Y: 2}[leaf]) == 1
 
 
+def test_a_condition_selected_beside_an_integer_is_an_integer() -> None:
+    node = unary(Op.NOT, s.select(FLAG, FLAG, X))
+    assert value_of(node, x=0, y=1) == -2
+
+
 def test_sum_adds_its_body_over_the_range() -> None:
     k = Var("k", 9)
     node = s.Sum(k, Const(1), X, Const(3), Binary(Op.MUL, k, Y))

@@ -1,0 +1,165 @@
+"""Bounds: affine indices are decided exactly, against every iteration enumerated; the rest is left to the run."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pto_wsp import Dense, DType, In, InOut, Out, P, Symbol, Tensor, Tile, kernel, pto, workload
+from pto_wsp.errors import ViewBoundsError
+from pto_wsp.expr.rewrite import canonical
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.verify.bounds import check_bounds
+from pto_wsp.verify.verdict import Finding, Verdict
+
+F32 = DType.F32
+
+
+@kernel
+def touch(x: InOut[Tile[1, 4, F32]]) -> None:
+    pto.store(x, x)
+
+
+@kernel
+def move(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    pto.store(y, x)
+
+
+def plan_of(body: object) -> TaskPlan:
+    """Trace and lower."""
+    return lower(canonical(workload(body)()._node).workload)  # type: ignore[arg-type]
+
+
+def index_findings(body: object) -> list[Finding]:
+    """Return the verdicts on indices."""
+    return [finding for finding in check_bounds(plan_of(body)) if finding.check.startswith("index")]
+
+
+def verdict(body: object) -> Verdict:
+    """Return the one verdict on an index."""
+    (finding,) = index_findings(body)
+    return finding.verdict
+
+
+@given(st.integers(-4, 4), st.integers(-4, 4), st.integers(-6, 6), st.integers(1, 12),
+       st.tuples(st.integers(0, 3), st.integers(0, 6), st.integers(1, 3)), st.integers(0, 4))
+def test_affine_indices_are_decided_exactly(a: int, b: int, c: int, rows: int, outer: tuple[int, int, int], inner: int) -> None:
+    X = Tensor(np.zeros((rows, 4), np.float32), name="X")
+    walk = range(*outer)
+
+    def body() -> None:
+        for i in P(walk):
+            for j in P(inner):
+                touch(x=X[Symbolic((a * i + b * j + c).node)])
+    if a == b == 0:   # a constant index is refused where it is written
+        return
+    points = list(itertools.product(walk, range(inner)))
+    outside = [(i, j) for i, j in points if not 0 <= a * i + b * j + c < rows]
+    findings = index_findings(body)
+    assert {finding.verdict for finding in findings} == {Verdict.COUNTEREXAMPLE if outside else Verdict.PROVED}
+    for finding in findings:
+        if outside:
+            named = dict(part.split(" = ") for part in finding.detail.split(", "))
+            i, j = int(named.get("i", walk[0])), int(named.get("j", 0))
+            assert (i, j) in outside
+
+
+def test_a_counterexample_is_an_error_with_the_iteration() -> None:
+    X = Tensor(np.zeros((4, 4), np.float32), name="X")
+
+    @workload
+    def too_far() -> None:
+        for i in P(5):
+            touch[i](x=X[i])
+    with pytest.raises(ViewBoundsError) as caught:
+        too_far().compile(target="interp")
+    assert caught.value.code == "T301" and caught.value.notes == ("for example where i = 4",)
+    assert (caught.value.expected, caught.value.found) == ("0 .. 3", "4")
+
+
+def test_all_counterexamples_are_reported_together() -> None:
+    X, Y = (Tensor(np.zeros((4, 4), np.float32), name=name) for name in "XY")
+
+    @workload
+    def both() -> None:
+        for i in P(5):
+            touch(x=X[i])
+            touch(x=Y[i + 1])
+    with pytest.raises(ViewBoundsError) as caught:
+        both().compile(target="interp")
+    assert str(caught.value).count("error[T301]") == 2
+
+
+def test_a_slice_that_sticks_out_is_found() -> None:
+    X, Y = Tensor(np.zeros((7, 4), np.float32)), Tensor(np.zeros((8, 4), np.float32))
+
+    def body() -> None:
+        for i in P(4):
+            move(x=X[i * 2:(i + 1) * 2], y=Y[i * 2:(i + 1) * 2])
+    assert [f.detail for f in index_findings(body) if f.verdict is Verdict.COUNTEREXAMPLE] == ["i = 3"]
+
+
+def test_a_clipped_slice_only_has_to_start_inside() -> None:
+    X, Y = Tensor(np.zeros((7, 4), np.float32)), Tensor(np.zeros((8, 4), np.float32))
+
+    def body() -> None:
+        for i in P(4):
+            move(x=X[i * 2:].clip(2, 4), y=Y[i * 2:(i + 1) * 2])
+    assert {f.verdict for f in index_findings(body)} == {Verdict.PROVED}
+
+
+X = Tensor(np.zeros((4, 4), np.float32), name="X")
+TABLE = Tensor(np.array([0, 1], np.int32), name="table")
+
+
+def test_an_index_from_data_is_left_to_the_run() -> None:
+    def body() -> None:
+        for i in P(2):
+            touch(x=X[TABLE[i]])
+    assert verdict(body) is Verdict.NOT_PROVED
+
+
+def test_a_symbolic_extent_is_left_to_the_run() -> None:
+    n = Symbol("n")
+
+    def body() -> None:
+        for i in P(n):
+            touch(x=X[i])
+    assert verdict(body) is Verdict.NOT_PROVED
+
+
+@pytest.mark.parametrize("square", [lambda i: i * i, lambda i: i // 2, lambda i: i % 3, lambda i: i.min(3)])
+def test_what_is_not_affine_is_left_to_the_run(square: object) -> None:
+    def body() -> None:
+        for i in P(3):
+            touch(x=X[square(i)])  # type: ignore[operator]
+    assert verdict(body) is Verdict.NOT_PROVED
+
+
+def test_an_index_that_depends_on_an_unknown_loop_is_left_to_the_run() -> None:
+    def body() -> None:
+        for i in P(4):
+            for j in P(i):
+                touch(x=X[j])
+    assert verdict(body) is Verdict.NOT_PROVED
+
+
+def test_nothing_is_wrong_in_a_loop_that_never_runs() -> None:
+    def body() -> None:
+        for _ in P(Dense[0]()):
+            for i in P(99):
+                touch(x=X[i])
+    assert verdict(body) is Verdict.PROVED
+
+
+def test_the_last_step_of_a_range_counts_and_not_its_end() -> None:
+    def body() -> None:
+        for i in P(range(0, 6, 3)):
+            touch(x=X[i])
+    assert verdict(body) is Verdict.PROVED
