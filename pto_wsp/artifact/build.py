@@ -82,7 +82,7 @@ def _load_runtime(root: str, machine: str) -> Runtime:
                 _build_runtime(csrc, folder, find_toolchain())
     _verify_sums(folder)
     ffi = _abi_ffi(folder / _ABI_MODULE)
-    lib = ffi.dlopen(str(folder / _LIBRARY))
+    lib = _open(ffi, folder / _LIBRARY)
     runtime = Runtime(ffi, lib, folder)
     rows = ffi.new("const pto_layout **")
     _handshake(ffi, lib.pto_abi_version(), rows, lib.pto_abi_layout(rows), folder)
@@ -156,13 +156,18 @@ def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
     """
     runtime = load_runtime()
     ffi = runtime.ffi
-    handle = ffi.dlopen(str(root / library))
+    handle = _open(ffi, root / library)
     table = handle.pto_artifact_entry()
     rows = ffi.new("const pto_layout **", table.layout)
     _handshake(ffi, table.abi_version, rows, table.n_layout, root)
     if ffi.string(table.digest).decode() != plan_digest:
         raise AbiMismatchError(f"the library in {root} was made from another plan", help=f"remove {root}; it is built again")
     return LoadedArtifact(runtime, handle, table)
+
+
+def _open(ffi: Any, path: Path) -> Any:
+    """Open a library for good: at exit Python frees records, and helper threads run, after it would have been closed."""
+    return ffi.dlopen(str(path), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
 
 
 def _handshake(ffi: Any, version: int, rows: Any, count: int, where: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import is_dataclass
 from enum import Enum
 
 from pto_wsp.expr.rewrite import field_names
@@ -14,22 +12,26 @@ from pto_wsp.source import Span
 
 def plan_digest(plan: TaskPlan) -> str:
     """Return the SHA-256 over everything that a plan says; of spans the basename and line, which comments cite."""
-    return hashlib.sha256("\n".join(_canonical(plan)).encode()).hexdigest()
+    words: list[str] = []
+    _spell(plan, words)
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def _canonical(node: object) -> Iterator[str]:
-    if isinstance(node, tuple):
-        yield f"({len(node)}"
-        for item in node:
-            yield from _canonical(item)
-    elif isinstance(node, Span):
-        yield f"@{node.short}"
+def _spell(node: object, words: list[str]) -> None:
+    """Append one word a leaf, and one at each end of a node or tuple, so that no two trees give the same text."""
+    kind: type = type(node)
+    if kind is tuple:
+        words.append(f"({len(node)}")  # type: ignore[arg-type]
+        for item in node:  # type: ignore[attr-defined]
+            _spell(item, words)
+    elif kind is Span:
+        words.append(f"@{node.short}")  # type: ignore[attr-defined]
+    elif hasattr(kind, "__dataclass_fields__"):
+        words.append(f"{kind.__name__} {{")
+        for name in field_names(kind):
+            _spell(getattr(node, name), words)
+        words.append("}")
     elif isinstance(node, Enum):
-        yield f"{type(node).__name__}.{node.name}"
-    elif is_dataclass(node) and not isinstance(node, type):
-        yield f"{type(node).__name__} {{"
-        for name in field_names(type(node)):
-            yield from _canonical(getattr(node, name))
-        yield "}"
+        words.append(f"{kind.__name__}.{node.name}")
     else:
-        yield f"{type(node).__name__} {node!r}"
+        words.append(f"{kind.__name__} {node!r}")

@@ -8,7 +8,7 @@ from pto_wsp.errors import DataDependentError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel, MemoryParam, Role
 from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.rewrite import nodes
+from pto_wsp.expr.rewrite import nodes, outer_nodes
 from pto_wsp.plan.checks import element_checks, view_checks
 from pto_wsp.plan.model import (
     Check,
@@ -165,7 +165,7 @@ def _refuse_data_dependence(workload: wl.Workload, slots: tuple[TensorSlot, ...]
         DataDependentError(f"`{arg.view.tensor.shown}` is written here and read as a scalar by the same workload", arg.span,
                            help="run the part that writes it first, as a program of its own; reading it in between is not "
                                 "supported yet")
-        for task in nodes(workload.body) if isinstance(task, wl.Task)
+        for task in outer_nodes(workload.body) if isinstance(task, wl.Task)
         for arg in task.args if isinstance(arg, wl.ViewArg) and arg.view.tensor.id in both and _role(task, arg.param).writes
     ]
     raise_all(errors)

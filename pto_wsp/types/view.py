@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.layout import Layout, TensorRef
@@ -104,6 +105,7 @@ def bounds_of(view: View) -> tuple[Bound, ...]:
     return fold(view)[1]
 
 
+@lru_cache(maxsize=4096)   # one view is asked for by typing, lowering, checks and printing
 def fold(view: View) -> tuple[Place, tuple[Bound, ...]]:
     """Walk the steps once and return the place and the bounds."""
     tensor = view.tensor
