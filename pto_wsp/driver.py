@@ -26,6 +26,7 @@ from pto_wsp.codegen.c_ast import c_ident
 from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim
 from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
 from pto_wsp.expr import workload as wl
+from pto_wsp.expr.kernel_text import print_param
 from pto_wsp.plan.capability import TARGETS, Capability, capabilities
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.lower import lower
@@ -144,7 +145,8 @@ def _check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple
                    for name, text in refused])
     elif refused:
         names = ", ".join(name for name, _ in refused)
-        warnings.warn(f"recorded in the manifest and not enforced by target {target}: {names}", stacklevel=2)
+        span = here()
+        warnings.warn_explicit(f"recorded and not enforced by target {target}: {names}", UserWarning, span.file, span.line)
     return tuple(text for _, text in refused)
 
 
@@ -190,7 +192,7 @@ def _kernel_entries(plan: TaskPlan, tree: SourceTree) -> tuple[KernelEntry, ...]
     return tuple(
         KernelEntry(id=k, name=use.kernel.name, unit="vector", entry=emitted.symbol, scratch_bytes=emitted.scratch_bytes,
                     cost=print_scalar(use.cost), source=use.kernel.span.short,
-                    params=tuple(f"{p.name}: {p!r}" for p in use.kernel.params))
+                    params=tuple(print_param(p) for p in use.kernel.params))
         for k, (use, emitted) in enumerate(zip(plan.kernels, tree.kernels, strict=True)))
 
 

@@ -294,6 +294,13 @@ class AbiMismatchError(PtoError):
     fix = "Remove it from the cache; it is built again."
 
 
+class CacheFolderError(PtoError):
+    code = "C106"
+    cause = "The folder of the artifact cache cannot be written."
+    example = "PTO_WSP_CACHE_DIR=/read-only python model.py"
+    fix = "Set PTO_WSP_CACHE_DIR to a folder that can be written, or make room there; target='interp' needs none."
+
+
 class TaskFailedError(PtoError):
     code = "R101"
     cause = "A task failed while it ran."

@@ -236,7 +236,7 @@ class Program:
 
 def edges_of(columns: RecordColumns) -> list[Edge]:
     """Return the edges between tasks, joins resolved to the tasks that they stand for."""
-    members: dict[int, frozenset[tuple[int, int]]] = {}
+    members: dict[int, frozenset[int]] = {}
     edges: list[Edge] = []
     for node in range(len(columns.node_kind)):
         begin, end = int(columns.pred_begin[node]), int(columns.pred_begin[node + 1])
@@ -245,11 +245,10 @@ def edges_of(columns: RecordColumns) -> list[Edge]:
             source, why = int(columns.edge_src[k]) - columns.first_node, int(columns.edge_why[k])
             if source < 0:
                 continue
-            inner = members.get(source)
-            for task, reason in inner if inner is not None else ((int(columns.node_task[source]), why),):
-                found[task] = found.get(task, 0) | (why if inner is None else reason)
+            for task in members.get(source, (int(columns.node_task[source]),)):
+                found[task] = found.get(task, 0) | why   # why the task waits for the join, not how the join came about
         if columns.node_kind[node]:
-            members[node] = frozenset(found.items())
+            members[node] = frozenset(found)
         else:
             edges.extend(Edge(task, int(columns.node_task[node]), reasons) for task, reasons in sorted(found.items()))
     return edges

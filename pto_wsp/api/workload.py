@@ -10,7 +10,7 @@ from pto_wsp.api.program import Program
 from pto_wsp.errors import ArityError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
+from pto_wsp.expr.rewrite import Canonical, canonical, free_vars, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload, type_of
 from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
 from pto_wsp.schedule.directives import (
@@ -195,7 +195,8 @@ def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Blo
     sides = tuple(_as_workload(how, part) for part in parts)
     blocks: list[wl.Block] = []
     tensors: dict[int, Tensor] = {}
-    n_vars = n_handles = 0
+    outer = (var.id for part in sides for var in free_vars(part._node.body))   # loops around the call keep their numbers
+    n_vars, n_handles = max(outer, default=-1) + 1, 0
     for part in sides:
         fresh, n_vars, n_handles = with_fresh_ids(part._node.body, n_vars, n_handles)
         blocks.append(fresh)

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import importlib.util
 import io
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pto_wsp.artifact.store import cache_root, locked, publish_dir
+from pto_wsp.artifact.store import cache_root, locked, publish_dir, writing
 from pto_wsp.artifact.toolchain import Toolchain, compile_library, cpu_features, find_toolchain
 from pto_wsp.codegen.c_flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
@@ -66,7 +67,7 @@ def tree_digest(folder: Path, *patterns: str) -> str:
 def load_runtime() -> Runtime:
     """Return the runtime library, built first where this machine has not built it yet.
 
-    Raises: C101, C102 when it cannot be built; C103 when the kept one is damaged; C105 when it is of another interface.
+    Raises: C101, C102, C106 when it cannot be built; C103 when the kept one is damaged; C105 when it is of another interface.
     """
     return _load_runtime(str(cache_root()), machine_key(portable=False))
 
@@ -77,7 +78,7 @@ def _load_runtime(root: str, machine: str) -> Runtime:
     digest = hashlib.sha256(f"{tree_digest(csrc, '*.c', '*.h')}\n{machine}".encode()).hexdigest()[:16]
     folder = Path(root) / "runtime" / digest
     if not folder.is_dir():
-        with locked(f"runtime-{digest}"):
+        with writing(), locked(f"runtime-{digest}"):
             if not folder.is_dir():
                 _build_runtime(csrc, folder, find_toolchain())
     _verify_sums(folder)
@@ -94,11 +95,14 @@ def _build_runtime(csrc: Path, folder: Path, toolchain: Toolchain) -> None:
     building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
     sources = [str(path) for path in sorted((csrc / "src").glob("*.c"))]
     flags = (*compile_flags(portable=False), "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
-    compile_library(toolchain, flags, sources, _LIBRARY, building, what="the runtime library")
-    _write_abi_module((csrc / "include" / "pto_abi.h").read_text(encoding="utf-8"), building / _ABI_MODULE)
-    sums = "".join(f"{_sha256(building / name)}  {name}\n" for name in (_LIBRARY, _ABI_MODULE))
-    (building / _SUMS).write_text(sums, encoding="utf-8")
-    publish_dir(building, folder)
+    try:
+        compile_library(toolchain, flags, sources, _LIBRARY, building, what="the runtime library")
+        _write_abi_module((csrc / "include" / "pto_abi.h").read_text(encoding="utf-8"), building / _ABI_MODULE)
+        sums = "".join(f"{_sha256(building / name)}  {name}\n" for name in (_LIBRARY, _ABI_MODULE))
+        (building / _SUMS).write_text(sums, encoding="utf-8")
+        publish_dir(building, folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
 
 
 def _verify_sums(folder: Path) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 import platformdirs
 
 from pto_wsp.artifact.manifest import Manifest, read_manifest
+from pto_wsp.errors import CacheFolderError
 
 _DIGEST_LETTERS = 12
 
@@ -47,8 +48,9 @@ def publish(key: str, name: str, fill: Callable[[Path], Manifest]) -> tuple[Path
     """Have `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
 
     Two processes that build one key wait for each other; whoever comes second gets what the first published.
+    Raises: C106 when the store cannot be written.
     """
-    with locked(key):
+    with writing(), locked(key):
         found = lookup(key)
         if found is not None:
             return found
@@ -65,6 +67,20 @@ def publish(key: str, name: str, fill: Callable[[Path], Manifest]) -> tuple[Path
             shutil.rmtree(building, ignore_errors=True)
         write_atomically(_key_file(key), final.name + "\n")
         return final, manifest
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Say which folder it was when the store cannot be written.
+
+    Raises: C106.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise CacheFolderError(f"the artifact cache in {cache_root()} cannot be written",
+                               found=f"{problem.filename or cache_root()}: {problem.strerror}",
+                               help="set PTO_WSP_CACHE_DIR to a folder that can be written; target=\"interp\" needs none") from None
 
 
 def publish_dir(building: Path, final: Path) -> None:

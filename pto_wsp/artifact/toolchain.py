@@ -37,14 +37,17 @@ def find_toolchain() -> Toolchain:
 
     Raises: C101 when there is none.
     """
-    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    return _find(os.environ.get("CC", "").strip(), os.environ.get("PATH", ""))
 
 
 @lru_cache(maxsize=8)
 def _find(cc: str, path: str) -> Toolchain:
     tried = []
     if cc:
-        words = shlex.split(cc)
+        try:
+            words = shlex.split(cc)
+        except ValueError:   # a quote that does not close
+            words = [cc]
         found = shutil.which(words[0])
         if found is None:
             raise NoCompilerError("CC names a compiler that is not there", expected="a command on PATH, or a path", found=f"CC={cc}",

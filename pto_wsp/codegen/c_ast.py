@@ -13,14 +13,16 @@ _KEYWORDS = frozenset((
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for",
     "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct",
     "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool", "_Complex", "asm", "typeof"))
+# What the preprocessor would replace: ours, those of stdint.h, and three that gcc defines by itself.
+_MACRO = re.compile(r"PTO_\w*|U?INT\w*_(?:MAX|MIN|C|WIDTH)|\w+_(?:MAX|MIN|WIDTH)|NULL|linux|unix|i386")
 
 
 def c_ident(name: str) -> str:
-    """Return a C identifier that reads like `name`: other characters become _, and a C keyword gets one behind it."""
+    """Return a C identifier that reads like `name`: other characters become _, and a C keyword or macro gets one behind it."""
     text = re.sub(r"[^A-Za-z0-9_]", "_", name) or "_"
     if text[0].isdigit():
         text = "_" + text
-    return text + "_" if text in _KEYWORDS else text
+    return text + "_" if text in _KEYWORDS or _MACRO.fullmatch(text) else text
 
 
 @dataclass(frozen=True, slots=True)

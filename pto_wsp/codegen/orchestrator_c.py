@@ -6,6 +6,7 @@ Program order, where the plan asks for it, travels in a C variable: `after` hold
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -20,6 +21,8 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
+# Types, macros and functions that the generated text may see, and what it numbers itself: loop variables, joins, handles.
+_OURS = re.compile(r"\w+_t|\w+_\d+|mem\w+")
 _STATUS = c.Member(c.Name("sink"), "status", arrow=True)
 
 
@@ -39,7 +42,7 @@ class _Lowering:
     n_names: int = 0
 
     def __post_init__(self) -> None:
-        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "node", "task_index"}
+        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index"}
         self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
         self.symbols = {symbol.id: _fresh(symbol.name, taken) for symbol in self.plan.symbols}
         self.handles = handle_uses(self.plan)
@@ -233,7 +236,9 @@ class _Lowering:
                 raise InternalError(f"{s.print_scalar(node)} in a plan")
 
     def _var(self, var: s.Var) -> str:
-        return f"{c.c_ident(var.name)}_{var.id}"
+        stem = c.c_ident(var.name)
+        own = stem in ("after", "join") or stem.startswith(("handle_", "pto_"))   # numbered by `_name` and handles
+        return f"{stem}_{'v' * own}{var.id}"
 
     def _name(self, stem: str) -> str:
         self.n_names += 1
@@ -249,10 +254,14 @@ class _Lowering:
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    """Return a C identifier like `name` that is not taken, and take it."""
+    """Return a C identifier like `name` that is not taken and not one of C's or the generator's own, and take it."""
     stem = c.c_ident(name)
+    if stem.lower().startswith("pto_"):
+        stem = "user_" + stem
+    if _OURS.fullmatch(stem):
+        stem += "_"
     found, count = stem, 2
-    while found in taken or found.startswith("pto_"):
+    while found in taken:
         found, count = f"{stem}_v{count}", count + 1
     taken.add(found)
     return found

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import TypeAlias
+from functools import cache
+from typing import TypeAlias, get_args, get_origin, get_type_hints
 
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import workload as wl
-from pto_wsp.source import Span
+from pto_wsp.source import Span, here
 from pto_wsp.types import layout, scalar, tile, view
 from pto_wsp.types.dtype import DType
 
@@ -91,5 +92,48 @@ def loads(text: str) -> object:
     try:
         data = json.loads(text)
     except ValueError as problem:
-        raise WorkloadStructureError("this is not JSON", found=str(problem)) from None
-    return from_data(data)
+        raise WorkloadStructureError("this is not JSON", here(), found=str(problem)) from None
+    node = from_data(data)
+    wrong = _misfit(node)
+    if wrong is not None:
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=wrong)
+    return node
+
+
+def _misfit(node: object) -> str | None:
+    """Return what does not fit the types that the nodes declare, or None."""
+    if isinstance(node, tuple):
+        return next((wrong for item in node if (wrong := _misfit(item)) is not None), None)
+    if not is_dataclass(node) or isinstance(node, type):
+        return None
+    for name, hint in _hints(type(node)).items():
+        value = getattr(node, name)
+        if not _fits(value, hint):
+            return f"{type(node).__name__}.{name} is {value!r:.60}"
+        wrong = _misfit(value)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, object]:
+    return {name: hint for name, hint in get_type_hints(kind).items() if hint is not Span and name in {f.name for f in fields(kind)}}
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Tell whether a value is of an annotated type: classes, unions, and tuples of one type or of several."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if len(args) == 2 and args[1] is Ellipsis:
+            return all(_fits(item, args[0]) for item in value)
+        return len(value) == len(args) and all(_fits(item, arg) for item, arg in zip(value, args, strict=True))
+    if args:   # a union
+        return any(_fits(value, arg) for arg in args)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint is float:
+        return isinstance(value, float)
+    return isinstance(value, hint) if isinstance(hint, type) else True

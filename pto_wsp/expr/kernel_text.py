@@ -23,12 +23,13 @@ _TYPE_COLUMN = 54
 def print_kernel(kernel: k.Kernel) -> str:
     """Return the kernel as indented lines: values are %n, buffers carry the user's name and a number where two share it."""
     names = _buffer_names(kernel.body)
-    params = ", ".join(_param(param) for param in kernel.params)
+    params = ", ".join(print_param(param) for param in kernel.params)
     body = list(_lines(kernel.body, 1, names)) or [f"{_INDENT}(nothing)"]
     return "\n".join([f"kernel {kernel.name}({params}):", *body])
 
 
-def _param(param: k.Param) -> str:
+def print_param(param: k.Param) -> str:
+    """Return a parameter as it was declared: `x: In[Tile[16, 128, f32]]`."""
     match param:
         case k.TileParam(name, role, type):
             return f"{name}: {role.value}[{type!r}]"

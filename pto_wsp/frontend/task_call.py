@@ -162,8 +162,14 @@ def _view_of(definition: KernelDef, param: KernelParam, value: object, span: Spa
     if isinstance(value, TensorView):
         return value
     raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is not a view of a tensor", span,
-                            expected=repr(param.annotation), found=f"{type(value).__name__}: {value!r:.60}",
+                            expected=repr(param.annotation), found=_shown(value),
                             help="wrap the array: X = Tensor(array), then X[b][t]" if hasattr(value, "__array__") else None)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array {list(value.shape)} of {value.dtype}"
+    return f"{type(value).__name__}: {value!r:.60}"
 
 
 def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DType, span: Span) -> s.Scalar:

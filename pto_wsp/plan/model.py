@@ -196,7 +196,8 @@ def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
     found: list[NumberedCheck] = []
 
     def note(checks: tuple[Check, ...], loops: tuple[Var, ...]) -> None:
-        found.extend(NumberedCheck(len(found) + k, check, loops) for k, check in enumerate(checks))
+        for check in checks:
+            found.append(NumberedCheck(len(found), check, loops))
 
     def walk(item: Item, loops: tuple[Var, ...]) -> None:
         match item:

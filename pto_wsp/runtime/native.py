@@ -28,7 +28,7 @@ def default_threads() -> int:
     text = os.environ.get("PTO_WSP_THREADS")
     if text is None:
         return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise BindingError("PTO_WSP_THREADS is no number of threads", expected="a whole number >= 1", found=repr(text))
     return int(text)
 

@@ -86,7 +86,8 @@ class Timing(Policy):
     """When submitted tasks are released; `TimingPolicy` makes them."""
 
     kind: Literal["immediate", "batched", "interleaved", "rate_limit"] = "immediate"
-    n: Annotated[float, Field(gt=0)] | None = None
+    n: Count | None = None
+    tasks_per_ms: Annotated[float, Field(gt=0)] | None = None
 
 
 class _Immediate:
@@ -114,7 +115,7 @@ class TimingPolicy:
     @staticmethod
     def rate_limit(tasks_per_ms: float) -> Timing:
         """Return: release at most `tasks_per_ms` tasks a millisecond."""
-        return Timing(kind="rate_limit", n=tasks_per_ms)
+        return Timing(kind="rate_limit", tasks_per_ms=tasks_per_ms)
 
 
 WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries"]

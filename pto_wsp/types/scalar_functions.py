@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from pto_wsp.types import scalar as s
-from pto_wsp.types.symbolic import Symbolic, as_scalar
+from pto_wsp.types.symbolic import Symbolic, as_scalar, held_by
 
 
-def _number_or_symbolic(node: s.Scalar) -> Symbolic | int | float:
-    return node.value if isinstance(node, s.Const) else Symbolic(node)
+def _number_or_symbolic(node: s.Scalar, *operands: object) -> Symbolic | int | float:
+    return node.value if isinstance(node, s.Const) else Symbolic(node, held_by(*operands))
 
 
 def ceildiv(a: object, b: object) -> Symbolic | int | float:
     """Return a / b rounded up, for numbers and scalar expressions; division by zero gives 0."""
-    return _number_or_symbolic(s.ceil_div(as_scalar(a), as_scalar(b)))
+    return _number_or_symbolic(s.ceil_div(as_scalar(a), as_scalar(b)), a, b)
 
 
 def minimum(a: object, b: object) -> Symbolic | int | float:
     """Return the smaller of two numbers or scalar expressions."""
-    return _number_or_symbolic(s.minimum(as_scalar(a), as_scalar(b)))
+    return _number_or_symbolic(s.minimum(as_scalar(a), as_scalar(b)), a, b)
 
 
 def maximum(a: object, b: object) -> Symbolic | int | float:
     """Return the larger of two numbers or scalar expressions."""
-    return _number_or_symbolic(s.maximum(as_scalar(a), as_scalar(b)))
+    return _number_or_symbolic(s.maximum(as_scalar(a), as_scalar(b)), a, b)

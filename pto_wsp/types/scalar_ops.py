@@ -94,10 +94,7 @@ def _float_binary(op: Op, lhs: float, rhs: float) -> float:
             if op is Op.MOD:
                 return math.nan
             return math.nan if lhs == 0.0 or math.isnan(lhs) else math.copysign(math.inf, lhs) * math.copysign(1.0, rhs)
-        if op is Op.DIV:
-            return lhs / rhs
-        floored = math.floor(lhs / rhs) if math.isfinite(lhs / rhs) else lhs / rhs
-        return float(floored) if op is Op.FLOORDIV else lhs - floored * rhs
+        return lhs / rhs if op is Op.DIV else lhs // rhs if op is Op.FLOORDIV else lhs % rhs
     if op in (Op.MIN, Op.MAX) and (math.isnan(lhs) or math.isnan(rhs)):
         return math.nan
     return float(_INTEGER[op](lhs, rhs))

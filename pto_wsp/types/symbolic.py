@@ -17,11 +17,12 @@ from pto_wsp.types.scalar import Op
 class Symbolic:
     """A scalar known only at run time: a loop variable, a Symbol, a tensor's element, or arithmetic on them."""
 
-    __slots__ = ("node",)
+    __slots__ = ("holds", "node")
     __array_ufunc__ = None   # numpy scalars on the left hand the operation over
 
-    def __init__(self, node: scalar.Scalar) -> None:
+    def __init__(self, node: scalar.Scalar, holds: tuple[object, ...] = ()) -> None:
         self.node = node
+        self.holds = holds   # the tensors that it reads: the node knows them by id alone
 
     def __add__(self, other: ScalarLike) -> Symbolic:
         return _binary(Op.ADD, self, other)
@@ -72,13 +73,13 @@ class Symbolic:
         return _binary(Op.OR, other, self)
 
     def __neg__(self) -> Symbolic:
-        return Symbolic(scalar.unary(Op.NEG, self.node))
+        return Symbolic(scalar.unary(Op.NEG, self.node), self.holds)
 
     def __pos__(self) -> Symbolic:
         return self
 
     def __invert__(self) -> Symbolic:
-        return Symbolic(scalar.unary(Op.NOT, self.node))
+        return Symbolic(scalar.unary(Op.NOT, self.node), self.holds)
 
     def __eq__(self, other: object) -> Symbolic:  # type: ignore[override]
         return _binary(Op.EQ, self, other)
@@ -100,7 +101,7 @@ class Symbolic:
 
     def where(self, then: ScalarLike, other: ScalarLike) -> Symbolic:
         """Return `then` where this condition holds, else `other`."""
-        return Symbolic(scalar.select(self.node, as_scalar(then), as_scalar(other)))
+        return Symbolic(scalar.select(self.node, as_scalar(then), as_scalar(other)), held_by(self, then, other))
 
     def min(self, other: ScalarLike) -> Symbolic:
         """Return the smaller of this and `other`."""
@@ -112,7 +113,7 @@ class Symbolic:
 
     def ceildiv(self, other: ScalarLike) -> Symbolic:
         """Return this divided by `other`, rounded up."""
-        return Symbolic(scalar.ceil_div(self.node, as_scalar(other)))
+        return Symbolic(scalar.ceil_div(self.node, as_scalar(other)), held_by(self, other))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({scalar.print_scalar(self.node)})"
@@ -189,10 +190,15 @@ def as_scalar(value: object) -> scalar.Scalar:
                             "or arithmetic on them", found=f"{type(value).__name__}: {value!r:.60}")
 
 
+def held_by(*values: object) -> tuple[object, ...]:
+    """Return the tensors that symbolic values read, so that what is made of them keeps those alive."""
+    return tuple(held for value in values if isinstance(value, Symbolic) for held in value.holds)
+
+
 def _binary(op: Op, lhs: object, rhs: object) -> Symbolic:
     if hasattr(type(rhs), "__pto_tile__"):   # a tile's own operator takes over
         return NotImplemented  # type: ignore[no-any-return]
-    return Symbolic(scalar.binary(op, as_scalar(lhs), as_scalar(rhs)))
+    return Symbolic(scalar.binary(op, as_scalar(lhs), as_scalar(rhs)), held_by(lhs, rhs))
 
 
 def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:

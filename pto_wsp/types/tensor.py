@@ -25,7 +25,7 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef
-from pto_wsp.types.symbolic import Symbolic, as_scalar
+from pto_wsp.types.symbolic import Symbolic, as_scalar, held_by
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 
 MAX_RANK = 8
@@ -38,12 +38,13 @@ Item: TypeAlias = "SupportsIndex | Symbolic | slice | EllipsisType | object"
 class TensorView:
     """A part of a tensor: shape, dtype, and further indexing. Slices never clip in silence; `clip` says so."""
 
-    __slots__ = ("owner", "view")
+    __slots__ = ("holds", "owner", "view")
     __array_ufunc__ = None
 
-    def __init__(self, owner: Tensor, view: View) -> None:
+    def __init__(self, owner: Tensor, view: View, holds: tuple[object, ...] = ()) -> None:
         self.owner = owner
         self.view = view
+        self.holds = holds   # the tensors that its indices read
 
     @property
     def dtype(self) -> DType:
@@ -91,8 +92,9 @@ class TensorView:
                 view, dim = _cut(view, dim, entry), dim + 1
             else:
                 view = _pick(view, dim, entry)
-        result = TensorView(self.owner, view)
-        return result if result.rank or not items or given == 0 else Symbolic(_element(view))
+        parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
+        result = TensorView(self.owner, view, (*self.holds, *held_by(*parts)))
+        return result if result.rank or given == 0 else Symbolic(_element(view), (self.owner, *result.holds))
 
     def item(self, *index: object) -> Symbolic:
         """Return one element as a scalar, read when the workload's tasks are made; one index a dimension."""
@@ -147,7 +149,7 @@ class TensorView:
                                 help="pick one element: one index a dimension")
 
     def _with(self, step: Step) -> TensorView:
-        return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)))
+        return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)), self.holds)
 
     def __iter__(self) -> NoReturn:
         raise ViewIndexError(f"`{print_view(self.view)}` cannot be looped over", here(),
@@ -329,18 +331,23 @@ def _element(view: View) -> s.Scalar:
     tensor = view.tensor
     axes: list[tuple[int, s.Scalar, int]] = [(k, s.Const(0), 1) for k in range(tensor.rank)]
     index: list[s.Scalar] = [s.Const(0)] * tensor.rank
+    cut: set[int] = set()
     for step in view.steps:
         match step:
             case Pick(dim, position):
                 axis, start, by = axes.pop(dim)
+                if axis in cut and not isinstance(position, s.Const):
+                    raise ViewIndexError("an element is read from the tensor itself, not from a slice of it", here(),
+                                         found=f"`{print_view(view)}`", help="index the tensor, adding where the slice starts")
                 index[axis] = s.add(start, s.mul(position, s.Const(by)))
             case Cut(dim, start_at, _, by_now):
                 axis, start, by = axes[dim]
+                cut.add(axis)
                 axes[dim] = (axis, s.add(start, s.mul(start_at, s.Const(by))), by * by_now)
             case Permute(order):
                 axes = [axes[k] for k in order]
             case Clip():
-                pass
+                cut.update(axis for axis, _, _ in axes)
             case Reshape():
                 raise ViewIndexError("an element is read from the tensor itself, not from a reshaped view", here(),
                                      help="index the tensor before reshape()")

@@ -353,11 +353,11 @@ def test_an_extent_that_is_bound_changes_the_cycles() -> None:
 
     @workload
     def dynamic() -> None:
-        for i in P(ceildiv(axis_extent, 2)):
+        for i in P(ceildiv(length[0], 2)):
             move(x=A[i], y=B[i])
         for i in P(axis):
             add_one(x=C[i])
-    axis_extent = Tensor(np.array([5], np.int64))[0]
+    length = Tensor(np.array([5], np.int64))
     program = dynamic().compile(target="interp")
     assert program.run().stats.total_cycles == 3 * 10 + 4 * 15
     assert program.run(axis=1).stats.total_cycles == 3 * 10 + 15

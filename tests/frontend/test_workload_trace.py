@@ -235,7 +235,7 @@ def test_if_on_a_python_number_is_plain_python() -> None:
 def test_a_loop_variable_after_its_loop_is_refused(use: Callable[[object], object]) -> None:
     def body() -> None:
         for b in P(4):
-            pass
+            copy[b](x=X[b, 0], y=Y[b, 0])
         use(b)
     assert isinstance(refused(body), LoopVariableError)
 

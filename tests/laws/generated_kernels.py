@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.ops.dtypes import FLOATS, MATMUL_RESULT
-
 from tests.tolerances import Array
 
 I32 = DType.I32

@@ -14,9 +14,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-from pto_wsp import (Dense, DType, In, InOut, Kernel, Out, P, Program, Ragged, Scalar, Tensor, Tile, Workload, combine, kernel, pto,
-                     sequential, workload)
-
+from pto_wsp import (
+    Dense,
+    DType,
+    In,
+    InOut,
+    Kernel,
+    Out,
+    P,
+    Program,
+    Ragged,
+    Scalar,
+    Tensor,
+    Tile,
+    Workload,
+    combine,
+    kernel,
+    pto,
+    sequential,
+    workload,
+)
 from tests.tolerances import Array, assert_identical
 
 I64 = DType.I64

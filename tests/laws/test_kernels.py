@@ -18,7 +18,6 @@ from pto_wsp.frontend.annotations import TileAnnotation
 from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce, Transpose
 from pto_wsp.ops.table import ENTRIES
-
 from tests.laws.generated_kernels import Recipe, recipes, specials
 from tests.tolerances import FUNCTIONS, SUMS, Array, assert_identical, assert_near
 

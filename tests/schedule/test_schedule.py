@@ -228,4 +228,4 @@ def test_a_schedule_shows_what_was_said() -> None:
 
 
 def test_equal_workloads_with_other_schedules_differ() -> None:
-    assert W != W.named("x") and W.named("x") == W.named("x")
+    assert W.named("x") != W and W.named("x") == W.named("x")

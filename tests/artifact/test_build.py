@@ -1,0 +1,124 @@
+"""Artifacts: the same bytes whoever builds them where, and a handshake with whatever is loaded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pto_wsp.artifact import build
+from pto_wsp.artifact.build import load_runtime
+from pto_wsp.errors import AbiMismatchError, CacheCorruptError
+from pto_wsp.resources import csrc_dir
+from tests.artifact.small_program import SCRIPT, contents, finish, small, start
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, tuple[str, ...]]:
+    """Return two artifacts of one script: other folder, cache, hash seed and process; and the paths that must not be in them."""
+    made, named = [], []
+    for name, seed in (("first", "1"), ("the second, ünï", "2")):
+        folder = tmp_path_factory.mktemp(name)
+        script, cache = folder / "model.py", folder / "a cache"
+        script.write_text(SCRIPT)
+        made.append(start(script, cache, env={"PYTHONHASHSEED": seed}))
+        named += [str(folder), str(cache)]
+    one, two = [finish(process) for process in made]
+    return one, two, (*named, str(Path.home()), str(Path.cwd()), str(csrc_dir()))
+
+
+def test_artifacts_are_the_same_bytes_in_any_process_folder_and_cache(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
+    one, two, _ = twins
+    assert one != two and one.name == two.name
+    first, second = contents(one), contents(two)
+    assert first.keys() == second.keys()
+    assert {"manifest.json", "libscripted.so", "src/kernels.c", "src/orchestrator.c"} <= first.keys()
+    assert not [name for name in first if first[name] != second[name]]
+
+
+def test_artifacts_name_no_folder_of_this_machine(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
+    one, _, paths = twins
+    found = [(name, path) for name, data in contents(one).items() for path in paths if len(path) > 1 and path.encode() in data]
+    assert not found
+
+
+def test_the_folder_is_named_after_the_program(twins: tuple[Path, Path, tuple[str, ...]]) -> None:
+    assert twins[0].name.startswith("scripted-")
+
+
+@pytest.mark.parametrize("change", [
+    lambda text: text.replace("PTO_ABI_VERSION 1", "PTO_ABI_VERSION 2"),
+    lambda text: text.replace("    int32_t elem_bytes;\n", "    int32_t elem_bytes;\n    int64_t elem_more;\n"),
+], ids=["another version", "a larger struct"])
+def test_an_artifact_of_another_interface_is_refused(change: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                     ) -> None:
+    load_runtime()
+    other = tmp_path / "csrc"
+    shutil.copytree(csrc_dir(), other)
+    header = other / "include" / "pto_abi.h"
+    text = header.read_text()
+    assert change(text) != text
+    header.write_text(change(text))
+    monkeypatch.setattr(build, "csrc_dir", lambda: other)
+    runtime = load_runtime()           # that of this pto_wsp: one a process
+    monkeypatch.setattr(build, "load_runtime", lambda: runtime)
+    with pytest.raises(AbiMismatchError) as refused:
+        small(factor=31 + len(change(text)))
+    assert refused.value.code == "C105" and "interface" in str(refused.value) and "remove" in str(refused.value)
+
+
+def test_a_runtime_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "csrc"
+    shutil.copytree(csrc_dir(), other)
+    header = other / "include" / "pto_abi.h"
+    header.write_text(header.read_text().replace("PTO_ABI_VERSION 1", "PTO_ABI_VERSION 2"))
+    monkeypatch.setattr(build, "csrc_dir", lambda: other)
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
+    with pytest.raises(AbiMismatchError, match="version 2"):
+        load_runtime()
+
+
+def test_a_damaged_runtime_is_named_and_built_again_when_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    folder = load_runtime().path
+    build._load_runtime.cache_clear()
+    library = folder / "libpto_runtime.so"
+    data = library.read_bytes()
+    library.unlink()                   # the open one stays as it is
+    library.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(CacheCorruptError) as damaged:
+        load_runtime()
+    assert damaged.value.code == "C103" and str(folder) in str(damaged.value)
+    shutil.rmtree(folder)
+    assert load_runtime().path == folder
+
+
+def test_libraries_stay_open_until_the_process_ends(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(SCRIPT + "\nruntime = program._compiled.runner.runtime\n"
+                      "runtime.ffi.dlclose(runtime.lib)   # Python may do so at exit, before it frees the record\ndel program\n")
+    finish(start(script, tmp_path / "cache"))
+
+
+def test_a_portable_build_computes_the_same() -> None:
+    tuned, expected = small(value=7.0)
+    plain, found = small(value=7.0, portable=True)
+    tuned.run()
+    plain.run()
+    assert found.tobytes() == expected.tobytes() and found.any()
+    flags = [program.manifest.compiler.flags for program in (tuned, plain)]   # type: ignore[attr-defined]
+    assert "-march=native" in flags[0] and "-march=native" not in flags[1]
+    assert plain.manifest.compiler.cpu == ("portable",)   # type: ignore[attr-defined]
+    assert tuned.artifact_dir != plain.artifact_dir
+
+
+def test_dump_writes_the_plan_before_and_after_every_pass() -> None:
+    program, _ = small(dump=True)
+    assert program.artifact_dir is not None
+    names = sorted(path.name for path in (program.artifact_dir / "ir").iterdir())
+    assert names == sorted(f"{number:02}_{when}_{name}.wsp" for number, name in enumerate(("place_tasks", "price_tasks"))
+                           for when in ("before", "after"))
+    assert "task scaled[i]" in (program.artifact_dir / "ir" / "01_after_price_tasks.wsp").read_text()
+    assert small()[0].artifact_dir != program.artifact_dir

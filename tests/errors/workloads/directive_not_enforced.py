@@ -1,0 +1,32 @@
+"""A schedule asks for what the target does not enforce."""
+
+import numpy as np
+
+from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
+
+
+@kernel
+def scale(x: In[Tile[16, 128, DType.F32]], y: Out[Tile[16, 128, DType.F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+X, Y = Tensor(np.zeros((4, 16, 128), np.float32)), Tensor(np.zeros((4, 16, 128), np.float32))
+
+
+@workload
+def program() -> None:
+    scale(x=X[0], y=Y[0])
+
+
+def mistake() -> None:
+    program().streams(4).compile(target="interp")
+
+
+# error[S101]: target interp does not enforce streams
+#   --> directive_not_enforced.py:22:5
+#      |
+#   22 |     program().streams(4).compile(target="interp")
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: no such directive: no target of this version enforces it
+#    = found:    streams(4)
+#    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced

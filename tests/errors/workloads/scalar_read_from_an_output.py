@@ -1,0 +1,38 @@
+"""A loop's bound is read from a tensor that a task writes."""
+
+import numpy as np
+
+from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+
+
+@kernel
+def scale(x: In[Tile[16, 128, DType.F32]], y: Out[Tile[16, 128, DType.F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+X, Y = Tensor(np.zeros((4, 16, 128), np.float32)), Tensor(np.zeros((4, 16, 128), np.float32))
+lens = Tensor(np.zeros((1, 4), np.int32))
+
+
+@kernel
+def measure(n: Out[Tile[1, 4, DType.I32]]) -> None:
+    pto.store(n, pto.zeros((1, 4), DType.I32))
+
+
+@workload
+def program() -> None:
+    measure(n=lens)
+    for b in P(lens[0, 0]):
+        scale[b](x=X[b], y=Y[b])
+
+
+def mistake() -> None:
+    program().compile(target="interp")
+
+
+# error[W104]: `lens` is written here and read as a scalar by the same workload
+#   --> scalar_read_from_an_output.py:24:5
+#      |
+#   24 |     measure(n=lens)
+#      |     ^^^^^^^^^^^^^^^
+#    = help:     run the part that writes it first, as a program of its own; reading it in between is not supported yet
