@@ -22,7 +22,7 @@ from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, 
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
-from pto_wsp.codegen.c_ast import c_ident
+from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim
 from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
 from pto_wsp.expr import workload as wl

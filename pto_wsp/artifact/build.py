@@ -20,7 +20,7 @@ from typing import Any
 
 from pto_wsp.artifact.store import cache_root, locked, publish_dir, writing
 from pto_wsp.artifact.toolchain import Toolchain, compile_library, cpu_features, find_toolchain
-from pto_wsp.codegen.c_flags import compile_flags
+from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
 from pto_wsp.resources import csrc_dir
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pto_wsp.codegen.c_ast import c_ident
-from pto_wsp.codegen.c_print import print_block
-from pto_wsp.codegen.kernel_c import KernelC, emit_kernel, prelude
-from pto_wsp.codegen.orchestrator_c import lower_orchestrator
+from pto_wsp.codegen.c.printer import print_block
+from pto_wsp.codegen.c.syntax import c_ident
+from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
+from pto_wsp.codegen.orchestrator import lower_orchestrator
 from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
 from pto_wsp.plan.model import TaskPlan
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pto_wsp.codegen.c_flags import compile_flags
-from pto_wsp.codegen.kernel_c import KernelC, emit_kernel, prelude
+from pto_wsp.codegen.c.flags import compile_flags
+from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.expr import kernel as k
 
 INCLUDE = Path(__file__).resolve().parents[2] / "csrc" / "include"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.codegen.c_dtype import memory_type
+from pto_wsp.codegen.c.dtypes import memory_type
 from pto_wsp.types.dtype import DType
 
 from .conftest import Array, Compile, Library

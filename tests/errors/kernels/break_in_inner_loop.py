@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """An inner run-time loop is left by break."""
 
 from pto_wsp.api.pto_namespace import pto

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """A run-time loop is left by return."""
 
 from pto_wsp.api.pto_namespace import pto

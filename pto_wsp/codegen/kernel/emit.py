@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_dtype import literal, memory_type
-from pto_wsp.codegen.c_print import print_block
-from pto_wsp.codegen.kernel_env import COL, Env, Place
-from pto_wsp.codegen.kernel_regions import Plan, Prepare, Step, Whole, plan_body
-from pto_wsp.codegen.kernel_rewrite import Accumulate, Loop, Stmt, simplify, uses_of
-from pto_wsp.codegen.kernel_rows import RowRegion
-from pto_wsp.codegen.kernel_split import split
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import literal, memory_type
+from pto_wsp.codegen.c.printer import print_block
+from pto_wsp.codegen.kernel.env import COL, Env, Place
+from pto_wsp.codegen.kernel.regions import Plan, Prepare, Step, Whole, plan_body
+from pto_wsp.codegen.kernel.rewrite import Accumulate, Loop, Stmt, simplify, uses_of
+from pto_wsp.codegen.kernel.rows import RowRegion
+from pto_wsp.codegen.kernel.split import split
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of

@@ -7,14 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_print import print_expr
-from pto_wsp.codegen.c_scalar import lower_scalar
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.printer import print_expr
+from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import COMPARISONS, Op
 
-from .conftest import Compile
+from ..conftest import Compile
 
 INTS = {"i": 13, "j": -5, "big": (1 << 62) + 12345, "zero": 0}
 FLOATS = {"x": 2.5, "y": -0.75, "nan": float("nan"), "inf": float("inf"), "none": 0.0}

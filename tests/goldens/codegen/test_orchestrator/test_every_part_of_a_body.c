@@ -14,7 +14,7 @@ int32_t orchestrate_everything(const pto_bindings *bound, pto_sink *sink)
     if (!pto_within(rows, 0, 9223372036854775807LL)) {
         return pto_fail(sink, 0, rows, 0, 9223372036854775807LL, 0, 0);
     }
-    /* test_orchestrator_c.py:97: for b */
+    /* test_orchestrator.py:97: for b */
     for (int64_t b_0 = 0; b_0 < rows; ++b_0) {
         int64_t after_1 = after;
         int64_t handle_0_1 = sink->join_open(sink);
@@ -27,9 +27,9 @@ int32_t orchestrate_everything(const pto_bindings *bound, pto_sink *sink)
         if (!pto_within((int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], 0, 9223372036854775807LL)) {
             return pto_fail(sink, 2, (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], 0, 9223372036854775807LL, (const int64_t[]){b_0}, 1);
         }
-        /* test_orchestrator_c.py:98: for t */
+        /* test_orchestrator.py:98: for t */
         for (int64_t t_1 = 0; t_1 < (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]]; ++t_1) {
-            /* test_orchestrator_c.py:99: one[b, t] */
+            /* test_orchestrator.py:99: one[b, t] */
             {
                 if (!pto_within(b_0, 0, lens->dim[0] - 1)) {
                     return pto_fail(sink, 3, b_0, 0, lens->dim[0] - 1, (const int64_t[]){b_0, t_1}, 2);
@@ -70,7 +70,7 @@ int32_t orchestrate_everything(const pto_bindings *bound, pto_sink *sink)
         }
         {
             int64_t after_2 = after_1;
-            /* test_orchestrator_c.py:89: one[b] */
+            /* test_orchestrator.py:89: one[b] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                     return pto_fail(sink, 7, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0}, 1);
@@ -100,7 +100,7 @@ int32_t orchestrate_everything(const pto_bindings *bound, pto_sink *sink)
         }
         {
             int64_t after_2 = after_1;
-            /* test_orchestrator_c.py:93: one[b] */
+            /* test_orchestrator.py:93: one[b] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                     return pto_fail(sink, 10, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0}, 1);
@@ -132,7 +132,7 @@ int32_t orchestrate_everything(const pto_bindings *bound, pto_sink *sink)
         if (sink->status) {
             return sink->status;
         }
-        /* test_orchestrator_c.py:101: one[b] */
+        /* test_orchestrator.py:101: one[b] */
         {
             if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
                 return pto_fail(sink, 13, b_0, 0, Y->dim[0] - 1, (const int64_t[]){b_0}, 1);

@@ -8,7 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
-from pto_wsp.codegen import c_ast as c
+from pto_wsp.codegen.c import syntax as c
 
 _PRECEDENCE = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from pto_wsp.codegen.kernel_rewrite import Accumulate, Loop, Stmt, uses_of, writes_buffer
+from pto_wsp.codegen.kernel.rewrite import Accumulate, Loop, Stmt, uses_of, writes_buffer
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce, Transpose
 from pto_wsp.ops.table import find

@@ -21,7 +21,7 @@ from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 
-from .conftest import Array, Built
+from ..conftest import Array, Built
 
 _DTYPES = (DType.F32, DType.F32, DType.F32, DType.F64, DType.I8, DType.I32, DType.I64, DType.U8)
 _LARGEST = 8000   # elements of a value

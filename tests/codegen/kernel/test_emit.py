@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.codegen.kernel_c import emit_kernel
+from pto_wsp.codegen.kernel.emit import emit_kernel
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.annotations import In, InOut, Out, Scalar, Tensor
 from pto_wsp.frontend.kernel_def import KernelDef
@@ -19,7 +19,7 @@ from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 
-from .conftest import Array, Built
+from ..conftest import Array, Built
 
 F32, I8, I32, U8, BOOL = DType.F32, DType.I8, DType.I32, DType.U8, DType.BOOL
 Build = Callable[..., Built]
@@ -273,7 +273,7 @@ def test_user_names_cannot_collide_with_generated_ones(build: Build) -> None:
 
 def test_text_is_the_same_in_every_process() -> None:
     program = ("import sys; sys.path.insert(0, {root!r})\n"
-               "from pto_wsp.codegen.kernel_c import emit_kernel\n"
+               "from pto_wsp.codegen.kernel.emit import emit_kernel\n"
                "from pto_wsp.expr import kernel as k\n"
                "from pto_wsp.types.dtype import DType\n"
                "from pto_wsp.types.tile import TileType\n"
@@ -285,7 +285,7 @@ def test_text_is_the_same_in_every_process() -> None:
                "    k.Load(v[0], 'x', z, z), k.Compute(v[1], 'exp', (v[0],)), k.Compute(v[2], 'add', (v[1], v[0])),\n"
                "    k.Store('y', v[2], z, z)))\n"
                "print(emit_kernel(kern, 'f', {{'x': True, 'y': True}}).text)\n")
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     texts = {subprocess.run([sys.executable, "-c", program.format(root=root)], env={"PYTHONHASHSEED": seed},
                                       capture_output=True, text=True, check=True).stdout for seed in ("1", "2")}
     assert len(texts) == 1

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_print import print_block, print_expr
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.printer import print_block, print_expr
 from pto_wsp.types.scalar import wrap_i64
 
-from .conftest import Compile
+from ..conftest import Compile
 
 VARIABLES = {"a": 7, "b": -3, "d": 1 << 40, "e": 0}
 _INFIX = ("*", "+", "-", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "&&", "||")

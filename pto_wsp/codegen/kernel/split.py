@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pto_wsp.codegen.kernel_regions import Member
+from pto_wsp.codegen.kernel.regions import Member
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Operator, RowReduce
 from pto_wsp.ops.table import find

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_dtype import highest, literal, local_type, lowest, memory_type
-from pto_wsp.codegen.kernel_env import CHUNK, COL, LANE, ROW, Env, Place
-from pto_wsp.codegen.kernel_regions import Member
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import highest, literal, local_type, lowest, memory_type
+from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
+from pto_wsp.codegen.kernel.regions import Member
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.spec import (

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_scalar import lower_scalar
-from pto_wsp.codegen.c_types import c_type
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import c_type
+from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
 from pto_wsp.plan.model import Check, Item, Loop, Place, Sequence, Sides, Submit, TaskPlan, is_float_symbol

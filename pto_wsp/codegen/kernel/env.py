@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pto_wsp.codegen import c_ast as c
-from pto_wsp.codegen.c_dtype import literal, memory_type
-from pto_wsp.codegen.c_scalar import lower_scalar
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import literal, memory_type
+from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.types import scalar as s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pto_wsp.codegen import c_ast as c
+from pto_wsp.codegen.c import syntax as c
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import COMPARISONS, Op

@@ -1,0 +1,1 @@
+"""C as a tree: its forms, their spelling, and what dtypes and scalars are in it."""

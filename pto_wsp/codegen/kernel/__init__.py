@@ -1,0 +1,1 @@
+"""Kernels in C: rewrite, group what shares a loop, emit."""
