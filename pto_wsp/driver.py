@@ -10,7 +10,6 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -39,6 +38,7 @@ from pto_wsp.runtime.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.scalar import print_scalar
+from pto_wsp.values import dataclass
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.verdict import Finding
 

@@ -14,9 +14,10 @@ import linecache
 import os
 import re
 import sys
-from dataclasses import dataclass
 from itertools import islice
 from types import CodeType, FrameType
+
+from pto_wsp.values import dataclass
 
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -13,7 +13,6 @@ import io
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from pto_wsp.artifact.toolchain import Toolchain, compile_library, cpu_features,
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
 from pto_wsp.resources import csrc_dir
+from pto_wsp.values import dataclass
 
 ABI_VERSION = 1
 _LIBRARY = "libpto_runtime.so"

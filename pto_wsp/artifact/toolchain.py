@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from pto_wsp.errors import CompilerFailedError, NoCompilerError
+from pto_wsp.values import dataclass
 
 _CANDIDATES = ("cc", "gcc", "clang")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.c.syntax import c_ident
@@ -11,6 +10,7 @@ from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.codegen.orchestrator import lower_orchestrator
 from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.values import dataclass
 
 UNIT = "src/library.c"
 _INCLUDED = ("kernels.c", "orchestrator.c", "tables.c")

@@ -6,7 +6,7 @@ statements of their own. Scalars (offsets, valid extents, loop bounds) are scala
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Scalar, Var
 from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
 
 
 class Role(Enum):

@@ -9,11 +9,12 @@ A guard stands at each load from, and each store to, a Tensor parameter: the pie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.expr.kernel import For, Kernel, Load, Stmt, Store, TensorParam
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.source import Span
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import SymbolRef, Var
+from pto_wsp.values import dataclass
 
 T = TypeVar("T")
 

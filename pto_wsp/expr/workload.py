@@ -7,13 +7,14 @@ are free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Scalar, Var
 from pto_wsp.types.view import View
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

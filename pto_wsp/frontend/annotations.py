@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.errors import KernelSignatureError, raise_all
@@ -17,6 +17,7 @@ from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile, TileType
+from pto_wsp.values import dataclass
 
 _EXPECTED = "In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Scalar[dtype]; Constexpr[type]"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar, assert_never
 
 from pto_wsp.errors import ArgumentKindError, ArityError, KernelSignatureError, OutNeverStoredError, raise_all
@@ -28,6 +28,7 @@ from pto_wsp.source import Span, definition_span, here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import ParamScalar
 from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.values import dataclass
 
 T = TypeVar("T")
 

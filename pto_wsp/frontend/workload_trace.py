@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 
 from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
@@ -18,6 +18,7 @@ from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.types.tensor import Tensor, live_tensor, next_tensor_id
 from pto_wsp.types.view import View
+from pto_wsp.values import dataclass
 
 
 @dataclass(slots=True)

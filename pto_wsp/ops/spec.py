@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from inspect import Parameter, Signature
 from typing import TypeAlias
@@ -23,6 +22,7 @@ from pto_wsp.ops.dtypes import MATMUL_RESULT, NUMBERS, Array
 from pto_wsp.ops.tracing import Attrs, Operand, active
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
 
 
 class Unit(Enum):

@@ -6,11 +6,12 @@ A handle used in the body that makes it means the one instance of this iteration
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.values import dataclass
 
 Body: TypeAlias = Sequence | Sides
 _Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first

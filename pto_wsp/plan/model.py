@@ -5,7 +5,7 @@ A plan is a workload whose views are places in memory, whose tasks have an execu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Const, Scalar, SymbolRef, Var
+from pto_wsp.values import dataclass
 
 _ZERO = Const(0)
 

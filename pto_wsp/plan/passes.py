@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.place import place_tasks, verify_after_place_tasks
 from pto_wsp.plan.price import price_tasks, verify_after_price_tasks
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

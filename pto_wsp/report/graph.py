@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from pto_wsp.values import dataclass
 
 # the bits of PTO_EDGE_ in pto_abi.h
 _REASONS: Mapping[int, str] = {1: "RAW", 2: "WAR", 4: "WAW", 8: "order", 16: "after"}

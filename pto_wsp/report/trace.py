@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from pto_wsp.plan.model import Loop, Submit, TaskPlan, TensorSlot, is_float_symb
 from pto_wsp.source import Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import SymbolRef
+from pto_wsp.values import dataclass
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import bounds_error, task_error
 from pto_wsp.runtime.record import RecordColumns, read_columns
+from pto_wsp.values import dataclass
 
 MAX_RECORDED_TASKS = 1 << 20
 

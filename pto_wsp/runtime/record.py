@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pto_wsp.artifact.build import Runtime
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,13 +7,13 @@ in the same order. A test holds the two streams against each other, task by task
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from pto_wsp.plan.handles import HandleUses, TrackedHandle, handle_uses
 from pto_wsp.plan.model import Check, Item, Loop, NumberedCheck, Sequence, Sides, Submit, TaskPlan, numbered_checks
 from pto_wsp.runtime.binding import Bindings, Number
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

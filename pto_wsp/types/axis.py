@@ -7,7 +7,7 @@ Dense[4]
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import Tensor
+from pto_wsp.values import dataclass
 
 _ids = itertools.count(1 << 32)   # apart from the ids of Symbols
 

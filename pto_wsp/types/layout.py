@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

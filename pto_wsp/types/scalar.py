@@ -10,7 +10,6 @@ nodes compare by structure. Integers are 64-bit; // and % floor; integer divisio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.dtype import DType
@@ -23,6 +22,7 @@ from pto_wsp.types.scalar_ops import apply_binary as apply_binary
 from pto_wsp.types.scalar_ops import apply_unary as apply_unary
 from pto_wsp.types.scalar_ops import fnv1a64 as fnv1a64
 from pto_wsp.types.scalar_ops import wrap_i64 as wrap_i64
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ Tile[16, 128, f32]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pto_wsp.errors import KernelSignatureError
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, repr=False)

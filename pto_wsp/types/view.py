@@ -10,12 +10,12 @@ The steps are the one record; offset, extents, strides and bounds are derived fr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.layout import Layout, TensorRef
 from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, add, ceil_div, minimum, mul, print_scalar, sub, substitute
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

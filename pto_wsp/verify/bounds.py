@@ -7,13 +7,13 @@ at corners of the iteration box. Whatever else there is stays guarded at run tim
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pto_wsp.errors import PtoError, ViewBoundsError
 from pto_wsp.plan.model import Check, CheckKind, Item, Loop, Sequence, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
+from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding, Verdict
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from pto_wsp.errors import PtoError
+from pto_wsp.values import dataclass
 
 
 class Verdict(Enum):

@@ -29,6 +29,7 @@ LAYERS = (
     ("ops",),
     ("types",),
     ("errors", "source", "resources"),
+    ("values",),
 )
 # Above every row: the package's own __init__ and __main__. Nothing imports them.
 TOP = frozenset({"", "__main__"})

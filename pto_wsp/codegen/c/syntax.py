@@ -6,8 +6,9 @@ Only the forms that generated code uses. Names come from `c_ident`, so no user s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from pto_wsp.values import dataclass
 
 _KEYWORDS = frozenset((
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
@@ -25,6 +25,7 @@ from pto_wsp.ops.table import find
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
 
 _PACK_ROW_BYTES = 128   # a panel of pto_matmul.h: two vectors of at most 64 bytes for each k
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, memory_type
@@ -12,6 +12,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
 
 ALIGN = 64
 ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"

@@ -9,13 +9,14 @@ done before the step that they are attached to, in program order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, assert_never
 
 from pto_wsp.codegen.kernel.rewrite import Accumulate, Loop, Stmt, uses_of, writes_buffer
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce, Transpose
 from pto_wsp.ops.table import find
+from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
 Whole: TypeAlias = k.Compute | Accumulate | Loop

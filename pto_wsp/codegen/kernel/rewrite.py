@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
 from pto_wsp.expr import kernel as k
@@ -18,6 +18,7 @@ from pto_wsp.ops.spec import Elementwise, Matmul, Operator
 from pto_wsp.ops.table import find
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Scalar, Var
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

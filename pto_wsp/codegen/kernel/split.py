@@ -8,12 +8,12 @@ vectorises over rows. What crosses from loop to loop is kept in memory, so wide 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pto_wsp.codegen.kernel.regions import Member
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Operator, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.values import dataclass
 
 _MIN_ROWS = 16
 _MAX_COLS = 128

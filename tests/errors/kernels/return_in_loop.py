@@ -13,8 +13,8 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 
 
 # error[K103]: the loop over `j` was left by break or return
-#   --> return_in_loop.py:11:5
+#   --> return_in_loop.py:10:5
 #      |
-#   11 |     for j in pto.range(4):
+#   10 |     for j in pto.range(4):
 #      |     ^^^^^^^^^^^^^^^^^^^^^^
 #    = help:     the body is traced once, for all iterations: bound the loop, pto.range(n), or choose elements with pto.where(mask, a, b)

@@ -1,0 +1,90 @@
+"""Our `dataclass` against the standard one: the same behaviour, field for field."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from pto_wsp.values import _dataclass as ours
+
+
+class _Body:
+    """The fields of the classes compared."""
+
+    a: int
+    b: tuple[int, ...] = (1, 2)
+    c: list[int] = field(default_factory=list)
+    d: str = field(default="x", compare=False, repr=False)
+
+
+def _make(decorator: Any, name: str) -> Any:
+    body = {key: value for key, value in vars(_Body).items() if key not in ("__dict__", "__weakref__")}
+    return decorator(frozen=True, slots=True)(type(name, (), {**body, "__qualname__": "Node"}))
+
+
+Standard = _make(dataclasses.dataclass, "Standard")
+Node = _make(ours, "Node")
+globals()["Node"] = Node
+Node.__module__ = __name__
+
+
+@pytest.mark.parametrize("args, kwargs", [((1,), {}), ((1, (3,)), {"d": "y"}), ((), {"a": 5, "c": [7]})])
+def test_values_are_those_of_the_standard_library(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    mine, other = Node(*args, **kwargs), Standard(*args, **kwargs)
+    assert [getattr(mine, f.name) for f in fields(mine)] == [getattr(other, f.name) for f in fields(other)]
+    assert repr(mine) == repr(other)
+    assert is_dataclass(mine) and Node.__match_args__ == Standard.__match_args__ and Node.__slots__ == Standard.__slots__
+
+
+def test_equality_leaves_out_fields_that_do_not_compare() -> None:
+    assert Node(1, d="p") == Node(1, d="q") and Node(1) != Node(2) and Node(1) != Standard(1)
+    assert hash(replace(Node(1, c=()), d="p")) == hash(Node(1, c=()))
+
+
+def test_each_instance_has_its_own_made_default() -> None:
+    first, second = Node(1), Node(1)
+    first.c.append(3)
+    assert second.c == []
+
+
+def test_nothing_can_be_assigned_or_deleted() -> None:
+    node = Node(1)
+    for name in ("a", "d", "new"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(node, name, 2)
+    with pytest.raises(FrozenInstanceError):
+        del node.a
+    assert node.a == 1
+
+
+def test_missing_and_unknown_arguments_are_type_errors() -> None:
+    for args, kwargs in (((), {}), ((1, 2, 3, 4, 5), {}), ((1,), {"e": 2})):
+        with pytest.raises(TypeError):
+            Node(*args, **kwargs)
+
+
+def test_replace_and_pickle_and_match() -> None:
+    node = replace(Node(1), a=9)
+    assert node.a == 9 and pickle.loads(pickle.dumps(node)) == node
+    match node:
+        case Node(a, b):
+            assert (a, b) == (9, (1, 2))
+        case _:
+            raise AssertionError("no match")
+
+
+def test_methods_of_the_class_win() -> None:
+    made: Any = ours(frozen=True, slots=True)(type("Own", (), {"__annotations__": {"a": int}, "__doc__": "x",
+                                                               "__repr__": lambda self: "mine", "__hash__": lambda self: 7}))
+    assert repr(made(1)) == "mine" and hash(made(1)) == 7 and made(1) == made(1)
+
+
+def test_other_forms_are_left_to_the_standard_library() -> None:
+    made: Any = ours(slots=True)(type("Mutable", (), {"__annotations__": {"a": int}, "__doc__": "x"}))
+    value = made(1)
+    value.a = 2
+    assert value == made(2) and made.__hash__ is None
