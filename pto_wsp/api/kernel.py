@@ -38,7 +38,6 @@ class Kernel:
 
     def __init__(self, function: Callable[..., object], scope: Mapping[str, object]) -> None:
         self._definition = KernelDef.from_function(function, scope)
-        self._handed = function
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__doc__ = function.__doc__

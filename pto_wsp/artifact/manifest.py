@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -127,15 +126,6 @@ def read_manifest(root: Path) -> Manifest:
         if found != digest:
             raise _corrupt(root, name, "its checksum is not the manifest's")
     return manifest
-
-
-def digest_of(parts: Mapping[str, str]) -> str:
-    """Return the SHA-256 of named texts."""
-    state = hashlib.sha256()
-    for name in sorted(parts):
-        state.update(f"{name}\0{len(parts[name])}\0".encode())
-        state.update(parts[name].encode())
-    return state.hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -90,12 +90,6 @@ class WorkloadTrace:
             if var is not None:
                 self.open_vars.discard(var.id)
 
-    def loop(self, walk: Walk, var: s.Var, *, ordered: bool, frame: FrameType, span: Span, body: Callable[[], None]) -> None:
-        """Trace `body` as that of a loop over `walk`."""
-        with self.scope(var) as inner:
-            body()
-        self.close_loop(walk, var, inner, ordered=ordered, frame=frame, span=span)
-
     def close_loop(self, walk: Walk, var: s.Var, inner: Scope, *, ordered: bool, frame: FrameType, span: Span) -> None:
         """Add the loop whose body is `inner`."""
         name = self._axis_name(walk, frame)

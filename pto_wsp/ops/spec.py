@@ -2,8 +2,8 @@
 
 Tracing, the NumPy meaning, C, the NPU and costs all derive from these fields.
 
->>> print_signature(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}")))
-'pto.exp(x)'
+>>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}")).signature)
+'(x)'
 """
 
 from __future__ import annotations
@@ -374,9 +374,3 @@ def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs =
     """Return what `op` means for NumPy operands, in the type of the result; no NumPy warning leaves it."""
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(op.evaluate(operands, result, attrs), dtype=result.dtype.np)
-
-
-def print_signature(op: Op) -> str:
-    """Return the call as documentation shows it."""
-    return f"pto.{op.name}{op.signature}"
-

@@ -13,7 +13,6 @@ from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
-from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.stream import CheckFailed, PlacedView, TaskInstance, enumerate_tasks
 
 
@@ -137,11 +136,6 @@ def _raw_task(ffi: Any, lib: Any, plan: TaskPlan, task: TaskInstance, bindings: 
         "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
         **arrays})
     return raw_task, args, arrays
-
-
-def record_columns(interpreter: Interpreter) -> RecordColumns:
-    """Return the last stream as columns."""
-    return interpreter.recorder.columns()
 
 
 class _Memory:

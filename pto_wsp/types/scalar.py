@@ -155,11 +155,6 @@ Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | SymbolR
 
 # ---- building, with the simplifications that keep printed expressions as the user would write them ----
 
-def const(value: Number) -> Const:
-    """Return a constant node."""
-    return Const(value)
-
-
 def binary(op: Op, lhs: Scalar, rhs: Scalar) -> Scalar:
     """Return `lhs op rhs`, folded when both are constants or one is neutral."""
     if isinstance(lhs, Const) and isinstance(rhs, Const):

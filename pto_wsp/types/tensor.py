@@ -13,8 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from types import EllipsisType
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -32,7 +31,7 @@ MAX_RANK = 8
 _ids = itertools.count()
 _live: WeakValueDictionary[int, Tensor] = WeakValueDictionary()   # an element's scalar knows its tensor by id alone
 
-Item: TypeAlias = "SupportsIndex | Symbolic | slice | EllipsisType | object"
+Item: TypeAlias = object   # an int, a symbolic scalar, a slice, ... or a tuple of them
 
 
 class TensorView:
