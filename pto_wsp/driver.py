@@ -50,7 +50,8 @@ class CompileOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    threads: Annotated[int, Field(strict=True, ge=1)] | None = Field(None, description="host threads; None: all this process may use")
+    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] | None = Field(
+        None, description="host threads; None: all that this process may use")
     portable: Annotated[bool, Field(strict=True)] = Field(False, description="code for the baseline CPU instead of this one")
     dump: Annotated[bool, Field(strict=True)] = Field(False, description="write the plan before and after each pass into ir/")
 
@@ -80,7 +81,13 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     """
     started = time.perf_counter()
     _check_target(target)
+    if not isinstance(strict, bool):
+        raise CompileOptionError("compile() option `strict` does not take this value", here(), expected="True or False",
+                                 found=repr(strict))
     checked, model = read_options(options), _read_arch(arch)
+    if target == "interp" and checked != CompileOptions():
+        raise CompileOptionError(f"target interp has no {', '.join(options)}", here(),
+                                 help="threads, portable and dump are for targets that generate code")
     recorded = _check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     plan = run_passes(lower(workload), Context(schedule, model), observe=_dumper(dumps) if checked.dump else None)
@@ -158,7 +165,8 @@ def _alternatives(name: str, able: Mapping[str, Capability]) -> str:
 
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> str:
-    parts = (digest, repr(schedule), arch.name, repr(recorded), "dump" if dumps else "", machine_key(portable), _generator_digest())
+    parts = (digest, repr(schedule), arch.model_dump_json(), repr(recorded), "dump" if dumps else "", machine_key(portable),
+             _generator_digest())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -90,13 +90,20 @@ PTO_INLINE uint8_t pto_not_bool(uint8_t a) { return a ^ 1; }
 PTO_FLOAT_(f32, float, f)
 PTO_FLOAT_(f64, double, )
 
+/* An integer made of a float, kept from gcc: without traps it takes (float)(int)x for trunc(x), which keeps the sign of -0.3. */
+#if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 12
+#define PTO_OPAQUE(x) __builtin_assoc_barrier(x)
+#else
+#define PTO_OPAQUE(x) (x)
+#endif
+
 /* ---- conversions: float to integer drops the fraction and saturates, NaN gives 0; integer to integer wraps ---- */
 
 #define PTO_FROM_(f, F, t, T) PTO_INLINE T pto_cast_##f##_##t(F x) { return (T)x; }
 #define PTO_SATURATE_(f, F, t, T, TOO_LARGE, MIN, MAX)                                                               \
     PTO_INLINE T pto_cast_##f##_##t(F x)                                                                             \
     {                                                                                                                \
-        return x != x ? (T)0 : x >= (F)TOO_LARGE ? (T)MAX : x <= (F)MIN ? (T)MIN : (T)x;                             \
+        return x != x ? (T)0 : x >= (F)TOO_LARGE ? (T)MAX : x <= (F)MIN ? (T)MIN : PTO_OPAQUE((T)x);                 \
     }
 #define PTO_TO_INTEGERS_(f, F)                                                                                       \
     PTO_FROM_(f, F, i8, int8_t) PTO_FROM_(f, F, i32, int32_t) PTO_FROM_(f, F, i64, int64_t) PTO_FROM_(f, F, u8, uint8_t)

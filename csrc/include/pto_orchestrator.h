@@ -5,6 +5,14 @@
 #include "pto_wsp.h"
 #include "pto_math.h"
 
+/* An orchestrator is long and straight, and runs once for many tasks: optimising it as a kernel is optimised would take most of the
+   time that a build takes (its points-to analysis grows with the square of the number of statements). */
+#if defined __GNUC__ && !defined __clang__
+#define PTO_ORCHESTRATOR __attribute__((optimize("O1", "no-tree-pta")))
+#else
+#define PTO_ORCHESTRATOR
+#endif
+
 /* The value of a 64-bit slot that holds the bits of a double, and the other way round. */
 static inline double pto_slot_f64(int64_t slot)
 {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from pto_wsp.frontend.annotations import ConstexprAnnotation, TensorAnnotation
 from pto_wsp.frontend.kernel_def import KernelDef
 from pto_wsp.frontend.task_call import call_kernel
 from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
+from pto_wsp.ops.tracing import is_active
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -88,7 +90,7 @@ class Kernel:
 
         Raises: K105 outside a workload, which points to `run`.
         """
-        if not is_tracing():
+        if not is_tracing() and not is_active():
             raise OutsideTraceError(f"kernel `{self.name}` was called outside a workload", here(),
                                     help=f"call it in a function decorated with @workload; for NumPy arrays at once: "
                                          f"{self.name}.run(...)")
@@ -122,6 +124,9 @@ class Kernel:
     def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
         if isinstance(param, ScalarParamDecl):
             if isinstance(value, bool | int | float | np.number):
+                if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
+                    raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` does not fit {param.dtype}", here(),
+                                             expected=str(param.dtype), found=repr(value))
                 return float(value) if param.dtype.is_float else int(value)
             raise ArgumentKindError(f"kernel `{self.name}`: argument `{param.name}` is a number", here(),
                                     expected=str(param.dtype), found=repr(value))
@@ -169,10 +174,26 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
     if options:
         raise WorkloadStructureError(f"@kernel option{'s' * (len(options) > 1)} {', '.join(options)} not supported yet", here(),
                                      expected="@kernel without arguments")
-    scope = sys._getframe(1).f_locals
+    frame = sys._getframe(1)
     if function is None:
-        return lambda inner: Kernel(inner, scope)
-    return Kernel(function, scope)
+        return lambda inner: Kernel(inner, _enclosing_names(frame, inner))
+    return Kernel(function, _enclosing_names(frame, function))
+
+
+def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:
+    """Return the local names of the functions that a kernel's `def` stands in, for annotations that are text; inner ones win.
+
+    Annotations are no use of a name that makes a closure, so the frames of those functions are looked up by their qualified names.
+    """
+    around = getattr(function, "__qualname__", "").split(".<locals>.")[:-1]
+    enclosing = {".<locals>.".join(around[:k + 1]) for k in range(len(around))}
+    names = {} if frame is None else dict(frame.f_locals)
+    while frame is not None and enclosing:
+        if frame.f_code.co_qualname in enclosing:
+            names = {**frame.f_locals, **names}
+            enclosing.discard(frame.f_code.co_qualname)
+        frame = frame.f_back
+    return names
 
 
 jit_kernel = kernel

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from pto_wsp.driver import Compiled, compile_workload
 from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
@@ -104,10 +106,14 @@ class Program:
 
     def set_symbol_f32(self, name: str, value: float) -> None:
         """Give a float symbol a value for all later runs."""
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            raise BindingError(f"symbol `{name}` is bound to a value of another kind", here(), expected="a number", found=repr(value))
         self._set(name, float(value))
 
     def set_axis_sizes(self, sizes: Mapping[str, int]) -> None:
         """Give DenseDyn axes their extents for all later runs."""
+        if not isinstance(sizes, Mapping):
+            raise BindingError("set_axis_sizes takes a dict of names and extents", here(), found=repr(sizes))
         for name, size in sizes.items():
             self._set(name, size)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from pto_wsp.api.program import Program
 from pto_wsp.errors import ArityError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import Canonical, canonical, free_vars, with_fresh_ids
+from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload, type_of
 from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
 from pto_wsp.schedule.directives import (
@@ -133,7 +134,7 @@ class Workload:
 
     def spatial_map(self, grid: Sequence[int]) -> Workload:
         """Say which grid of cores the workload is laid out on."""
-        return self._scheduled(self.schedule.having(spatial_map=SpatialMap(grid=tuple(grid))))
+        return self._scheduled(self.schedule.having(spatial_map=SpatialMap(grid=tuple(grid) if isinstance(grid, Sequence) else grid)))
 
     def named(self, name: str) -> Workload:
         """Give the schedule a name."""
@@ -165,7 +166,11 @@ class WorkloadFunction:
 
     def __call__(self, *args: object, **kwargs: object) -> Workload:
         """Trace the function with these arguments. Inside another workload, the tasks also become part of that one."""
-        node, trace = trace_workload(self._function.__name__, lambda: self._function(*args, **kwargs))
+        try:
+            node, trace = trace_workload(self._function.__name__, lambda: self._function(*args, **kwargs))
+        except RecursionError:
+            raise WorkloadStructureError(f"workload `{self._function.__name__}` calls itself without end", here(),
+                                         help="a workload is traced once: recursion needs a Python number that ends it") from None
         workload = Workload(node, trace.tensors)
         workload._placed = place(node.body, trace.tensors)
         return workload
@@ -176,6 +181,9 @@ class WorkloadFunction:
 
 def workload(function: Callable[..., object]) -> WorkloadFunction:
     """Decorate a function as a workload. It may take parameters: axes, tensors, numbers, other workloads."""
+    if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise WorkloadStructureError("a workload is a plain function", here(), expected="def name(...): ...", found=repr(function),
+                                     help="yield, async and await have no meaning in it")
     return WorkloadFunction(function)
 
 
@@ -195,10 +203,9 @@ def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Blo
     sides = tuple(_as_workload(how, part) for part in parts)
     blocks: list[wl.Block] = []
     tensors: dict[int, Tensor] = {}
-    outer = (var.id for part in sides for var in free_vars(part._node.body))   # loops around the call keep their numbers
-    n_vars, n_handles = max(outer, default=-1) + 1, 0
+    n_handles = 0
     for part in sides:
-        fresh, n_vars, n_handles = with_fresh_ids(part._node.body, n_vars, n_handles)
+        fresh, n_handles = with_fresh_ids(part._node.body, n_handles)
         blocks.append(fresh)
         tensors |= part._tensors
         if part._placed is not None:

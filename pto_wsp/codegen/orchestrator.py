@@ -103,7 +103,7 @@ class _Lowering:
         start, stop, step = self._scalar(loop.start), self._scalar(loop.stop), self._scalar(loop.step)
 
         def around(body: tuple[c.Stmt, ...]) -> c.For:
-            return c.For("int64_t", name, start, stop, step, body)
+            return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
 
         yield c.Comment(f"{loop.span.short}: for {loop.var.name}")
         self.loops.append(loop.var)

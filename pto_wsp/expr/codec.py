@@ -91,7 +91,7 @@ def loads(text: str) -> object:
     """
     try:
         data = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, TypeError) as problem:
         raise WorkloadStructureError("this is not JSON", here(), found=str(problem)) from None
     node = from_data(data)
     wrong = _misfit(node)

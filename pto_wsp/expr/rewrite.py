@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -70,22 +71,29 @@ def canonical(workload: wl.Workload) -> Canonical:
     return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]))
 
 
-def with_fresh_ids(body: wl.Block, n_vars: int, n_handles: int) -> tuple[wl.Block, int, int]:
-    """Return a body whose loop variables and handles are numbered from `n_vars` and `n_handles` on, and the next free numbers.
+_var_ids = itertools.count()
+
+
+def fresh_var_id() -> int:
+    """Return an id that no loop variable of this process has: one that leaks into another workload is seen."""
+    return next(_var_ids)
+
+
+def with_fresh_ids(body: wl.Block, n_handles: int) -> tuple[wl.Block, int]:
+    """Return a body with fresh loop variables and its handles numbered from `n_handles` on, and the next free handle.
 
     A loop variable that the body uses and does not bind belongs to a loop around it and stays.
     """
-    bound = {node.var.id for node in outer_nodes(body) if isinstance(node, wl.Loop)}
-    maps: dict[type, dict[int, int]] = {Var: {}, wl.Task: {}}
-    first = {Var: n_vars, wl.Task: n_handles}
+    fresh = {node.var.id: fresh_var_id() for node in outer_nodes(body) if isinstance(node, wl.Loop)}
+    handles: dict[int, int] = {}
 
     def number(kind: type, key: int) -> int:
-        if kind not in maps or (kind is Var and key not in bound):
-            return key
-        return maps[kind].setdefault(key, first[kind] + len(maps[kind]))
+        if kind is Var:
+            return fresh.get(key, key)
+        return handles.setdefault(key, n_handles + len(handles)) if kind is wl.Task else key
 
     renumbered = _renumber(wl.Workload("", body), number)
-    return renumbered.body, n_vars + len(maps[Var]), n_handles + len(maps[wl.Task])
+    return renumbered.body, n_handles + len(handles)
 
 
 def free_vars(body: wl.Block) -> tuple[Var, ...]:

@@ -62,7 +62,7 @@ class KernelDef:
         parameter. Raises: K102 to K106, T1xx to T3xx at the lines of the body; what the body itself raises goes through
         unchanged.
         """
-        trace = KernelTrace(self.name)
+        trace = KernelTrace(self.name, [param.name for param in self.params])
         declared: list[k.Param] = []
         arguments: list[object] = []
         for param in self.params:

@@ -6,7 +6,7 @@ the kernel, so that its value is known everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,8 +50,9 @@ class Block:
 class KernelTrace:
     """Collects the statements of one kernel while its body runs."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, params: Collection[str] = ()) -> None:
         self.name = name
+        self.params = frozenset(params)
         self.blocks = [Block(0)]
         self.stored: set[str] = set()
         self._hoisted: list[k.Stmt] = []
@@ -123,8 +124,11 @@ class KernelTrace:
         open_vars = {block.loop.var for block in self.blocks if block.loop is not None}
         for leaf in s.leaves(node):
             match leaf:
-                case s.ParamScalar() | s.ParamExtent():
+                case s.ParamScalar(name) | s.ParamExtent(name) if name in self.params:
                     pass
+                case s.ParamScalar(name) | s.ParamExtent(name):
+                    raise ArgumentKindError(f"`{name}` is a parameter of another kernel", here(),
+                                            help="give this kernel a parameter of its own and pass it there")
                 case s.Var():
                     if leaf not in open_vars:
                         raise LoopVariableError(f"`{leaf.name}` is used where its loop does not run", here(),

@@ -41,6 +41,14 @@ class Loops:
         """Condition on a scalar (not supported yet: refused)."""
         _not_yet("P.when")
 
+    def elif_(self, *_: object) -> NoReturn:
+        """Another condition (not supported yet: refused)."""
+        _not_yet("P.elif_")
+
+    def otherwise(self) -> NoReturn:
+        """Where no condition held (not supported yet: refused)."""
+        _not_yet("P.otherwise")
+
     def pipe(self) -> NoReturn:
         """Pipeline of processes (not supported yet: refused)."""
         _not_yet("P.pipe")

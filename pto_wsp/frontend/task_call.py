@@ -16,6 +16,7 @@ from pto_wsp.errors import (
     ArgumentShapeError,
     ArityError,
     LoopVariableError,
+    OutsideTraceError,
     PtoError,
     WorkloadStructureError,
 )
@@ -24,6 +25,7 @@ from pto_wsp.expr.kernel import Kernel
 from pto_wsp.frontend.annotations import ConstexprAnnotation, KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.frontend.kernel_def import KernelDef
 from pto_wsp.frontend.workload_trace import TaskHandle, WorkloadTrace, current_trace
+from pto_wsp.ops.tracing import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -41,6 +43,9 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
 
     Raises: K105 outside a workload; T101, T102, T103, T201, T205 for arguments that do not fit; W103 for names out of scope.
     """
+    if is_active():
+        raise OutsideTraceError(f"kernel `{definition.name}` was called in the body of a kernel", here(),
+                                help="kernels do not call kernels: share a plain Python function, or make two tasks in the workload")
     trace = current_trace(f"kernel `{definition.name}` was called")
     frame, span = user_frame(), here()
     bound = _bind(definition, args, kwargs, span)
@@ -184,6 +189,9 @@ def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DTy
     if dtype.is_float:   # a Symbol takes the dtype of its use
         node = s.substitute(node, lambda inner: replace(inner, dtype=dtype)
                             if isinstance(inner, s.SymbolRef) and inner.dtype is None and inner.default is None else None)
+    if isinstance(node, s.Const) and not isinstance(node.value, float) and not dtype.holds(int(node.value)):
+        raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` does not fit {dtype}", span,
+                                 expected=repr(param.annotation), found=str(node.value))
     kind = s.scalar_dtype(node)
     if kind.is_float and not dtype.is_float:
         raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` is {dtype}", span,

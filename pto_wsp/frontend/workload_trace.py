@@ -11,7 +11,7 @@ from types import FrameType
 from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.expr import rewrite
 from pto_wsp.expr import workload as wl
-from pto_wsp.source import Span, here
+from pto_wsp.source import Span, here, is_internal
 from pto_wsp.types import scalar as s
 from pto_wsp.types.axis import Ragged, Walk
 from pto_wsp.types.layout import TensorRef
@@ -56,7 +56,6 @@ class WorkloadTrace:
     abandoned: Span | None = None
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
-    _next_var: int = 0
     _next_handle: int = 0
 
     # ---- structure ----
@@ -67,8 +66,7 @@ class WorkloadTrace:
 
     def new_var(self, name: str) -> s.Var:
         """Return a fresh loop variable."""
-        self._next_var += 1
-        return s.Var(name, self._next_var - 1)
+        return s.Var(name, rewrite.fresh_var_id())
 
     def new_handle(self, kernel: str) -> TaskHandle:
         """Return a fresh task handle."""
@@ -86,7 +84,8 @@ class WorkloadTrace:
             yield inner
         finally:
             inner.closed = True
-            del self.scopes[self.scopes.index(inner):]
+            if any(scope is inner for scope in self.scopes):   # loops that end out of order have been reported already
+                del self.scopes[next(k for k, scope in enumerate(self.scopes) if scope is inner):]
             if var is not None:
                 self.open_vars.discard(var.id)
 
@@ -103,6 +102,9 @@ class WorkloadTrace:
         Raises: K103 when a loop was left early.
         """
         self.check_whole()
+        if len(self.scopes) > 1:
+            raise SymbolicControlError("a workload's loop was begun and never ended", here(),
+                                       help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
         return wl.Workload(self.name, wl.Block(tuple(self.scopes[0].items)))
 
     def check_whole(self) -> None:
@@ -191,6 +193,7 @@ class WorkloadTrace:
                                 expected=f"one of {', '.join(known)}" if known else "a loop around the call")
 
 
+_NAME_FRAMES = 4   # how many of the user's functions, from the innermost out, are searched for a tensor's or axis's name
 _current: ContextVar[WorkloadTrace | None] = ContextVar("pto_wsp_workload_trace", default=None)
 
 
@@ -220,7 +223,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     outer = _current.get()
     if outer is not None:   # loop variables of the outer workload may appear inside
         trace.open_vars = set(outer.open_vars)
-        trace._next_var, trace._next_handle = outer._next_var, outer._next_handle
+        trace._next_handle = outer._next_handle
         trace.scopes[0].first_tensor = 0
         trace.kernels = outer.kernels
     token = _current.set(trace)
@@ -236,7 +239,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     finally:
         _current.reset(token)
     if outer is not None:
-        outer._next_var, outer._next_handle = trace._next_var, trace._next_handle
+        outer._next_handle = trace._next_handle
         outer.symbol_names.update(trace.symbol_names)
     return workload, trace
 
@@ -261,7 +264,7 @@ def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
         if var.id not in trace.open_vars:
             raise LoopVariableError(f"loop variable `{var.name}` is used outside its loop", here(),
                                     help=f"move the workload that uses it into `for {var.name} in P(...)`")
-    fresh, trace._next_var, trace._next_handle = rewrite.with_fresh_ids(body, trace._next_var, trace._next_handle)
+    fresh, trace._next_handle = rewrite.with_fresh_ids(body, trace._next_handle)
     trace.tensors.update(tensors)
     trace.append(fresh)
     return Placed(trace.scopes[-1], fresh)
@@ -290,9 +293,12 @@ def axis(name: str) -> Symbolic:
 def _name_in(frame: FrameType, matches: Callable[[object], bool]) -> str:
     """Return the variable of the user's frame (or of the workload functions that called it) that holds the value, or ""."""
     seen: FrameType | None = frame
-    for _ in range(4):
-        if seen is None:
-            break
+    left = _NAME_FRAMES
+    while seen is not None and left:
+        if is_internal(seen.f_code):
+            seen = seen.f_back
+            continue
+        left -= 1
         for variables in (seen.f_locals, seen.f_globals):
             for name, value in list(variables.items()):
                 if not name.startswith("_") and matches(value):

@@ -61,6 +61,11 @@ def activate(emitter: Emitter) -> Iterator[None]:
         _ACTIVE.reset(token)
 
 
+def is_active() -> bool:
+    """Tell whether a kernel is being traced."""
+    return _ACTIVE.get() is not None
+
+
 def active(name: str) -> Emitter:
     """Return the active emitter for an op called `name`.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.place import place_tasks, verify_after_place_tasks
 from pto_wsp.plan.price import price_tasks, verify_after_price_tasks
+from pto_wsp.plan.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.values import dataclass
 
 
@@ -20,6 +21,7 @@ class Pass:
 
 
 PASSES = (
+    Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),   # each comparison is made once
     Pass("place_tasks", place_tasks, verify_after_place_tasks),   # every task has its executor; keys are resolved
     Pass("price_tasks", price_tasks, verify_after_price_tasks),   # every task has its cycles, in terms of its own views
 )

@@ -122,8 +122,9 @@ def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object) -> Number | 
     elif whole is not None:
         if symbol.default is not None and whole < 0:
             return BindingError(f"axis `{symbol.name}` has a negative extent", expected=">= 0", found=str(whole))
-        if not -(1 << 63) <= whole < 1 << 63:
-            return BindingError(f"symbol `{symbol.name}` does not fit 64 bits", found=str(whole))
+        held = symbol.dtype or DType.I64
+        if not -(1 << 63) <= whole < 1 << 63 or not held.holds(whole):
+            return BindingError(f"symbol `{symbol.name}` does not fit {'64 bits' if held is DType.I64 else held}", found=str(whole))
         return whole
     return BindingError(f"symbol `{symbol.name}` is bound to a value of another kind", expected=str(symbol.dtype),
                         found=f"{type(value).__name__}: {value!r:.60}")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 from pydantic import Field
 
 from pto_wsp.schedule.keys import KeyLike, trace_key, trace_keys
-from pto_wsp.schedule.policy import Count, Key, Policy
+from pto_wsp.schedule.policy import Count, Executors, Key, Policy
 
 
 class RoundRobin(Policy):
     """Submission index mod n."""
 
     kind: Literal["round_robin"] = "round_robin"
-    num_aicpus: Count
+    num_aicpus: Executors
 
 
 class Affinity(Policy):
@@ -24,7 +24,7 @@ class Affinity(Policy):
 
     kind: Literal["affinity"] = "affinity"
     key: Key
-    num_aicpus: Count
+    num_aicpus: Executors
 
 
 class Hash(Policy):
@@ -32,7 +32,7 @@ class Hash(Policy):
 
     kind: Literal["hash"] = "hash"
     key: Key
-    num_aicpus: Count
+    num_aicpus: Executors
 
 
 class DispatchBy(Policy):
@@ -40,14 +40,14 @@ class DispatchBy(Policy):
 
     kind: Literal["dispatch_by"] = "dispatch_by"
     key: Key
-    num_aicpus: Count
+    num_aicpus: Executors
 
 
 class DispatchSteal(Policy):
     """One queue that all executors share; n defaults to the arch's AICPUs."""
 
     kind: Literal["work_steal"] = "work_steal"
-    num_aicpus: Count | None = None
+    num_aicpus: Executors | None = None
 
 
 Dispatch = Annotated[RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, Field(discriminator="kind")]

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
 
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.expr import codec
 from pto_wsp.source import here
 from pto_wsp.types.scalar import Scalar, print_scalar
 
-Count = Annotated[int, Field(strict=True, ge=1)]
+
+def _plain_int(value: object) -> object:
+    return int(value) if isinstance(value, np.integer) else value
+
+
+Count = Annotated[int, BeforeValidator(_plain_int), Field(strict=True, ge=1)]
+Executors = Annotated[int, BeforeValidator(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
 class Policy(BaseModel):

@@ -165,6 +165,6 @@ def walk_of(axis: object) -> Walk:
 
 def _whole(extent: object, where: str) -> int:
     fits = isinstance(extent, int | np.integer) and not isinstance(extent, bool)
-    if not fits or int(extent) < 0:  # type: ignore[call-overload]
-        raise WorkloadStructureError(f"{where} takes a whole number >= 0", here(), found=repr(extent))
+    if not fits or not 0 <= int(extent) < 1 << 63:  # type: ignore[call-overload]
+        raise WorkloadStructureError(f"{where} takes a whole number >= 0 that fits 64 bits", here(), found=repr(extent))
     return int(extent)  # type: ignore[call-overload, no-any-return]

@@ -71,6 +71,13 @@ class DType(Enum):
         """True for signed and unsigned integers, not for bool."""
         return self.family in (Family.INT, Family.UINT)
 
+    def holds(self, value: int) -> bool:
+        """Tell whether a whole number fits: always for a float dtype."""
+        if self.family not in (Family.INT, Family.UINT):
+            return True
+        bits = 8 * self.nbytes
+        return -(1 << bits - 1) <= value < 1 << bits - 1 if self.family is Family.INT else 0 <= value < 1 << bits
+
     @staticmethod
     def from_numpy(dtype: npt.DTypeLike) -> DType:
         """Return the member for a NumPy dtype, or anything that NumPy reads as one.

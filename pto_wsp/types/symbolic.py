@@ -99,6 +99,15 @@ class Symbolic:
     def __ge__(self, other: ScalarLike) -> Symbolic:
         return _binary(Op.GE, self, other)
 
+    def _no_operator(self, other: object) -> object:
+        if hasattr(type(other), "__pto_tile__"):   # a tile's own operator takes over
+            return NotImplemented
+        raise ArgumentKindError("scalars have no such operator", here(), expected="+ - * / // % & | ~ and comparisons",
+                                help="i * i for a square; i * 2 and i // 2 for shifts")
+
+    __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = _no_operator
+    __matmul__ = __rmatmul__ = __divmod__ = __rdivmod__ = _no_operator
+
     def where(self, then: ScalarLike, other: ScalarLike) -> Symbolic:
         """Return `then` where this condition holds, else `other`."""
         return Symbolic(scalar.select(self.node, as_scalar(then), as_scalar(other)), held_by(self, then, other))
@@ -176,6 +185,8 @@ def as_scalar(value: object) -> scalar.Scalar:
         case bool():
             return scalar.Const(value)
         case int():
+            if not -(1 << 63) <= value < 1 << 63:
+                raise ArgumentKindError("a whole number does not fit 64 bits", here(), found=str(value))
             return scalar.Const(int(value))
         case float():
             return scalar.Const(float(value))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -107,17 +107,19 @@ class TensorView:
 
     def slice(self, start: object, stop: object) -> TensorView:
         """Return positions start .. stop-1 of the first dimension."""
-        return TensorView(self.owner, _cut(self.view, 0, slice(start, stop)))
+        part: TensorView = self[start:stop]
+        return part
 
     def clip(self, *limits: int) -> TensorView:
         """Return at most `limits` of each dimension, from its start: the valid part is min(limit, what is there).
 
         The result binds to a Tile of exactly the limits; a shorter last block is its valid part.
         """
-        if len(limits) != self.rank or not all(isinstance(n, int) and n >= 1 for n in limits):
+        whole = tuple(_whole(n) for n in limits)
+        if len(limits) != self.rank or not all(n is not None and n >= 1 for n in whole):
             raise ViewIndexError("clip takes one whole number >= 1 a dimension", here(), expected=f"{self.rank} numbers",
                                  found=repr(limits))
-        return self._with(Clip(tuple(int(n) for n in limits)))
+        return self._with(Clip(tuple(n for n in whole if n is not None)))
 
     def reshape(self, *shape: int | Sequence[int]) -> TensorView:
         """Return the elements in another shape; -1 once is what is left. The view must be contiguous, of known extents."""
@@ -130,9 +132,9 @@ class TensorView:
         if len(sizes) != self.rank or len(steps) != self.rank or tuple(steps) != _like_contiguous(sizes, steps):
             raise ViewIndexError(f"`{print_view(self.view)}` is not contiguous with known extents, so it has no other shape", here(),
                                  help="reshape the tensor first and slice then, or copy the array")
-        if not all(isinstance(n, int) for n in wanted):
+        whole = [n for entry in wanted if (n := _whole(entry)) is not None]
+        if len(whole) != len(wanted):
             raise ViewIndexError("reshape takes whole numbers", here(), found=repr(wanted))
-        whole = [int(n) for n in wanted if isinstance(n, int)]
         if whole.count(-1) == 1:
             rest = math.prod(n for n in whole if n != -1)
             whole[whole.index(-1)] = count // rest if rest and count % rest == 0 else -1
@@ -149,6 +151,23 @@ class TensorView:
 
     def _with(self, step: Step) -> TensorView:
         return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)), self.holds)
+
+    def __setitem__(self, item: object, value: object) -> NoReturn:
+        raise ViewIndexError("a tensor is written by kernels, not by assignment", here(),
+                             help="pto.store(out, value) in a kernel; or change the array that it wraps")
+
+    def __bool__(self) -> NoReturn:
+        raise ArgumentKindError(f"`{print_view(self.view)}` is neither true nor false", here(),
+                                help="pick one element for a scalar, or compare in a kernel")
+
+    def _no_arithmetic(self, other: object) -> NoReturn:
+        raise ArgumentKindError("tensors are computed on in kernels, tile by tile", here(),
+                                found=f"an operator on `{print_view(self.view)}`",
+                                help="bind the tensor to a kernel's parameter; for arrays at once use NumPy")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = __rmatmul__ = __pow__ = __rpow__ = _no_arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
 
     def __iter__(self) -> NoReturn:
         raise ViewIndexError(f"`{print_view(self.view)}` cannot be looped over", here(),
@@ -194,6 +213,19 @@ class Tensor(TensorView):
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
         _live[self.ref.id] = self
 
+    def __copy__(self) -> Tensor:
+        return self._again(self.data)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
+        return self._again(None if self.data is None else self.data.copy())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickle, (self.data, self.ref.shape, self.dtype, self.ref.name, self.intermediate)
+
+    def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
+        """A tensor of its own: ids tell tensors apart, so a copy may not keep one."""
+        return _unpickle(data, self.ref.shape, self.dtype, self.ref.name, self.intermediate)
+
     @property
     def ref(self) -> TensorRef:
         """The value that stands for this tensor in the IR."""
@@ -221,6 +253,12 @@ class Tensor(TensorView):
             raise TensorDataError("this object offers no host memory through DLPack", here(), found=type(array).__name__,
                                   notes=(str(problem),)) from None
         return Tensor(wrapped, name=name)
+
+
+def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool) -> Tensor:
+    tensor = Tensor(data, shape, dtype, name or None)
+    tensor.intermediate = intermediate
+    return tensor
 
 
 def live_tensor(tensor_id: int) -> Tensor | None:
@@ -253,13 +291,20 @@ def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) ->
     return data.shape, found, Layout(strides)
 
 
-def _extents(shape: Sequence[int]) -> tuple[int, ...]:
-    try:
-        extents = tuple(int(n.__index__()) for n in shape)
-    except (TypeError, AttributeError):
-        raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape)) from None
+def _whole(value: object) -> int | None:
+    """Return a Python or NumPy integer as an int, None for anything else, True and False included."""
+    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+
+
+def _extents(shape: object) -> tuple[int, ...]:
+    entries = tuple(shape) if isinstance(shape, Iterable) else None
+    extents = tuple(n for entry in entries or () if (n := _whole(entry)) is not None)
+    if entries is None or len(extents) != len(entries):
+        raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     if any(n < 0 for n in extents):
         raise TensorDataError("a shape has no negative extents", here(), found=str(extents))
+    if math.prod(extents) >= 1 << 62:
+        raise TensorDataError("a tensor of this shape does not fit any memory", here(), found=str(extents))
     return extents
 
 

@@ -43,6 +43,9 @@ class TileType:
         return f"Tile[{self.rows}, {self.cols}, {self.dtype}]"
 
 
+MAX_TILE_BYTES = 1 << 28
+
+
 class Tile:
     """`Tile[rows, cols, dtype]` in a kernel's annotations."""
 
@@ -55,4 +58,12 @@ class Tile:
         if not extents_fit or not isinstance(dtype, DType):
             raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=expected,
                                        found=f"Tile[{rows!r}, {cols!r}, {dtype!r}]")
-        return TileType(rows, cols, dtype)
+        tile = TileType(rows, cols, dtype)
+        if tile.size_bytes > MAX_TILE_BYTES:
+            raise KernelSignatureError("a tile is too large", here(), expected=f"at most {MAX_TILE_BYTES} bytes",
+                                       found=f"{tile!r}, {tile.size_bytes} bytes", help="loop over pieces of a Tensor parameter")
+        return tile
+
+    def __new__(cls, *args: object) -> Tile:
+        raise KernelSignatureError("Tile takes its shape and dtype in brackets", here(), expected="Tile[rows, cols, dtype]",
+                                   found=f"Tile({', '.join(map(repr, args))})")

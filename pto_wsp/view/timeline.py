@@ -26,6 +26,8 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     """
     if not isinstance(trace, Trace):
         raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace", found=type(trace).__name__)
+    if width < 1 or max_executors < 1:
+        raise ArgumentKindError("timeline takes a width and a number of executors >= 1", here(), found=f"{width}, {max_executors}")
     span = max(1, trace.total_cycles if end is None else end)
     letters = string.ascii_uppercase + string.ascii_lowercase
     symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]

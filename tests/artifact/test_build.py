@@ -11,6 +11,7 @@ import pytest
 from pto_wsp.artifact import build
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.resources import csrc_dir
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
 
@@ -118,7 +119,7 @@ def test_dump_writes_the_plan_before_and_after_every_pass() -> None:
     program, _ = small(dump=True)
     assert program.artifact_dir is not None
     names = sorted(path.name for path in (program.artifact_dir / "ir").iterdir())
-    assert names == sorted(f"{number:02}_{when}_{name}.wsp" for number, name in enumerate(("place_tasks", "price_tasks"))
+    assert names == sorted(f"{number:02}_{when}_{name}.wsp" for number, name in enumerate(step.name for step in PASSES)
                            for when in ("before", "after"))
-    assert "task scaled[i]" in (program.artifact_dir / "ir" / "01_after_price_tasks.wsp").read_text()
+    assert "task scaled[i]" in (program.artifact_dir / "ir" / f"{len(PASSES) - 1:02}_after_price_tasks.wsp").read_text()
     assert small()[0].artifact_dir != program.artifact_dir

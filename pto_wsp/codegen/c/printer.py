@@ -100,11 +100,12 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0) -> Iterator[str]:
                 yield f"{pad}{print_expr(target)} {op} {print_expr(value)};"
             case c.Evaluate(expr):
                 yield f"{pad}{print_expr(expr)};"
-            case c.For(type_, var, start, stop, step, inner, pragma):
+            case c.For(type_, var, start, stop, step, inner, pragma, wraps):
                 if pragma:
                     yield f"{pad}#pragma {pragma}"
                 by = f"++{var}" if step == c.Int(1) else f"{var} += {print_expr(step)}"
-                yield f"{pad}for ({type_} {var} = {print_expr(start)}; {var} < {print_expr(stop, 11)}; {by}) {{"
+                not_wrapped = f" && {var} >= {print_expr(start, 11)}" if wraps else ""
+                yield f"{pad}for ({type_} {var} = {print_expr(start)}; {var} < {print_expr(stop, 11)}{not_wrapped}; {by}) {{"
                 yield from print_stmts(inner, depth + 1)
                 yield f"{pad}}}"
             case c.If(condition, then, other):

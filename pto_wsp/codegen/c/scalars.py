@@ -80,5 +80,6 @@ def _sum(var: s.Var, start: s.Scalar, stop: s.Scalar, step: s.Scalar, body: s.Sc
     inner = lower_scalar(body, lambda node: c.Name(name) if node == var else leaf(node))
     return c.StatementExpr((
         c.Declare("double" if s.scalar_dtype(body) is DType.F64 else "int64_t", total, c.Int(0)),
-        c.For("int64_t", name, go(start), go(stop), go(step), (c.Assign(c.Name(total), inner, "+="),)),
+        c.For("int64_t", name, go(start), go(stop), go(step), (c.Assign(c.Name(total), inner, "+="),),
+              wraps=c.may_wrap(go(stop), go(step))),
     ), c.Name(total))

@@ -156,7 +156,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """for (type var = start; var < stop; var += step) { body }."""
+    """for (type var = start; var < stop; var += step) { body }; `wraps`: var may pass the largest integer, which ends the loop."""
 
     type: str
     var: str
@@ -165,6 +165,7 @@ class For:
     step: Expr
     body: tuple[Stmt, ...]
     pragma: str = ""
+    wraps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +199,8 @@ class Comment:
 
 
 Stmt: TypeAlias = Declare | Assign | Evaluate | For | If | Block | Return | Comment
+
+
+def may_wrap(stop: Expr, step: Expr) -> bool:
+    """Tell whether a 64-bit loop variable may pass the largest integer before it reaches `stop`."""
+    return step != Int(1) and not (isinstance(stop, Int) and isinstance(step, Int) and stop.value + step.value < 1 << 63)

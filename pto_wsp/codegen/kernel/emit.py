@@ -260,7 +260,7 @@ class _Emission:
             case Loop():
                 name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
                 start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-                return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)))]
+                return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)), wraps=c.may_wrap(stop, step))]
             case Accumulate(buffer, lhs, rhs):
                 return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
             case k.Compute():

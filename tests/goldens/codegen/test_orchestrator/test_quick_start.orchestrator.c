@@ -2,7 +2,7 @@
 #include "pto_orchestrator.h"
 #include "pto_artifact.h"
 
-int32_t orchestrate_attention(const pto_bindings *bound, pto_sink *sink)
+PTO_ORCHESTRATOR int32_t orchestrate_attention(const pto_bindings *bound, pto_sink *sink)
 {
     const pto_tensor *X = &bound->tensors[0];
     const pto_tensor *Y = &bound->tensors[1];

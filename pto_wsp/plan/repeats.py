@@ -1,0 +1,59 @@
+"""Pass: drop checks that have already held.
+
+    X[i], Y[i] in one task; X[i], Z[i] in the next  →  the second task checks Z[i] alone
+
+A check is decided by the values that it compares, and those stay the same within one iteration: what a statement has checked need
+not be checked again by the statements after it in the same body, or in loops inside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pto_wsp.errors import InternalError
+from pto_wsp.plan.model import Check, Context, Item, Loop, Sequence, Sides, Submit, TaskPlan, numbered_checks
+
+
+def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
+    """Return the plan without checks that an earlier statement, sure to have run, has made."""
+    del context
+
+    def fresh(checks: tuple[Check, ...], held: set[Check]) -> tuple[Check, ...]:
+        new: list[Check] = []
+        for check in checks:
+            if _comparison(check) not in held:
+                held.add(_comparison(check))
+                new.append(check)
+        return tuple(new)
+
+    def sequence(body: Sequence, held: set[Check]) -> Sequence:
+        return Sequence(tuple(walk(item, held) for item in body.items))
+
+    def walk(item: Item, held: set[Check]) -> Item:
+        match item:
+            case Submit():
+                return replace(item, checks=fresh(item.checks, held))
+            case Loop():
+                checks = fresh(item.checks, held)
+                return replace(item, checks=checks, body=sequence(item.body, set(held)))   # the body may never run
+            case Sides(sides):
+                return Sides(tuple(sequence(side, held) for side in sides))
+            case Sequence():
+                return sequence(item, held)
+
+    return replace(plan, body=sequence(plan.body, set()))
+
+
+def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
+    """No task makes the same comparison twice."""
+    seen: dict[tuple[object, ...], set[Check]] = {}
+    for numbered in numbered_checks(plan):
+        own = seen.setdefault((numbered.check.span, numbered.loops), set())
+        if _comparison(numbered.check) in own:
+            raise InternalError("a check is repeated", numbered.check.subject)
+        own.add(_comparison(numbered.check))
+
+
+def _comparison(check: Check) -> Check:
+    """The check without what only its message says."""
+    return replace(check, subject="", param="")
