@@ -31,8 +31,13 @@ class Program:
 
     def __init__(self, canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, *, target: str, arch: object,
                  strict: bool, options: Mapping[str, object]) -> None:
-        self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
-                                                    options=options)
+        try:
+            self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
+                                                        options=options)
+        except PtoError as problem:   # of the compiler, of the cache: they know no line of the user's
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
         plan = self._compiled.plan
         wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in plan.tensors]
         self._wrapped: list[Tensor | None] = wrapped

@@ -114,8 +114,12 @@ def read_manifest(root: Path) -> Manifest:
     path = root / MANIFEST
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as problem:
-        raise _corrupt(root, MANIFEST, str(problem).splitlines()[0]) from None
+    except OSError as problem:
+        raise _corrupt(root, MANIFEST, str(problem.strerror)) from None
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise _corrupt(root, MANIFEST, f"{where}: {first['msg']}" if where else first["msg"]) from None
     if manifest.digest != manifest.computed_digest():
         raise _corrupt(root, MANIFEST, "its digest is not that of its contents")
     for name, digest in manifest.files:
