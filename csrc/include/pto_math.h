@@ -90,6 +90,12 @@ PTO_INLINE uint8_t pto_not_bool(uint8_t a) { return a ^ 1; }
 PTO_FLOAT_(f32, float, f)
 PTO_FLOAT_(f64, double, )
 
+/* A choice between values that have both been read. `mask ? p[k] : q[k]` reads one of them, and gcc 12 then makes masked loads of which
+   it confuses the masks when it vectorises an outer loop. */
+#define PTO_WHERE_(t, T) PTO_INLINE T pto_where_##t(_Bool mask, T then, T other) { return mask ? then : other; }
+PTO_WHERE_(f32, float) PTO_WHERE_(f64, double) PTO_WHERE_(i8, int8_t) PTO_WHERE_(i32, int32_t)
+PTO_WHERE_(i64, int64_t) PTO_WHERE_(u8, uint8_t) PTO_WHERE_(bool, _Bool)
+
 /* An integer made of a float, kept from gcc: without traps it takes (float)(int)x for trunc(x), which keeps the sign of -0.3. */
 #if defined __GNUC__ && !defined __clang__ && __GNUC__ >= 12
 #define PTO_OPAQUE(x) __builtin_assoc_barrier(x)

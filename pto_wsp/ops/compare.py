@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import ALL
-from pto_wsp.ops.spec import Elementwise, Operator
+from pto_wsp.ops.spec import Elementwise, Function, Operator
 
 _XY = ("x", "y")
 
@@ -20,7 +20,7 @@ gt = Elementwise(name="gt", doc="Return the mask x > y.", params=_XY, ref=np.gre
 ge = Elementwise(name="ge", doc="Return the mask x >= y.", params=_XY, ref=np.greater_equal, c=Operator(">="), npu="TCMP",
                  to_mask=True)
 where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.",
-                    params=("condition", "then", "other"), ref=np.where, c=Operator("?:"), npu="TSEL", mask_first=True,
+                    params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}"), npu="TSEL", mask_first=True,
                     dtypes=ALL, aliases=("select",))
 
 ENTRIES = (eq, ne, lt, le, gt, ge, where)

@@ -56,7 +56,7 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A C operator: prefix for one operand (empty: the operand itself), infix for two, `?:` for three."""
+    """A C operator: prefix for one operand (empty: the operand itself), infix for two."""
 
     text: str
 

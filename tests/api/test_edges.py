@@ -245,3 +245,23 @@ def test_options_that_would_do_nothing_are_refused() -> None:
     for options in ({"dump": True}, {"threads": 2}, {"portable": True}):
         assert code_of(lambda options=options: once().compile(target="interp", **options)) == "C104"  # type: ignore[misc]
     assert code_of(lambda: once().compile(strict="no")) == "C104"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_two_choices_in_a_row_keep_their_masks(target: str) -> None:
+    @kernel
+    def choose(x: In[Tile[5, 2, F32]], y: In[Tile[5, 2, F32]], z: In[Tile[5, 2, F32]], out: Out[Tile[5, 2, F32]]):
+        lower = pto.tril(pto.where(x == y, z, x))
+        held = pto.alloc((5, 2), F32, init=0)
+        for _ in pto.range(1):
+            held += lower
+        pto.store(out, held)
+
+    X, Y, Ones, Z = (Tensor(np.full((5, 2), value, np.float32)) for value in (0, 0, 1, 9))
+
+    @workload
+    def once() -> None:
+        choose(X, Y, Ones, Z)
+
+    once().compile(target=target).run()
+    assert Z.data is not None and Z.data.tolist() == np.tril(np.ones((5, 2))).tolist()

@@ -396,8 +396,6 @@ def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.E
     match spelling, operands:
         case Function(), _:
             return c.Call(spelling.name(dtype), operands)
-        case Operator("?:"), (condition, then, other):
-            return c.Ternary(condition, then, other)
         case Operator(""), (only,):
             return only
         case Operator(text), (only,):
