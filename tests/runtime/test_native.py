@@ -137,7 +137,8 @@ def test_a_failed_check_leaves_every_tensor_as_it_was() -> None:
 # ---- interrupts, threads, forks ----
 
 LONG = '''
-import sys, time
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)   # a shell starts its background jobs with Ctrl-C ignored
 import numpy as np
 from pto_wsp import DType, In, InOut, P, Tensor, Tile, kernel, pto, workload
 
