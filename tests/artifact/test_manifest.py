@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 from pto_wsp.artifact.manifest import Manifest, read_manifest
+from pto_wsp.schedule.schedule import Schedule
 from tests.artifact.small_program import contents, small
 
 
@@ -16,7 +16,7 @@ def test_a_manifest_tells_what_the_artifact_is() -> None:
     assert (manifest.name, manifest.target, manifest.arch, manifest.library) == ("small_one", "cpu_sim", "unit", "libsmall_one.so")
     assert [(k.id, k.name, k.params) for k in manifest.kernels] == [(0, "scaled", ("x: In[Tile[2, 8, f32]]", "y: Out[Tile[2, 8, f32]]"))]
     assert [(t.name, t.dtype, t.shape, t.access) for t in manifest.tensors] == [("X", "f32", (4, 8), "in"), ("Y", "f32", (4, 8), "out")]
-    assert json.loads(manifest.schedule) is not None
+    assert Schedule.model_validate_json(manifest.schedule) == program.schedule
 
 
 def test_it_lists_every_file_with_its_checksum() -> None:
