@@ -16,7 +16,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import valid_of
-from pto_wsp.ops.spec import Work
+from pto_wsp.ops.entry import Work
 from pto_wsp.ops.table import find
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s

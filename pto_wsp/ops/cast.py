@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import ALL, Array
-from pto_wsp.ops.spec import Cast, Function
+from pto_wsp.ops.entry import Function
+from pto_wsp.ops.spec import Cast
 from pto_wsp.types.dtype import DType
 
 

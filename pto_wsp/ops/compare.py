@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import ALL
-from pto_wsp.ops.spec import Elementwise, Function, Operator
+from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.spec import Elementwise
 
 _XY = ("x", "y")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import BITS, FLOATS, Array
-from pto_wsp.ops.spec import Elementwise, Function, Operator
+from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.spec import Elementwise
 
 _XY = ("x", "y")
 _USE_FLOORDIV = "integers divide with // (pto.floordiv); or convert both: pto.cast(x, DType.F32)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import ALL, MATMUL_RESULT, Array
-from pto_wsp.ops.spec import Matmul, Transpose, Unit, Work
+from pto_wsp.ops.entry import Unit, Work
+from pto_wsp.ops.spec import Matmul, Transpose
 from pto_wsp.types.dtype import DType
 
 

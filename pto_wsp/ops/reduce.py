@@ -10,7 +10,8 @@ import numpy as np
 
 from pto_wsp.ops.dtypes import FLOATS, Array
 from pto_wsp.ops.elementwise import add, maximum, minimum
-from pto_wsp.ops.spec import ColReduce, Finish, Identity, RowReduce
+from pto_wsp.ops.entry import Finish, Identity
+from pto_wsp.ops.spec import ColReduce, RowReduce
 
 
 def _sum(x: Array, axis: int) -> Array:

@@ -14,7 +14,8 @@ from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.spec import Elementwise, Matmul, Operator
+from pto_wsp.ops.entry import Operator
+from pto_wsp.ops.spec import Elementwise, Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Scalar, Var
