@@ -4,7 +4,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 1
+#define PTO_ABI_VERSION 2
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -48,9 +48,28 @@ typedef struct pto_arg {
     int32_t reserved;
 } pto_arg;
 
-/* A kernel's entry: 0, or 1 + the number of the run-time guard that failed. Scalars are 64-bit slots (floats: bits of a
+/* What a kernel knows about the failure that it is about to return, all 0 where it has nothing to add. */
+typedef struct pto_fault {
+    int64_t row;               /* the element, in the tile of the statement that failed */
+    int64_t col;
+    int64_t value;             /* 64 bits: an integer, or the bits of a double */
+    int64_t lower;             /* where the value had to be in lower .. upper, both included */
+    int64_t upper;
+} pto_fault;
+
+/* What a task may tell its runtime while it runs. One a worker: valid until the entry returns, private to the thread. */
+typedef struct pto_context {
+    int64_t node;              /* which task runs: the position of its node in the record */
+    struct pto_prints *prints;     /* NULL: nobody reads, nothing is kept */
+    /* Keep a copy of rows x cols elements: value number `statement` of the kernel's printed ones; steps in elements. */
+    void (*print)(struct pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows,
+                  int64_t cols, int64_t row_step, int64_t col_step);
+    pto_fault fault;
+} pto_context;
+
+/* A kernel's entry: 0, or 1 + the number of what failed, its guards first. Scalars are 64-bit slots (floats: bits of a
    double). scratch is 64-byte aligned and private to the thread. */
-typedef int32_t (*pto_kernel_fn)(const pto_arg *args, const int64_t *scalars, char *scratch);
+typedef int32_t (*pto_kernel_fn)(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);
 
 typedef struct pto_kernel {
     pto_kernel_fn entry;
@@ -176,9 +195,10 @@ typedef struct pto_execute_options {
 
 typedef struct pto_execute_result {
     int64_t failed_task;       /* absolute task id of the first failure in program order among those that ran, or -1 */
-    int32_t failed_guard;      /* the kernel's guard number, counted from 0 */
+    int32_t failed_guard;      /* what the kernel returned, less 1 */
     int32_t threads;           /* that took part */
     int64_t n_run;             /* tasks completed */
+    pto_fault fault;           /* what the failed task's kernel had to add */
 } pto_execute_result;
 
 pto_pool *pto_pool_new(int32_t threads);            /* NULL when no thread could start or memory ran out */

@@ -20,6 +20,10 @@
     PTO_LAYOUT_STRUCT(pto_arg) PTO_LAYOUT_FIELD(pto_arg, data) PTO_LAYOUT_FIELD(pto_arg, extent) \
     PTO_LAYOUT_FIELD(pto_arg, stride) PTO_LAYOUT_FIELD(pto_arg, buffer) PTO_LAYOUT_FIELD(pto_arg, flags) \
     PTO_LAYOUT_FIELD(pto_arg, elem_bytes) PTO_LAYOUT_FIELD(pto_arg, reserved) \
+    PTO_LAYOUT_STRUCT(pto_fault) PTO_LAYOUT_FIELD(pto_fault, row) PTO_LAYOUT_FIELD(pto_fault, col) \
+    PTO_LAYOUT_FIELD(pto_fault, value) PTO_LAYOUT_FIELD(pto_fault, lower) PTO_LAYOUT_FIELD(pto_fault, upper) \
+    PTO_LAYOUT_STRUCT(pto_context) PTO_LAYOUT_FIELD(pto_context, node) PTO_LAYOUT_FIELD(pto_context, prints) PTO_LAYOUT_FIELD(pto_context, print) \
+    PTO_LAYOUT_FIELD(pto_context, fault) \
     PTO_LAYOUT_STRUCT(pto_kernel) PTO_LAYOUT_FIELD(pto_kernel, entry) PTO_LAYOUT_FIELD(pto_kernel, scratch_bytes) \
     PTO_LAYOUT_STRUCT(pto_task) PTO_LAYOUT_FIELD(pto_task, kernel) PTO_LAYOUT_FIELD(pto_task, site) \
     PTO_LAYOUT_FIELD(pto_task, worker) PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) \
@@ -67,7 +71,7 @@
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
     PTO_LAYOUT_STRUCT(pto_execute_result) PTO_LAYOUT_FIELD(pto_execute_result, failed_task) \
     PTO_LAYOUT_FIELD(pto_execute_result, failed_guard) PTO_LAYOUT_FIELD(pto_execute_result, threads) \
-    PTO_LAYOUT_FIELD(pto_execute_result, n_run) \
+    PTO_LAYOUT_FIELD(pto_execute_result, n_run) PTO_LAYOUT_FIELD(pto_execute_result, fault) \
     PTO_LAYOUT_STRUCT(pto_sim_options) PTO_LAYOUT_FIELD(pto_sim_options, n_executors) \
     PTO_LAYOUT_FIELD(pto_sim_options, window) PTO_LAYOUT_FIELD(pto_sim_options, keep_trace) \
     PTO_LAYOUT_FIELD(pto_sim_options, reserved) \

@@ -27,6 +27,7 @@ typedef struct pto_worker {
     /* the owner's own */
     _Alignas(PTO_CACHE_LINE) pto_pool *pool;
     char *scratch;                     /* aligned to PTO_CACHE_LINE */
+    pto_context context;               /* of the task that runs */
     int64_t scratch_bytes;
     int64_t n_run;                     /* tasks completed in this run */
     int64_t n_done;                    /* nodes completed and not yet subtracted from pool->remaining */
@@ -75,6 +76,7 @@ struct pto_pool {
     pthread_mutex_t failure_lock;
     int64_t failed_task;               /* -1: none */
     int32_t failed_guard;
+    pto_fault fault;                   /* of the failed task */
 };
 
 /* pool.c */

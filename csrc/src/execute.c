@@ -168,6 +168,12 @@ static int32_t run(pto_pool *pool, const pto_record *record, uint64_t seed)
     return PTO_OK;
 }
 
+static void print_nothing(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows,
+                          int64_t cols, int64_t row_step, int64_t col_step)
+{
+    (void)context, (void)statement, (void)data, (void)elem_bytes, (void)rows, (void)cols, (void)row_step, (void)col_step;
+}
+
 /* Take what the run needs from the record and the kernel table, or say what is wrong with them. */
 static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
                        const pto_execute_options *options)
@@ -207,8 +213,12 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
         return status;
     pool->failed_task = -1;
     pool->failed_guard = 0;
-    for (int32_t i = 0; i < pool->n_workers; i++)
-        pool->workers[i].n_run = pool->workers[i].n_done = 0;
+    pool->fault = (pto_fault){0};
+    for (int32_t i = 0; i < pool->n_workers; i++) {
+        pto_worker *worker = &pool->workers[i];
+        worker->n_run = worker->n_done = 0;
+        worker->context = (pto_context){.print = print_nothing};
+    }
 
     status = run(pool, record, options->order_seed);
 
@@ -220,6 +230,7 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
     result->threads = n_took_part > 0 ? n_took_part : 1;
     result->failed_task = pool->failed_task;
     result->failed_guard = pool->failed_guard;
+    result->fault = pool->fault;
     if (status != PTO_OK)
         return status;
     if (pool->failed_task >= 0)

@@ -5,15 +5,18 @@
 
 /* ---- one task ---- */
 
-static void note_failure(pto_pool *pool, int64_t node, int32_t code)
+static void note_failure(pto_worker *worker, int32_t code)
 {
-    int64_t task = pool->first_task + pool->node_task[node];
+    pto_pool *pool = worker->pool;
+    int64_t task = pool->first_task + pool->node_task[worker->context.node];
     pthread_mutex_lock(&pool->failure_lock);
     if (pool->failed_task < 0 || task < pool->failed_task) {
         pool->failed_task = task;
         pool->failed_guard = code - 1;
+        pool->fault = worker->context.fault;
     }
     pthread_mutex_unlock(&pool->failure_lock);
+    worker->context.fault = (pto_fault){0};    /* the next one may have nothing to add */
     atomic_fetch_or(&pool->stop, PTO_STOP_FAILED);
 }
 
@@ -22,10 +25,11 @@ bool pto_worker_run_node(pto_worker *worker, uint32_t at)
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
     if (node->kernel >= 0) {
+        worker->context.node = at;
         int32_t code = pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
-                                                         worker->scratch);
+                                                         worker->scratch, &worker->context);
         if (code != 0) {
-            note_failure(pool, at, code);
+            note_failure(worker, code);
             return false;
         }
         worker->n_run++;

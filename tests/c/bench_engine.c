@@ -18,9 +18,9 @@ static double now_ns(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-static int32_t nothing(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t nothing(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args, (void)scalars, (void)scratch;
+    (void)args, (void)scalars, (void)scratch, (void)context;
     return 0;
 }
 

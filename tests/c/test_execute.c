@@ -24,9 +24,10 @@ static void nap(void)
 }
 
 /* Not commutative, so that any swapped pair of conflicting tasks shows. */
-static int32_t mix(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t mix(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     uint64_t sum = (uint64_t)scalars[0];
+    (void)context;
     memset(scratch, 0x5a, 256);
     for (int64_t i = 0; i < args[0].extent[1]; i++)
         sum = sum * 31 + (uint64_t)((int64_t *)args[0].data)[i];
@@ -37,29 +38,31 @@ static int32_t mix(const pto_arg *args, const int64_t *scalars, char *scratch)
     return 0;
 }
 
-static int32_t count(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t count(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args, (void)scalars, (void)scratch;
+    (void)args, (void)scalars, (void)scratch, (void)context;
     atomic_fetch_add(&n_called, 1);
     return 0;
 }
 
-static int32_t see(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t see(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args, (void)scratch;
+    (void)args, (void)scratch, (void)context;
     atomic_fetch_add(&n_seen[scalars[0]], 1);
     return 0;
 }
 
-static int32_t fail_as_told(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t fail_as_told(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     (void)args, (void)scratch;
+    if (scalars[0] == 3)
+        context->fault = (pto_fault){.row = 4, .col = context->node, .value = -6, .lower = 7, .upper = 8};
     return (int32_t)scalars[0];
 }
 
-static int32_t check_scratch(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t check_scratch(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args;
+    (void)args, (void)context;
     for (int32_t i = 0; i < 1000; i++)
         scratch[i] = (char)scalars[0];
     for (int32_t i = 0; i < 1000; i++)
@@ -68,9 +71,9 @@ static int32_t check_scratch(const pto_arg *args, const int64_t *scalars, char *
     return (uintptr_t)scratch % 64 == 0 ? 0 : 2;
 }
 
-static int32_t slow(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t slow(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args, (void)scalars, (void)scratch;
+    (void)args, (void)scalars, (void)scratch, (void)context;
     atomic_store(&gate, 1);
     nap();
     return 0;
@@ -109,7 +112,7 @@ static void random_programs_give_program_order(void)
             int64_t in = pick(0, CELLS - 4), out = pick(0, CELLS - 4);
             pto_arg args[2] = {cell(in, pick(1, 4), PTO_READ), cell(out, pick(1, 4), PTO_READ | PTO_WRITE)};
             int64_t node = submit(sink, MIX, t, args, 2, -1, cost);
-            mix(args, &t, (char[256]){0});
+            mix(args, &t, (char[256]){0}, NULL);
             if (pick(0, 5) == 0) {
                 join = sink->join_open(sink);
                 sink->join_add(sink, join, node);
@@ -203,6 +206,11 @@ static void first_failure_is_reported_and_stops_the_run(void)
         CHECK_EQ(execute(pools[threads], record, 0, 0, &result), PTO_E_KERNEL);
         CHECK_EQ(result.failed_task, 700);
         CHECK_EQ(result.failed_guard, 2);
+        CHECK_EQ(result.fault.row, 4);
+        CHECK_EQ(result.fault.col, 700);
+        CHECK_EQ(result.fault.value, -6);
+        CHECK_EQ(result.fault.lower, 7);
+        CHECK_EQ(result.fault.upper, 8);
         CHECK_EQ(result.n_run, 700);
         CHECK_EQ(atomic_load(&n_called), 700);
         pto_record_free(record);
@@ -219,6 +227,7 @@ static void failures_of_independent_tasks_name_the_earliest(void)
     CHECK_EQ(result.failed_task, 1);
     CHECK_EQ(execute(pools[THREADS], record, 0, 0, &result), PTO_E_KERNEL);
     CHECK_EQ(result.failed_task % 2, 1);
+    CHECK_EQ(result.fault.row, 0);             /* nothing is left of an earlier run's */
     pto_record_free(record);
 }
 

@@ -10,9 +10,9 @@ enum { CELLS = 40, STEPS = 50 };
 static int64_t cells[CELLS];
 static _Atomic int64_t n_called;
 
-static int32_t add_neighbour(const pto_arg *args, const int64_t *scalars, char *scratch)
+static int32_t add_neighbour(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)scratch;
+    (void)scratch, (void)context;
     int64_t *out = (int64_t *)args[1].data;
     *out = (int64_t)((uint64_t)*out * 3 + (uint64_t)*(int64_t *)args[0].data + (uint64_t)scalars[0]);
     atomic_fetch_add(&n_called, 1);

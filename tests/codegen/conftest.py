@@ -84,7 +84,7 @@ class Built:
         start = -memory.__array_interface__["data"][0] % 64
         scratch = memory[start:]
         found: int = getattr(self.library.lib, self.code.symbol)(
-            views, ffi.new("int64_t[]", slots or [0]), self.library.pointer("char *", scratch))
+            views, ffi.new("int64_t[]", slots or [0]), self.library.pointer("char *", scratch), ffi.new("pto_context *"))
         assert (scratch[self.code.scratch_bytes:] == 0xFF).all(), "wrote behind its scratch"
         return found
 
@@ -102,7 +102,7 @@ def build(compile_c: Compile) -> Callable[..., Built]:
                      quiet: bool = False) -> Built:
         unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
         code = emit_kernel(kernel, "kernel_under_test", unit)
-        declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch);"
+        declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
         text = prelude([code]) + code.text
         return Built(kernel, code, compile_c(text, declared, portable, quiet))
 

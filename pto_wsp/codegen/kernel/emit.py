@@ -55,9 +55,9 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
         offset = c.Int(env.reserve(env.pack_bytes))
         env.pointers.append(c.Declare("char *const", "pack", c.Infix("+", c.Name("scratch"), offset)))
     lines = [c.Comment(f"{kernel.name}, {kernel.span.short}")] if kernel.span.line else [c.Comment(kernel.name)]
-    unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch")]
+    unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")]
     head = print_block(lines, 0)
-    text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch)\n{{\n"
+    text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
             f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, len(emission.guards),
                    tuple(dtype for dtype in DType if dtype in env.matmuls))

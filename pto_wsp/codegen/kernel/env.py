@@ -16,8 +16,8 @@ from pto_wsp.values import dataclass
 
 ALIGN = 64
 ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"
-_RESERVED = ("args", "scalars", "scratch", "pack", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "int8_t", "int32_t", "int64_t",
-             "uint8_t")
+_RESERVED = ("args", "scalars", "scratch", "context", "pack", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "pto_context", "int8_t",
+             "int32_t", "int64_t", "uint8_t")
 
 
 @dataclass(frozen=True, slots=True)

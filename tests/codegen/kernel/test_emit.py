@@ -262,13 +262,15 @@ def test_portable_flags_give_the_same_exact_results(build: Build) -> None:
 
 
 def test_user_names_cannot_collide_with_generated_ones(build: Build) -> None:
-    def collide(row: In[Tile[4, 8, F32]], col: Scalar[F32], args: In[Tile[4, 8, F32]], scratch: Out[Tile[4, 8, F32]]) -> None:
+    def collide(row: In[Tile[4, 8, F32]], col: Scalar[F32], args: In[Tile[4, 8, F32]], context: In[Tile[4, 8, F32]],
+                scratch: Out[Tile[4, 8, F32]]) -> None:
         lane = pto.alloc((4, 8), F32, init=1)
         for pack in pto.range(2):
             lane[:] = lane * 2.0 + row * col + pto.cast(pto.full((4, 8), pack, I32), F32)
-        pto.store(scratch, lane + args)
+        pto.store(scratch, lane + args + context)
 
-    check(build(trace(collide)), {"row": normal(4, 8), "col": 1.5, "args": normal(4, 8), "scratch": zeros(4, 8)})
+    check(build(trace(collide)), {"row": normal(4, 8), "col": 1.5, "args": normal(4, 8), "context": normal(4, 8),
+                                  "scratch": zeros(4, 8)})
 
 
 def test_text_is_the_same_in_every_process() -> None:

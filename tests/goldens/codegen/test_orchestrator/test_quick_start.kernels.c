@@ -6,11 +6,12 @@
 #include "pto_artifact.h"
 
 /* rmsnorm_tile, test_orchestrator.py:43 */
-int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratch)
+int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     (void)args;
     (void)scalars;
     (void)scratch;
+    (void)context;
     float *const x_tile = (float *)scratch;
     float *const out_tile = (float *)(scratch + 8192);
     float *const rowmean_tile = (float *)(scratch + 16384);
