@@ -22,12 +22,15 @@ from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifes
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
 from pto_wsp.codegen.c.syntax import c_ident
-from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim
+from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
 from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
 from pto_wsp.expr import workload as wl
-from pto_wsp.expr.kernel_text import print_param
+from pto_wsp.expr.kernel import Kernel
+from pto_wsp.expr.kernel_text import print_kernel, print_param
 from pto_wsp.plan.capability import TARGETS, Capability, capabilities
 from pto_wsp.plan.digest import plan_digest
+from pto_wsp.plan.kernel.context import context_of
+from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan, TensorSlot
 from pto_wsp.plan.passes import run_passes
@@ -175,15 +178,19 @@ def _generator_digest() -> str:
     """What turns a plan into files: the code generator, its templates and the C headers."""
     here_dir = Path(__file__).parent
     return "".join((tree_digest(here_dir / "codegen", "*.py"), tree_digest(here_dir / "ops", "*.py"),
+                    tree_digest(here_dir / "plan" / "kernel", "*.py"),
                     tree_digest(templates_dir(), "*.j2"), tree_digest(csrc_dir() / "include", "*.h")))
 
 
 def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Arch, findings: tuple[Finding, ...],
            recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> Manifest:
     """Fill an empty folder with the artifact and return its manifest, not sealed yet."""
-    tree = emit_cpu_sim(plan, digest)
+    kernel_dumps: dict[str, str] = {}
+    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), observe=_kernel_dumper(kernel_dumps, symbol) if dumps else None)
+                    for symbol, use in zip(symbols_of(plan), plan.kernels, strict=True))
+    tree = emit_cpu_sim(plan, lowered, digest)
     library = f"lib{c_ident(plan.name)}.so"
-    version, flags = build_artifact(root, {**tree.files, **dumps}, library, tree.unit, portable=portable)
+    version, flags = build_artifact(root, {**tree.files, **dumps, **kernel_dumps}, library, tree.unit, portable=portable)
     return Manifest(
         abi_version=ABI_VERSION, target="cpu_sim", arch=arch.name, name=plan.name, library=library, plan_digest=digest,
         kernels=_kernel_entries(plan, tree),
@@ -220,6 +227,17 @@ def _dumper(dumps: dict[str, str]) -> Callable[[str, TaskPlan, TaskPlan], None]:
         number = len(dumps) // 2
         dumps[f"ir/{number:02}_before_{name}.wsp"] = print_plan(before)
         dumps[f"ir/{number:02}_after_{name}.wsp"] = print_plan(after)
+    return observe
+
+
+def _kernel_dumper(dumps: dict[str, str], symbol: str) -> Callable[[str, Kernel, Kernel], None]:
+    """A kernel's passes are numbered on their own, in a folder named after its C function."""
+    first = len(dumps)
+
+    def observe(name: str, before: Kernel, after: Kernel) -> None:
+        number = (len(dumps) - first) // 2
+        dumps[f"ir/{symbol}/{number:02}_before_{name}.wsp"] = print_kernel(before) + "\n"
+        dumps[f"ir/{symbol}/{number:02}_after_{name}.wsp"] = print_kernel(after) + "\n"
     return observe
 
 

@@ -58,6 +58,8 @@ def _statement(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return _move(stmt, tiles)
         case k.Alloc() | k.Read() | k.Write():
             return s.Const(0)
+        case k.Accumulate(_, lhs, rhs):
+            return s.Const(lhs.type.rows * lhs.type.cols * rhs.type.cols)
         case k.For():
             return _loop(stmt, tiles)
         case _:

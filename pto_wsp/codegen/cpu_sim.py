@@ -9,6 +9,7 @@ from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.codegen.orchestrator import lower_orchestrator
 from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
+from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.values import dataclass
 
@@ -25,12 +26,17 @@ class SourceTree:
     unit: str                    # the file to compile
 
 
-def emit_cpu_sim(plan: TaskPlan, plan_digest: str) -> SourceTree:
-    """Return the C sources of a plan: the same text for the same plan, in any process."""
+def symbols_of(plan: TaskPlan) -> tuple[str, ...]:
+    """Return the name of each kernel's C function."""
+    return tuple(f"{c_ident(use.kernel.name)}_{k}" for k, use in enumerate(plan.kernels))
+
+
+def emit_cpu_sim(plan: TaskPlan, lowered: tuple[Kernel, ...], plan_digest: str) -> SourceTree:
+    """Return the C sources of a plan and its kernels after their passes: the same text for the same plan, in any process."""
     kernels = tuple(
-        emit_kernel(use.kernel, f"{c_ident(use.kernel.name)}_{k}",
+        emit_kernel(kernel, symbol,
                     {param.name: unit for param, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True)})
-        for k, use in enumerate(plan.kernels)
+        for kernel, symbol, use in zip(lowered, symbols_of(plan), plan.kernels, strict=True)
     )
     unit = CpuSimUnit(
         name=plan.name,

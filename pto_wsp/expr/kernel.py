@@ -107,7 +107,8 @@ class Load:
     """`result = param[row : row + rows, col : col + cols]`, `fill` outside the valid part.
 
     The valid part is the smaller of (valid_rows, valid_cols), where given, and, for a Tile parameter, what is bound. For a Tensor
-    parameter it must lie inside the region: a run-time guard. `transpose`: the result is the transposed piece.
+    parameter it must lie inside the region: a run-time guard, which passes number so that it keeps its number when statements
+    move. `transpose`: the result is the transposed piece.
     """
 
     result: Value
@@ -118,6 +119,7 @@ class Load:
     valid_cols: Scalar | None = None
     fill: float | int | bool = 0
     transpose: bool = False
+    guard: int | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -131,6 +133,7 @@ class Store:
     col: Scalar
     valid_rows: Scalar | None = None
     valid_cols: Scalar | None = None
+    guard: int | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -171,6 +174,17 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Accumulate:
+    """`buffer += lhs @ rhs`, in place; a pass makes it."""
+
+    buffer: Buffer
+    lhs: Value
+    rhs: Value
+    attrs: tuple[tuple[str, Attr], ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """Run `body` for var in range(start, stop, step); step > 0."""
 
@@ -182,7 +196,7 @@ class For:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | For
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | For
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import bodies_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -51,8 +52,8 @@ def _allocs(body: tuple[k.Stmt, ...]) -> Iterator[k.Buffer]:
     for stmt in body:
         if isinstance(stmt, k.Alloc):
             yield stmt.buffer
-        elif isinstance(stmt, k.For):
-            yield from _allocs(stmt.body)
+        for inner in bodies_of(stmt):
+            yield from _allocs(inner)
 
 
 def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:
@@ -65,15 +66,18 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Load(result, param, row, col):
                 transpose = ", transpose" if stmt.transpose else ""
                 fill = f", fill={stmt.fill!r}" if stmt.fill else ""
-                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}")
+                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{_guard(stmt)}")
             case k.Store(param, value, row, col):
-                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}"
+                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}"
             case k.Alloc(buffer, init):
                 yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
             case k.Read(result, buffer):
                 yield _defined(pad, result, f"read {buffers[buffer.id]}")
             case k.Write(buffer, value):
                 yield f"{pad}{buffers[buffer.id]}[:] = %{value.id}"
+            case k.Accumulate(buffer, lhs, rhs, attrs):
+                shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
+                yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
             case k.For(var, start, stop, step, inner):
                 bounds = ", ".join(s.print_scalar(bound) for bound in (start, stop, step))
                 yield f"{pad}for {var.name} in range({bounds}):"
@@ -110,3 +114,7 @@ def _valid(stmt: k.Load | k.Store) -> str:
         return ""
     shown = (":" if extent is None else s.print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))
     return f", valid=({', '.join(shown)})"
+
+
+def _guard(stmt: k.Load | k.Store) -> str:
+    return "" if stmt.guard is None else f", guard {stmt.guard}"

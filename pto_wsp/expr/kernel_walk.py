@@ -1,4 +1,4 @@
-"""Walking the statements of a kernel, and its run-time guards in the one order that every executor numbers them.
+"""Walking the statements of a kernel, what they define, use and change, and the run-time guards in the order of their numbers.
 
 A guard stands at each load from, and each store to, a Tensor parameter: the piece that is moved must lie inside the region.
 
@@ -8,10 +8,25 @@ A guard stands at each load from, and each store to, a Tensor parameter: the pie
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from typing import TypeAlias, assert_never
 
-from pto_wsp.expr.kernel import For, Kernel, Load, Stmt, Store, TensorParam
+from pto_wsp.expr.kernel import (
+    Accumulate,
+    Alloc,
+    Buffer,
+    Compute,
+    For,
+    Kernel,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    TensorParam,
+    Value,
+    Write,
+)
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -31,16 +46,88 @@ class Guard:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+Body: TypeAlias = tuple[Stmt, ...]
+
+
+def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
+    """Return the bodies inside a statement, in program order."""
+    match stmt:
+        case For():
+            return (stmt.body,)
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
+            return ()
+        case _:
+            assert_never(stmt)
+
+
+def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """Return the statement with `change` applied to each body inside it."""
+    match stmt:
+        case For():
+            return replace(stmt, body=change(stmt.body))
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
+            return stmt
+        case _:
+            assert_never(stmt)
+
+
+def walk(body: Body) -> Iterator[Stmt]:
     """Yield every statement in pre-order: a loop before its body."""
     for stmt in body:
         yield stmt
-        if isinstance(stmt, For):
-            yield from walk(stmt.body)
+        for inner in bodies_of(stmt):
+            yield from walk(inner)
+
+
+def uses_of(stmt: Stmt) -> tuple[Value, ...]:
+    """Return the values that a statement reads, those inside its bodies included."""
+    match stmt:
+        case Compute(_, _, operands):
+            return tuple(o for o in operands if isinstance(o, Value))
+        case Store() | Write():
+            return (stmt.value,)
+        case Accumulate(_, lhs, rhs):
+            return (lhs, rhs)
+        case For():
+            return tuple(value for inner in stmt.body for value in uses_of(inner))
+        case Load() | Alloc() | Read():
+            return ()
+        case _:
+            assert_never(stmt)
+
+
+def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
+    """Return the statement with `change` applied to the values that it reads itself; bodies inside it stay as they are."""
+    match stmt:
+        case Compute(_, _, operands):
+            return replace(stmt, operands=tuple(change(o) if isinstance(o, Value) else o for o in operands))
+        case Write() | Store():
+            return replace(stmt, value=change(stmt.value))
+        case Accumulate(_, lhs, rhs):
+            return replace(stmt, lhs=change(lhs), rhs=change(rhs))
+        case Load() | Alloc() | Read() | For():
+            return stmt
+        case _:
+            assert_never(stmt)
+
+
+def result_of(stmt: Stmt) -> Value | None:
+    """Return the value that a statement defines."""
+    return stmt.result if isinstance(stmt, Compute | Load | Read) else None
+
+
+def writes_buffer(stmt: Stmt, buffer: Buffer) -> bool:
+    """Tell whether a statement changes the buffer, inside its bodies included."""
+    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | Alloc | Accumulate))
+
+
+def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:
+    """Tell whether a statement changes or reads the buffer, inside its bodies included."""
+    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Read | Write | Alloc | Accumulate))
 
 
 def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
-    """Return the guards in pre-order; a guard's number is its place in this tuple."""
+    """Return the guards of a kernel as it was traced, in pre-order; a guard's number is its place in this tuple."""
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
     return tuple(_guard(stmt) for stmt in walk(kernel.body) if isinstance(stmt, Load | Store) and stmt.param in tensors)
 

@@ -56,7 +56,7 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
     valid_rows, valid_cols = _extents(trace, "load", valid)
     result = trace.fresh(TileType(cols, rows, dtype) if transpose else TileType(rows, cols, dtype))
     filled = constant("`pto.load`: fill", False if dtype is DType.BOOL and fill == 0 else fill, dtype)
-    trace.append(k.Load(result.value, param.name, row, col, valid_rows, valid_cols, filled, bool(transpose), here()))
+    trace.append(k.Load(result.value, param.name, row, col, valid_rows, valid_cols, filled, bool(transpose), span=here()))
     return result
 
 

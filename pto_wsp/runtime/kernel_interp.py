@@ -84,6 +84,9 @@ class _Run:
                 self.values[result.id] = self.buffers[buffer.id]
             case k.Write(buffer, value):
                 self.buffers[buffer.id] = self.values[value.id]
+            case k.Accumulate(buffer, lhs, rhs, attrs):
+                product = (self.values[lhs.id], self.values[rhs.id], self.buffers[buffer.id])
+                self.buffers[buffer.id] = evaluate(find("matmul"), product, buffer.type, attrs)
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index
@@ -124,7 +127,7 @@ class _Run:
             return array, row, col, max(min(n_rows, array.shape[0] - row), 0), max(min(n_cols, array.shape[1] - col), 0)
         inside = row >= 0 and col >= 0 and row + n_rows <= array.shape[0] and col + n_cols <= array.shape[1]
         if n_rows and n_cols and not inside:
-            raise _GuardFailed(self.guards[id(stmt)])
+            raise _GuardFailed(self.guards[id(stmt)] if stmt.guard is None else stmt.guard)
         return array, row, col, n_rows, n_cols
 
     def whole(self, node: s.Scalar) -> int:

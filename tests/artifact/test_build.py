@@ -11,6 +11,7 @@ import pytest
 from pto_wsp.artifact import build
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES
 from pto_wsp.plan.passes import PASSES
 from pto_wsp.resources import csrc_dir
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
@@ -118,8 +119,11 @@ def test_a_portable_build_computes_the_same() -> None:
 def test_dump_writes_the_plan_before_and_after_every_pass() -> None:
     program, _ = small(dump=True)
     assert program.artifact_dir is not None
-    names = sorted(path.name for path in (program.artifact_dir / "ir").iterdir())
-    assert names == sorted(f"{number:02}_{when}_{name}.wsp" for number, name in enumerate(step.name for step in PASSES)
-                           for when in ("before", "after"))
+    ir = program.artifact_dir / "ir"
+    for folder, passes in ((ir, PASSES), (ir / "scaled_0", KERNEL_PASSES)):
+        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+        assert names == sorted(f"{number:02}_{when}_{step.name}.wsp" for number, step in enumerate(passes)
+                               for when in ("before", "after"))
+    assert (ir / "scaled_0" / "00_before_number_guards.wsp").read_text().startswith("kernel scaled(")
     assert "task scaled[i]" in (program.artifact_dir / "ir" / f"{len(PASSES) - 1:02}_after_price_tasks.wsp").read_text()
     assert small()[0].artifact_dir != program.artifact_dir

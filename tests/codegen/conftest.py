@@ -18,6 +18,8 @@ import pytest
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.expr import kernel as k
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.passes import run_kernel_passes
 
 INCLUDE = Path(__file__).resolve().parents[2] / "csrc" / "include"
 PTO_STAGE = 4
@@ -101,7 +103,8 @@ def build(compile_c: Compile) -> Callable[..., Built]:
     def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False,
                      quiet: bool = False) -> Built:
         unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
-        code = emit_kernel(kernel, "kernel_under_test", unit)
+        lowered = run_kernel_passes(kernel, KernelContext(frozenset(name for name, neighbours in unit.items() if neighbours)))
+        code = emit_kernel(lowered, "kernel_under_test", unit)
         declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
         text = prelude([code]) + code.text
         return Built(kernel, code, compile_c(text, declared, portable, quiet))

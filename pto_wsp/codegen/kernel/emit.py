@@ -13,15 +13,14 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.env import COL, Env, Place
-from pto_wsp.codegen.kernel.regions import Plan, Prepare, Step, Whole, plan_body
-from pto_wsp.codegen.kernel.rewrite import Accumulate, Loop, Stmt, simplify, uses_of
 from pto_wsp.codegen.kernel.rows import RowRegion
-from pto_wsp.codegen.kernel.split import split
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
+from pto_wsp.expr.kernel_walk import piece_of, uses_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul, Transpose
 from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.regions import Plan, Prepare, Step, Whole, plan_body
+from pto_wsp.plan.kernel.split import split
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
@@ -42,14 +41,12 @@ class KernelC:
 
 
 def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
-    """Return C for a kernel specialisation. `unit_inner`: the memory parameters whose columns are always neighbours in memory.
+    """Return C for a kernel after its passes. `unit_inner`: the memory parameters whose columns are always neighbours in memory.
 
     The function has the type pto_kernel_fn; arguments follow `kernel.memory_params` and `kernel.scalar_params`.
     """
     emission = _Emission(kernel, unit_inner)
-    stmts = simplify(kernel.body)
-    emission.used = {value.id for stmt in stmts for value in uses_of(stmt)}
-    body = emission.body(stmts)
+    body = emission.body(kernel.body)
     env = emission.env
     if env.pack_bytes:
         offset = c.Int(env.reserve(env.pack_bytes))
@@ -59,7 +56,7 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     head = print_block(lines, 0)
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
             f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
-    return KernelC(c.c_ident(symbol), text, env.scratch_bytes, len(emission.guards),
+    return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
                    tuple(dtype for dtype in DType if dtype in env.matmuls))
 
 
@@ -79,37 +76,26 @@ class _Emission:
     def __init__(self, kernel: k.Kernel, unit_inner: Mapping[str, bool]) -> None:
         self.kernel = kernel
         self.env = Env(kernel, dict(unit_inner))
-        self.guards = guards_of(kernel)
-        self.numbered = 0
+        self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Load | k.Store) and s.guard is not None),
+                                default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.shared = frozenset(p.name for p in kernel.memory_params if p.role.writes and p.role.reads)
-        self.guard_of: dict[int, int] = {}
-        self.used: set[int] = set()
+        self.used = {value.id for stmt in kernel.body for value in uses_of(stmt)}
 
-    def body(self, stmts: Sequence[Stmt]) -> list[c.Stmt]:
+    def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
         for stmt in stmts:
             self._declare_buffer(stmt)
         plan = plan_body(tuple(stmts), self.shared)
-        self._number_guards(stmts)
         out: list[c.Stmt] = []
         for step in plan.steps:
             out += self._step(step, plan)
         return out
 
-    def _declare_buffer(self, stmt: Stmt) -> None:
+    def _declare_buffer(self, stmt: k.Stmt) -> None:
         if isinstance(stmt, k.Alloc):
             place = self.env.scratch(stmt.buffer.name, stmt.buffer.type)
             self.env.buffers[stmt.buffer.id] = replace(place, memory=f"buffer {stmt.buffer.id}")
-
-    def _number_guards(self, stmts: Sequence[Stmt]) -> None:
-        """Number the guards of a body and of the loops in it, in the order of `guards_of`."""
-        for stmt in stmts:
-            if isinstance(stmt, Loop):
-                self._number_guards(stmt.body)
-            elif isinstance(stmt, k.Load | k.Store) and stmt.param in self.tensors and id(stmt) not in self.guard_of:
-                self.guard_of[id(stmt)] = self.numbered
-                self.numbered += 1
 
     def _step(self, step: Step, plan: Plan) -> list[c.Stmt]:
         out: list[c.Stmt] = []
@@ -243,7 +229,7 @@ class _Emission:
         return out, pointer, (valid[0], valid[1]), c.Int(1) if always else partial
 
     def _guard(self, stmt: k.Load | k.Store, at: tuple[c.Expr, c.Expr], count: tuple[c.Expr, c.Expr]) -> list[c.Stmt]:
-        number = self.guard_of[id(stmt)]
+        number = unreachable("load without a guard's number") if stmt.guard is None else stmt.guard
         inside = [c.Call("pto_inside", (at[dim], count[dim], self.env.extent(stmt.param, dim))) for dim in (0, 1)]
         condition: c.Expr = c.Prefix("!", c.Infix("&&", inside[0], inside[1]))
         for moved in count[::-1]:
@@ -257,11 +243,11 @@ class _Emission:
 
     def _whole(self, stmt: Whole) -> list[c.Stmt]:
         match stmt:
-            case Loop():
+            case k.For():
                 name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
                 start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
                 return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)), wraps=c.may_wrap(stop, step))]
-            case Accumulate(buffer, lhs, rhs):
+            case k.Accumulate(buffer, lhs, rhs):
                 return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
             case k.Compute():
                 return self._tile_op(stmt)

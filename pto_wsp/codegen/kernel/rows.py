@@ -14,12 +14,12 @@ from typing import assert_never
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import highest, literal, local_type, lowest, memory_type
 from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
-from pto_wsp.codegen.kernel.regions import Member
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.entry import Finish, Function, Identity, Operator, Spelling
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.regions import Member
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType

@@ -15,6 +15,7 @@ from pto_wsp.codegen.kernel.emit import emit_kernel
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.annotations import In, InOut, Out, Scalar, Tensor
 from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
@@ -105,7 +106,7 @@ def test_product_with_a_buffer_accumulates_in_place() -> None:
             acc += pto.load(a, (0, j * 16), shape=(8, 16)) @ pto.load(b, (j * 16, 0), shape=(16, 32))
         pto.store(out, acc)
 
-    code = emit_kernel(trace(gemm, a=F32, b=F32), "gemm", {"a": True, "b": True, "out": True})
+    code = emit_kernel(run_kernel_passes(trace(gemm, a=F32, b=F32)), "gemm", {"a": True, "b": True, "out": True})
     assert "pto_matmul_f32(acc, 32, a, a_step, b, b_step, 8, 32, 16, 1, pack);" in code.text
     assert code.matmuls == (F32,)
 
@@ -277,6 +278,7 @@ def test_text_is_the_same_in_every_process() -> None:
     program = ("import sys; sys.path.insert(0, {root!r})\n"
                "from pto_wsp.codegen.kernel.emit import emit_kernel\n"
                "from pto_wsp.expr import kernel as k\n"
+               "from pto_wsp.plan.kernel.passes import run_kernel_passes\n"
                "from pto_wsp.types.dtype import DType\n"
                "from pto_wsp.types.tile import TileType\n"
                "from pto_wsp.types.scalar import Const\n"
@@ -286,7 +288,7 @@ def test_text_is_the_same_in_every_process() -> None:
                "kern = k.Kernel('f', (k.TileParam('x', k.Role.IN, t), k.TileParam('y', k.Role.OUT, t)), (\n"
                "    k.Load(v[0], 'x', z, z), k.Compute(v[1], 'exp', (v[0],)), k.Compute(v[2], 'add', (v[1], v[0])),\n"
                "    k.Store('y', v[2], z, z)))\n"
-               "print(emit_kernel(kern, 'f', {{'x': True, 'y': True}}).text)\n")
+               "print(emit_kernel(run_kernel_passes(kern), 'f', {{'x': True, 'y': True}}).text)\n")
     root = str(Path(__file__).resolve().parents[3])
     texts = {subprocess.run([sys.executable, "-c", program.format(root=root)], env={"PYTHONHASHSEED": seed},
                                       capture_output=True, text=True, check=True).stdout for seed in ("1", "2")}

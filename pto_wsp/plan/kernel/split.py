@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pto_wsp.codegen.kernel.regions import Member
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.entry import Operator
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.regions import Member
 from pto_wsp.values import dataclass
 
 _MIN_ROWS = 16

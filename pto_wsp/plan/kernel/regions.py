@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
-from pto_wsp.codegen.kernel.rewrite import Accumulate, Loop, Stmt, uses_of, writes_buffer
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import uses_of, walk, writes_buffer
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce, Transpose
 from pto_wsp.ops.table import find
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | Accumulate | Loop
+Whole: TypeAlias = k.Compute | k.Accumulate | k.For
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -44,7 +44,7 @@ class Plan:
     copied: frozenset[int]
 
 
-def plan_body(body: tuple[Stmt, ...], shared: frozenset[str]) -> Plan:
+def plan_body(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> Plan:
     """Return the steps of a body. `shared`: names of parameters that are both loaded and stored."""
     placement = _Placement(body, _copied(body, shared))
     for stmt in body:
@@ -64,7 +64,7 @@ def is_row_local(stmt: k.Compute) -> bool:
             assert_never(unexpected)
 
 
-def _copied(body: tuple[Stmt, ...], shared: frozenset[str]) -> frozenset[int]:
+def _copied(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> frozenset[int]:
     copied: set[int] = set()
     for at, stmt in enumerate(body):
         rest = body[at + 1:]
@@ -83,7 +83,7 @@ def _copied(body: tuple[Stmt, ...], shared: frozenset[str]) -> frozenset[int]:
     return frozenset(copied)
 
 
-def _used_after_change(value: k.Value, rest: Sequence[Stmt], changed: int) -> bool:
+def _used_after_change(value: k.Value, rest: Sequence[k.Stmt], changed: int) -> bool:
     """Tell whether `value` is read after statement `changed`, or by it in a way that is not row by row."""
     for at, stmt in enumerate(rest):
         aligned = at < changed or (at == changed and isinstance(stmt, k.Store | k.Write))
@@ -92,10 +92,8 @@ def _used_after_change(value: k.Value, rest: Sequence[Stmt], changed: int) -> bo
     return False
 
 
-def _stores(stmt: Stmt, param: str) -> bool:
-    if isinstance(stmt, Loop):
-        return any(_stores(inner, param) for inner in stmt.body)
-    return isinstance(stmt, k.Store) and stmt.param == param
+def _stores(stmt: k.Stmt, param: str) -> bool:
+    return any(isinstance(inner, k.Store) and inner.param == param for inner in walk((stmt,)))
 
 
 def _same_place(load: k.Load, store: k.Store) -> bool:
@@ -105,7 +103,7 @@ def _same_place(load: k.Load, store: k.Store) -> bool:
 class _Placement:
     """Puts statements into steps, one after the other in program order."""
 
-    def __init__(self, body: tuple[Stmt, ...], copied: frozenset[int]) -> None:
+    def __init__(self, body: tuple[k.Stmt, ...], copied: frozenset[int]) -> None:
         self.copied = copied
         self.steps: list[Step] = []
         self.waiting: dict[int, list[Prepare]] = {}          # prepares by the step that they stand before
@@ -115,7 +113,7 @@ class _Placement:
         self.alias: dict[int, Memory] = {}    # value id -> the memory that it is read from in place
         self.memory_ready: dict[Memory, int] = {}
         self.memory_used: dict[Memory, int] = {}
-        self.users: dict[int, list[Stmt]] = {}
+        self.users: dict[int, list[k.Stmt]] = {}
         self.at: dict[int, int] = {}                         # id() of a placed statement -> its step
         self.floor = 0
         self.stored = 0                                      # one past the last step that stores to a parameter
@@ -123,7 +121,7 @@ class _Placement:
             for value in uses_of(stmt):
                 self.users.setdefault(value.id, []).append(stmt)
 
-    def place(self, stmt: Stmt) -> None:
+    def place(self, stmt: k.Stmt) -> None:
         """Put one statement into a step."""
         memory: Memory
         match stmt:
@@ -164,10 +162,10 @@ class _Placement:
                 step = self._region(value.type.rows, low)
                 self._join(stmt, step)
                 self.memory_ready[memory] = step + 1
-            case Accumulate(buffer):
+            case k.Accumulate(buffer):
                 self._whole(stmt)
                 self.memory_ready[("buffer", buffer.id)] = len(self.steps)
-            case Loop():
+            case k.For():
                 self._whole(stmt)
                 self.floor = self.stored = len(self.steps)
             case _:
@@ -228,7 +226,7 @@ class _Placement:
         self._open(Step(whole=stmt))
         self._note(stmt, len(self.steps) - 1)
 
-    def _note(self, stmt: Stmt, step: int) -> None:
+    def _note(self, stmt: k.Stmt, step: int) -> None:
         self.at[id(stmt)] = step
         for value in uses_of(stmt):
             if value.id in self.alias:
@@ -267,7 +265,7 @@ class _Placement:
         if memory is None:
             return True
         between = self.steps[at:target]
-        changing: list[Stmt] = [s for step in between for s in step.members]
+        changing: list[k.Stmt] = [s for step in between for s in step.members]
         changing += [step.whole for step in between if step.whole is not None]
         changing += [s for step in self.steps[at + 1:target + 1] for s in step.prepares]
         return not any(_changes(stmt, memory) for stmt in changing)
@@ -285,14 +283,14 @@ class _Placement:
         return self.steps
 
 
-def _changes(stmt: Stmt, memory: Memory) -> bool:
+def _changes(stmt: k.Stmt, memory: Memory) -> bool:
     kind, key = memory
     match stmt:
         case k.Store():
             return kind == "param" and stmt.param == key
-        case k.Write() | k.Alloc() | Accumulate():
+        case k.Write() | k.Alloc() | k.Accumulate():
             return kind == "buffer" and stmt.buffer.id == key
-        case Loop():
+        case k.For():
             return any(_changes(inner, memory) for inner in stmt.body)
         case k.Compute() | k.Load() | k.Read():
             return False

@@ -1,0 +1,44 @@
+"""Take the value that was written to a buffer where it is read back.
+
+    acc[:] = %1
+    %2 = read acc
+    store y, %2              →      acc[:] = %1; store y, %1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, map_uses
+from pto_wsp.plan.kernel.context import KernelContext
+
+
+def forward_buffers(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel with reads of a buffer replaced by the value written to it before in the same body."""
+    return replace(kernel, body=_forwarded(kernel.body, {}))
+
+
+def _forwarded(body: Body, known: Mapping[int, k.Value]) -> Body:
+    """`known`: what replaces values of the bodies around."""
+    held: dict[int, k.Value] = {}
+    names = dict(known)
+    out: list[k.Stmt] = []
+    for stmt in body:
+        stmt = map_uses(stmt, lambda value: names.get(value.id, value))
+        match stmt:
+            case k.Read(result, buffer) if buffer.id in held:
+                names[result.id] = held[buffer.id]
+                continue
+            case k.Write(buffer, value):
+                held[buffer.id] = value
+            case k.Alloc(buffer) | k.Accumulate(buffer):
+                held.pop(buffer.id, None)
+            case _ if bodies_of(stmt):
+                held = {}
+                stmt = map_bodies(stmt, lambda inner: _forwarded(inner, names))
+            case _:
+                pass
+        out.append(stmt)
+    return tuple(out)

@@ -1,0 +1,58 @@
+"""The passes of a kernel, in order, on one page.
+
+A pass is total: it returns a kernel that computes the same and fails at the same guards. `interp` runs the kernel as it was
+traced, every other target the one after these passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pto_wsp.expr.kernel import Kernel
+from pto_wsp.plan.kernel.accumulate import accumulate_in_place
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.dead_code import drop_dead_code, verify_after_drop_dead_code
+from pto_wsp.plan.kernel.forward_buffers import forward_buffers
+from pto_wsp.plan.kernel.fuse_products import fuse_products
+from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
+from pto_wsp.values import dataclass
+
+
+def _nothing(kernel: Kernel) -> None:
+    """For a pass that establishes nothing to check."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPass:
+    """A step from kernel to kernel, and what holds after it."""
+
+    name: str
+    run: Callable[[Kernel, KernelContext], Kernel]
+    verify: Callable[[Kernel], None] = _nothing
+
+
+KERNEL_PASSES = (
+    KernelPass("number_guards", number_guards, verify_after_number_guards),   # loads and stores of tensors carry their guard's number
+    KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
+    KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
+    KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
+    KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
+)
+
+KernelObserver = Callable[[str, Kernel, Kernel], None]
+
+
+def run_kernel_passes(kernel: Kernel, context: KernelContext | None = None, passes: tuple[KernelPass, ...] = KERNEL_PASSES,
+                      observe: KernelObserver | None = None) -> Kernel:
+    """Return the kernel after all passes; `observe` is told (name, before, after) of each.
+
+    `context`: None takes every parameter's columns for neighbours in memory.
+    """
+    known = KernelContext(frozenset(p.name for p in kernel.memory_params)) if context is None else context
+    for step in passes:
+        after = step.run(kernel, known)
+        step.verify(after)
+        if observe is not None:
+            observe(step.name, kernel, after)
+        kernel = after
+    return kernel
