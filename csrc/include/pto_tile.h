@@ -24,9 +24,10 @@ static inline __attribute__((always_inline, unused)) int64_t pto_clamp(int64_t c
     return count < 0 ? 0 : count < limit ? count : limit;
 }
 
-/* Fold 64 lanes into lanes[0], always in the same order; `combine` is written with lo and hi. */
+/* Fold 64 lanes into lanes[0], always in the same order; `combine` is written with lo and hi. A loop that gcc unrolls first, it
+   no longer vectorises. */
 #define PTO_FOLD_HALF_(lanes, n, combine)                                                                            \
-    for (int l = 0; l < n; ++l) {                                                                                    \
+    _Pragma("GCC unroll 1") for (int l = 0; l < n; ++l) {                                                            \
         __typeof__(lanes[0]) lo = lanes[l], hi = lanes[l + n];                                                       \
         lanes[l] = combine;                                                                                          \
     }
