@@ -1,0 +1,177 @@
+"""Flash attention: over all keys, over the keys before each query, and the latter for requests of different lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, minimum, pto, workload
+from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, output, relative_error
+
+F32, I32 = DType.F32, DType.I32
+DIM = 64
+SCALE = 1 / math.sqrt(DIM)
+QUERIES, KEYS = 64, 64
+
+
+# ---- all keys ----
+
+@kernel
+def attend(q: In[Tile[QUERIES, DIM, F32]], keys: In[Tensor], values: In[Tensor], out: Out[Tile[QUERIES, DIM, F32]]):
+    """Attention of a block of queries over all keys."""
+    acc = pto.alloc((QUERIES, DIM), F32, init=0)
+    row_max = pto.alloc((QUERIES, 1), F32, init=-math.inf)
+    row_sum = pto.alloc((QUERIES, 1), F32, init=0)
+    scaled = q * SCALE
+    for start in pto.range(0, keys.shape[0], KEYS):
+        k = pto.load(keys, (start, 0), shape=(KEYS, DIM))
+        v = pto.load(values, (start, 0), shape=(KEYS, DIM))
+        score = scaled @ k.T
+        new_max = pto.maximum(row_max, pto.rowmax(score))
+        shrink = pto.exp(row_max - new_max)
+        weight = pto.exp(score - new_max)
+        acc[:] = acc * shrink + weight @ v
+        row_sum[:] = row_sum * shrink + pto.rowsum(weight)
+        row_max[:] = new_max
+    pto.store(out, acc / row_sum)
+
+
+# ---- the keys up to each query ----
+
+@kernel
+def attend_before(q: In[Tile[QUERIES, DIM, F32]], keys: In[Tensor], values: In[Tensor], first: Scalar[I32],
+                  out: Out[Tile[QUERIES, DIM, F32]]):
+    """Causal attention; `first` is which token row 0 of `q` is. The last block of queries and of keys may be short."""
+    acc = pto.alloc((QUERIES, DIM), F32, init=0)
+    row_max = pto.alloc((QUERIES, 1), F32, init=-math.inf)
+    row_sum = pto.alloc((QUERIES, 1), F32, init=0)
+    scaled = q * SCALE
+    query = pto.iota((QUERIES, 1), I32, axis=0) + first
+    for start in pto.range(0, first + q.valid[0], KEYS):
+        rows = minimum(KEYS, keys.shape[0] - start)
+        k = pto.load(keys, (start, 0), shape=(KEYS, DIM), valid=(rows, None))
+        v = pto.load(values, (start, 0), shape=(KEYS, DIM), valid=(rows, None))
+        key = pto.iota((1, KEYS), I32, axis=1) + start
+        score = pto.where(key <= query, scaled @ k.T, -math.inf)
+        new_max = pto.maximum(row_max, pto.rowmax(score))
+        shrink = pto.exp(row_max - new_max)
+        weight = pto.exp(score - new_max)
+        acc[:] = acc * shrink + weight @ v
+        row_sum[:] = row_sum * shrink + pto.rowsum(weight)
+        row_max[:] = new_max
+    pto.store(out, acc / row_sum)
+
+
+def attention_workload(q: Array, k: Array, v: Array, out: Array, *, causal: bool) -> Workload:
+    """Return attention of arrays [heads, tokens, DIM]; tokens is a multiple of a block."""
+    Q, K, V, Y = (Tensor(a) for a in (q, k, v, out))
+    n_heads, n_tokens, _ = q.shape
+
+    @workload
+    def attention():
+        for h, i in P(n_heads, n_tokens // QUERIES):
+            mine = slice(i * QUERIES, (i + 1) * QUERIES)
+            if causal:
+                attend_before[h, i](q=Q[h, mine], keys=K[h], values=V[h], first=i * QUERIES, out=Y[h, mine])
+            else:
+                attend[h, i](q=Q[h, mine], keys=K[h], values=V[h], out=Y[h, mine])
+
+    return attention()
+
+
+def attention_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
+    """Return normal queries, keys and values."""
+    shape = (sizes["heads"], sizes["tokens"], DIM)
+    return {name: rng.standard_normal(shape, dtype=np.float32) for name in ("q", "k", "v")}
+
+
+def attention_expected(q: Array, k: Array, v: Array, *, causal: bool) -> Array:
+    """Return attention of [heads, tokens, DIM] in float64, one head after the other."""
+    out = np.empty(q.shape)
+    for h in range(q.shape[0]):
+        score = q[h].astype(np.float64) @ k[h].T * SCALE
+        if causal:
+            score[~np.tri(score.shape[0], dtype=bool)] = -np.inf
+        weight = np.exp(score - score.max(axis=1, keepdims=True))
+        out[h] = weight @ v[h] / weight.sum(axis=1, keepdims=True)
+    return out
+
+
+def attention_work(key: str, *, causal: bool) -> Work:
+    """Return attention as a work; causal attention counts the products with keys up to each query."""
+
+    def prepare(given: Arrays, threads: int) -> tuple[Callable[[], object], Array]:
+        out = output(given["q"].shape)
+        program = attention_workload(given["q"], given["k"], given["v"], out, causal=causal).compile(threads=threads)
+        return program.run, out
+
+    def operations(sizes: Sizes) -> int:
+        pairs = sizes["tokens"] * (sizes["tokens"] + 1) // 2 if causal else sizes["tokens"] ** 2
+        return 2 * 2 * int(sizes["heads"]) * DIM * int(pairs)
+
+    return Work(key, f"{'causal ' * causal}attention, 8 heads, 1024 tokens, 64 wide, f32", Bound.FMA, {"heads": 8, "tokens": 1024},
+                {"heads": 2, "tokens": 192}, attention_inputs,
+                lambda given: attention_expected(given["q"], given["k"], given["v"], causal=causal), prepare, operations, relative_error,
+                1e-5)
+
+
+# ---- requests of different lengths ----
+
+def ragged_workload(q: Array, k: Array, v: Array, lens: Array, n_heads: int, out: Array) -> Workload:
+    """Return causal attention of requests one after the other: the rows of head h of request b are lens[b] rows in a line."""
+    Q, K, V, Y = (Tensor(a) for a in (q, k, v, out))
+    lengths, starts = Tensor(lens), Tensor(n_heads * (np.cumsum(lens) - lens))
+
+    @workload
+    def ragged_attention():
+        for b, h in P(len(lens), n_heads):
+            first = starts[b] + h * lengths[b]
+            mine = slice(first, first + lengths[b])
+            for i in P(ceildiv(lengths[b], QUERIES)):
+                attend_before[b, h, i](q=Q[mine][i * QUERIES:].clip(QUERIES, DIM), keys=K[mine], values=V[mine], first=i * QUERIES,
+                                       out=Y[mine][i * QUERIES:].clip(QUERIES, DIM))
+
+    return ragged_attention()
+
+
+def ragged_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
+    """Return normal queries, keys and values of all requests, and the lengths."""
+    requests = [[rng.standard_normal((sizes["heads"], n, DIM), dtype=np.float32).reshape(-1, DIM) for _ in range(3)]
+                for n in sizes["lens"]]
+    q, k, v = (np.concatenate(parts) for parts in zip(*requests, strict=True))
+    return {"q": q, "k": k, "v": v, "lens": np.array(sizes["lens"], np.int64), "heads": np.array(sizes["heads"])}
+
+
+def requests_of(rows: Array, given: Arrays) -> list[Array]:
+    """Return each request's part of an array of rows: [heads, tokens, DIM]."""
+    n_heads = int(given["heads"])
+    ends = np.cumsum(given["lens"] * n_heads)
+    return [part.reshape(n_heads, -1, DIM) for part in np.split(rows, ends[:-1])]
+
+
+def ragged_expected(given: Arrays) -> Array:
+    """Return causal attention of every request in float64."""
+    parts = (requests_of(given[name], given) for name in ("q", "k", "v"))
+    return np.concatenate([attention_expected(*request, causal=True).reshape(-1, DIM) for request in zip(*parts, strict=True)])
+
+
+def prepare_ragged(given: Arrays, threads: int) -> tuple[Callable[[], object], Array]:
+    """Return our run and where its result is."""
+    out = output(given["q"].shape)
+    made = ragged_workload(given["q"], given["k"], given["v"], given["lens"], int(given["heads"]), out)
+    return made.compile(threads=threads).run, out
+
+
+def _ragged_operations(sizes: Sizes) -> int:
+    return sum(2 * int(sizes["heads"]) * DIM * n * (n + 1) for n in sizes["lens"])
+
+
+WORKS = (
+    attention_work("attn", causal=False),
+    attention_work("attnc", causal=True),
+    Work("ragged", "causal attention of 4 requests, 128 to 4096 tokens, 4 heads, 64 wide, f32", Bound.FMA,
+         {"heads": 4, "lens": (128, 512, 2048, 4096)}, {"heads": 2, "lens": (3, 64, 150)}, ragged_inputs, ragged_expected, prepare_ragged,
+         _ragged_operations, relative_error, 1e-5),
+)
