@@ -12,7 +12,7 @@ from inspect import Signature
 from types import MappingProxyType
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.frontend import kernel_memory
+from pto_wsp.frontend import kernel_control, kernel_memory
 from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
@@ -20,7 +20,7 @@ from pto_wsp.source import here
 
 # names of the language that this version has no meaning for yet
 _LATER = frozenset({
-    "when", "otherwise", "gather", "scatter", "scatter_add", "sort", "argsort", "topk", "quantize", "dequantize", "sin", "cos", "erf",
+    "gather", "scatter", "scatter_add", "sort", "argsort", "topk", "quantize", "dequantize", "sin", "cos", "erf",
     "gelu", "shl", "shr", "concat", "slice_even", "slice_odd", "interleave", "pad", "reshape", "rowargmax", "rowprod", "print",
 })
 
@@ -56,7 +56,7 @@ def _members() -> Mapping[str, Callable[..., object]]:
     for function in FUNCTIONS:
         members[function.__name__] = function
     members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
-                "range": kernel_memory.range_}
+                "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise}
     return MappingProxyType(members)
 
 

@@ -196,7 +196,17 @@ class For:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | For
+@dataclass(frozen=True, slots=True)
+class If:
+    """Run `then` where `condition` holds when it is reached, else `other`."""
+
+    condition: Scalar
+    then: tuple[Stmt, ...]
+    other: tuple[Stmt, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | For | If
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,19 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.For(var, start, stop, step, inner):
                 bounds = ", ".join(s.print_scalar(bound) for bound in (start, stop, step))
                 yield f"{pad}for {var.name} in range({bounds}):"
-                yield from _lines(inner, depth + 1, buffers) if inner else iter((f"{pad}{_INDENT}(nothing)",))
+                yield from _inner(inner, depth + 1, buffers)
+            case k.If(condition, then, other):
+                yield f"{pad}when {s.print_scalar(condition)}:"
+                yield from _inner(then, depth + 1, buffers)
+                if other:
+                    yield f"{pad}otherwise:"
+                    yield from _inner(other, depth + 1, buffers)
             case _:
                 assert_never(stmt)
+
+
+def _inner(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:
+    return _lines(body, depth, buffers) if body else iter((f"{_INDENT * depth}(nothing)",))
 
 
 def _defined(pad: str, result: k.Value, text: str) -> str:

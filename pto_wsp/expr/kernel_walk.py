@@ -18,6 +18,7 @@ from pto_wsp.expr.kernel import (
     Buffer,
     Compute,
     For,
+    If,
     Kernel,
     Load,
     Read,
@@ -54,6 +55,8 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
     match stmt:
         case For():
             return (stmt.body,)
+        case If():
+            return (stmt.then, stmt.other)
         case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
             return ()
         case _:
@@ -65,6 +68,8 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
     match stmt:
         case For():
             return replace(stmt, body=change(stmt.body))
+        case If():
+            return replace(stmt, then=change(stmt.then), other=change(stmt.other))
         case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
             return stmt
         case _:
@@ -72,7 +77,7 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
 
 
 def walk(body: Body) -> Iterator[Stmt]:
-    """Yield every statement in pre-order: a loop before its body."""
+    """Yield every statement in pre-order: a loop before its body, the first side of a branch before the other."""
     for stmt in body:
         yield stmt
         for inner in bodies_of(stmt):
@@ -88,8 +93,8 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return (stmt.value,)
         case Accumulate(_, lhs, rhs):
             return (lhs, rhs)
-        case For():
-            return tuple(value for inner in stmt.body for value in uses_of(inner))
+        case For() | If():
+            return tuple(value for body in bodies_of(stmt) for inner in body for value in uses_of(inner))
         case Load() | Alloc() | Read():
             return ()
         case _:
@@ -105,7 +110,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, value=change(stmt.value))
         case Accumulate(_, lhs, rhs):
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
-        case Load() | Alloc() | Read() | For():
+        case Load() | Alloc() | Read() | For() | If():
             return stmt
         case _:
             assert_never(stmt)

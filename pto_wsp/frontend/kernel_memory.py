@@ -1,14 +1,11 @@
-"""What moves data and makes state in a kernel: pto.load, pto.store, pto.alloc, pto.range."""
+"""What moves data and makes state in a kernel: pto.load, pto.store, pto.alloc."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from pto_wsp.errors import ArgumentKindError, BufferMisuseError, MixedDTypeError, ViewBoundsError
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.assigned_name import assigned_name
 from pto_wsp.frontend.kernel_trace import KernelTrace, check_moves, constant, current_kernel, pair
-from pto_wsp.frontend.loop_names import loop_names
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileParamRef, is_tile
 from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.dtypes import ALL
@@ -17,7 +14,6 @@ from pto_wsp.ops.tracing import Operand
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.types.tile import TileType
 
 _Extents = tuple[s.Scalar | None, s.Scalar | None]
@@ -111,63 +107,6 @@ def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
                                                                                                                    1) else init,
                                                 held)
     return trace.new_buffer(assigned_name(user_frame()) or "buffer", TileType(rows, cols, held), number)
-
-
-@user_call("pto.range")
-def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
-    """Loop at run time, like Python's range: pto.range(stop), pto.range(start, stop), pto.range(start, stop, step).
-
-    The body is traced once, with the loop variable as a scalar. Bounds are whole numbers or integer scalars of the kernel; the
-    step is a number >= 1.
-    """
-    trace = current_kernel("range")
-    first, last = (0, start) if stop is None else (start, stop)
-    bounds = (trace.whole("`pto.range`: the start", first), trace.whole("`pto.range`: the stop", last),
-              trace.whole("`pto.range`: the step", step))
-    if not isinstance(bounds[2], s.Const) or bounds[2].value < 1:
-        raise ArgumentKindError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
-                                found=s.print_scalar(bounds[2]))
-    return TileLoop(trace, bounds)
-
-
-class TileLoop:
-    """What pto.range gives to `for`: one pass over the body."""
-
-    __slots__ = ("bounds", "trace")
-
-    def __init__(self, trace: KernelTrace, bounds: tuple[s.Scalar, s.Scalar, s.Scalar]) -> None:
-        self.trace = trace
-        self.bounds = bounds
-
-    def __iter__(self) -> Iterator[Symbolic]:
-        return _Pass(self)
-
-    def __repr__(self) -> str:
-        return f"pto.range({', '.join(s.print_scalar(bound) for bound in self.bounds)})"
-
-
-class _Pass:
-    """The iterator of one `for`: opens the loop, gives its variable, and closes the loop when asked for more."""
-
-    __slots__ = ("_loop", "_over", "_var")
-
-    def __init__(self, loop: TileLoop) -> None:
-        self._loop = loop
-        self._var: s.Var | None = None
-        self._over = False
-
-    def __iter__(self) -> Iterator[Symbolic]:
-        return self
-
-    def __next__(self) -> Symbolic:
-        if self._var is None:
-            names = loop_names(user_frame(), 1)
-            self._var = self._loop.trace.open_loop(names[0] if names else "i", self._loop.bounds, here())
-            return Symbolic(self._var)
-        if not self._over:
-            self._over = True
-            self._loop.trace.close_loop(self._var)
-        raise StopIteration
 
 
 def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:

@@ -7,7 +7,6 @@ the kernel, so that its value is known everywhere.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,17 +17,17 @@ from pto_wsp.errors import (
     LoopVariableError,
     MixedDTypeError,
     OperandShapeError,
-    SymbolicControlError,
     UnsupportedDTypeError,
     unreachable,
 )
 from pto_wsp.expr import kernel as k
+from pto_wsp.frontend.kernel_blocks import Blocks
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 from pto_wsp.ops.create import expand
 from pto_wsp.ops.dtypes import ALL, print_dtypes
 from pto_wsp.ops.table import find
 from pto_wsp.ops.tracing import Attrs, Operand, active
-from pto_wsp.source import Span, here
+from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.symbolic import Symbolic, as_scalar
@@ -37,29 +36,17 @@ from pto_wsp.types.tile import TileType
 _ZERO = s.Const(0)
 
 
-@dataclass(slots=True)
-class Block:
-    """A body being written. `written`: which buffers and Out parameters have certainly been written at this point."""
-
-    id: int
-    stmts: list[k.Stmt] = field(default_factory=list)
-    written: set[str] = field(default_factory=set)
-    loop: k.For | None = None
-
-
 class KernelTrace:
     """Collects the statements of one kernel while its body runs."""
 
     def __init__(self, name: str, params: Collection[str] = ()) -> None:
         self.name = name
         self.params = frozenset(params)
-        self.blocks = [Block(0)]
+        self.blocks = Blocks()
         self.stored: set[str] = set()
         self._hoisted: list[k.Stmt] = []
         self._loads: dict[str, TileValue] = {}
         self._n_values = 0
-        self._n_blocks = 1
-        self._n_vars = 0
         self._n_buffers = 0
 
     # ---- ops ----
@@ -121,7 +108,7 @@ class KernelTrace:
         return node
 
     def _check_scalar(self, node: s.Scalar) -> None:
-        open_vars = {block.loop.var for block in self.blocks if block.loop is not None}
+        open_vars = self.blocks.open_vars
         for leaf in s.leaves(node):
             match leaf:
                 case s.ParamScalar(name) | s.ParamExtent(name) if name in self.params:
@@ -141,7 +128,7 @@ class KernelTrace:
 
     def append(self, stmt: k.Stmt) -> None:
         """Append a statement to the body being written."""
-        self.blocks[-1].stmts.append(stmt)
+        self.blocks.append(stmt)
 
     def read(self, tile: Operand | TileOperators) -> TileValue:
         """Return the value of a tile at this point: that of a buffer or parameter is read or loaded.
@@ -183,15 +170,16 @@ class KernelTrace:
                                 f"store all of it first, or declare it {param.name}: InOut[...] to read what it held")
 
     def _check_written(self, key: str, what: str, help: str) -> None:
-        if key not in self.blocks[-1].written:
+        if key not in self.blocks.innermost.written:
             raise BufferMisuseError(f"{what} is read before it is certainly written", here(), help=help)
 
     def _check_reach(self, tile: TileValue | BufferRef, what: str) -> None:
         if tile.trace is not self:
             raise EscapedValueError(f"{what} belongs to another kernel", here(), help="pass it through a parameter")
-        if all(block.id != tile.block for block in self.blocks):
-            raise EscapedValueError(f"{what} was made inside a loop that has ended", here(),
-                                    help="keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the loop, "
+        if not self.blocks.is_open(tile.block):
+            kind = self.blocks.kind(tile.block)
+            raise EscapedValueError(f"{what} was made inside a {kind} that has ended", here(),
+                                    help=f"keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the {kind}, "
                                          "acc[:] = value in it")
 
     def assign(self, target: BufferRef | TileParamRef, value: object) -> None:
@@ -202,7 +190,7 @@ class KernelTrace:
         self._check_reach(target, f"buffer `{target.buffer.name}`")
         written = self.fitted(f"buffer `{target.buffer.name}`", value, target.buffer.type)
         self.append(k.Write(target.buffer, written.value, here()))
-        self.blocks[-1].written.add(f"#{target.buffer.id}")
+        self.blocks.innermost.written.add(f"#{target.buffer.id}")
 
     def store_whole(self, param: k.TileParam, value: object, valid: tuple[s.Scalar | None, s.Scalar | None] = (None,
                                                                                                                None)) -> None:
@@ -212,7 +200,7 @@ class KernelTrace:
         self.append(k.Store(param.name, stored.value, _ZERO, _ZERO, *valid, span=here()))
         self.stored.add(param.name)
         if valid == (None, None):
-            self.blocks[-1].written.add(param.name)
+            self.blocks.innermost.written.add(param.name)
 
     def check_writable(self, param: k.MemoryParam) -> None:
         """Raise K106 for an In parameter."""
@@ -242,40 +230,6 @@ class KernelTrace:
         attrs: Attrs = (("shape", wanted.shape), ("dtype", wanted.dtype))
         return self.read(self.emit(expand.name, (value,), attrs))
 
-    # ---- loops ----
-
-    def open_loop(self, name: str, bounds: tuple[s.Scalar, s.Scalar, s.Scalar], span: Span) -> s.Var:
-        """Start the body of a loop and return its variable."""
-        var = s.Var(name, self._n_vars)
-        self._n_vars += 1
-        loop = k.For(var, *bounds, body=(), span=span)
-        self.blocks.append(Block(self._n_blocks, written=set(self.blocks[-1].written), loop=loop))
-        self._n_blocks += 1
-        return var
-
-    def close_loop(self, var: s.Var) -> None:
-        """End the body of the loop of `var`.
-
-        Raises: K103 when a loop inside it was left by break or return.
-        """
-        block = self.blocks[-1]
-        if block.loop is None or block.loop.var != var:
-            self._refuse_break()
-        self.blocks.pop()
-        loop = block.loop
-        if loop is not None:
-            self.append(k.For(loop.var, loop.start, loop.stop, loop.step, tuple(block.stmts), loop.span))
-            if isinstance(loop.start, s.Const) and isinstance(loop.stop, s.Const) and loop.start.value < loop.stop.value:
-                self.blocks[-1].written |= block.written
-
-    def _refuse_break(self) -> None:
-        loop = self.blocks[-1].loop
-        if loop is None:
-            unreachable("end of a loop")
-        raise SymbolicControlError(f"the loop over `{loop.var.name}` was left by break or return", loop.span,
-                                   help="the body is traced once, for all iterations: bound the loop, pto.range(n), or choose "
-                                        "elements with pto.where(mask, a, b)")
-
     # ---- results ----
 
     def body(self) -> tuple[k.Stmt, ...]:
@@ -283,9 +237,7 @@ class KernelTrace:
 
         Raises: K103 when a loop was left by break or return.
         """
-        if len(self.blocks) > 1:
-            self._refuse_break()
-        return (*self._hoisted, *self.blocks[0].stmts)
+        return (*self._hoisted, *self.blocks.finish())
 
     def new_buffer(self, name: str, type: TileType, init: s.Number | None) -> BufferRef:
         """Append the allocation of a buffer and return it."""
@@ -293,12 +245,12 @@ class KernelTrace:
         self._n_buffers += 1
         self.append(k.Alloc(buffer, init, here()))
         if init is not None:
-            self.blocks[-1].written.add(f"#{buffer.id}")
-        return BufferRef(self, buffer, self.blocks[-1].id)
+            self.blocks.innermost.written.add(f"#{buffer.id}")
+        return BufferRef(self, buffer, self.blocks.innermost.id)
 
     def fresh(self, type: TileType) -> TileValue:
         """Return a new value for the statement about to be appended."""
-        return TileValue(self, k.Value(self._next_value(), type), self.blocks[-1].id)
+        return TileValue(self, k.Value(self._next_value(), type), self.blocks.innermost.id)
 
     def _next_value(self) -> int:
         self._n_values += 1

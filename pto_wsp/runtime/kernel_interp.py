@@ -91,6 +91,8 @@ class _Run:
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index
                     self.body(body)
+            case k.If(condition, then, other):
+                self.body(then if self.scalar(condition) else other)
             case _:
                 assert_never(stmt)
 

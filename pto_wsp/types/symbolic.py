@@ -129,7 +129,8 @@ class Symbolic:
 
     def __bool__(self) -> NoReturn:
         _refuse(self, "bool", "if, while, and, or, not, in, min() and max() decide while the body is traced, once for all "
-                "iterations; use .where(a, b), &, |, ~, .min() or .max()")
+                "iterations; branch with `with pto.when(c):` in a kernel, choose with c.where(a, b), join conditions with &, | and ~, "
+                "and take .min() and .max()")
 
     def __int__(self) -> NoReturn:
         _refuse(self, "int", "the value is known only at run time; use it in arithmetic, indices and loop bounds as it is")

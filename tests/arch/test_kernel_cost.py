@@ -53,6 +53,29 @@ def test_a_short_tile_moves_what_is_bound() -> None:
     assert cycles(body, x_0=3, x_1=128, y_0=5, y_1=2) == 3 * 128 + 5 * 2
 
 
+def branch(x: In[Tile[4, 8, F32]], n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:
+    """One side costs three tile ops and a store, the other a store and what it is made of."""
+    with pto.when(n > 2):
+        pto.store(y, x * 2 + 1 - x)
+    with pto.otherwise():
+        pto.store(y, 0)
+
+
+@pytest.mark.parametrize("n, ops", [(3, 3), (2, 1)])
+def test_a_branch_costs_the_side_that_runs(n: int, ops: int) -> None:
+    assert cycles(branch, n=n, x_0=4, x_1=8, y_0=4, y_1=8) == 32 + ops * 32 + 32
+
+
+def test_a_branch_in_a_loop_costs_each_turn_its_side() -> None:
+    def body(x: In[Tile[4, 8, F32]], n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:
+        acc = pto.alloc((4, 8), F32, init=0)
+        for j in pto.range(n):
+            with pto.when(j % 3 == 0):
+                acc += x
+        pto.store(y, acc)
+    assert cycles(body, n=7, x_0=4, x_1=8, y_0=4, y_1=8) == 32 + 3 * 32 + 32
+
+
 def test_a_matmul_costs_mkn() -> None:
     def body(a: In[Tile[4, 8, F32]], b: In[Tile[8, 2, F32]], c: In[Tile[4, 2, F32]], y: Out[Tile[4, 2, F32]]) -> None:
         pto.store(y, pto.matmul(a, b, acc=c))

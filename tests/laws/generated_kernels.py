@@ -138,6 +138,8 @@ def _apply(step: Step, values: list[Any], n: Any) -> Any:
             return pto.add(operands[0], pto.full((1, 1), n, operands[0].dtype))
         case "loop":
             return _run_loop(step, operands, n)
+        case "branch":
+            return _run_branch(step, operands, n)
         case _:
             numbers = [] if step.number is None else [step.number]
             args = [*numbers, *operands] if step.extra == ("first",) else [*operands, *numbers]
@@ -155,6 +157,23 @@ def _run_loop(step: Step, operands: list[Any], n: Any) -> Any:
         if nested:
             for _ in pto.range(j):
                 held[:] = pto.maximum(held, before)
+    return pto.load(held)
+
+
+def _run_branch(step: Step, operands: list[Any], n: Any) -> Any:
+    """Write a buffer on one side of a condition, or on both; `looped`: the condition is asked in each turn of a loop."""
+    op, bound, two_sided, looped = step.extra
+    value = operands[0]
+    held = pto.alloc(value.shape, value.dtype, init=1)
+    for j in pto.range(n if looped else 1):
+        before = pto.load(held)
+        with pto.when(j * 2 > bound if looped else n > bound):
+            held[:] = getattr(pto, op)(value, before)
+        if two_sided:
+            with pto.otherwise():
+                held[:] = pto.maximum(held, before)
+                with pto.when(n == bound):
+                    held[:] = pto.minimum(value, held)
     return pto.load(held)
 
 
@@ -194,7 +213,7 @@ def _draw_step(draw: Callable[..., Any], values: list[_Drawn]) -> Step:
     x = values[at]
     kinds = ["cast", "transpose", "expand", "reduce", "where", "triangle"]
     if x.dtype is not DType.BOOL:
-        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "number"]
+        kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number"]
         kinds += ["matmul"] if x.dtype in (DType.I8, I32, DType.I64) else []
     kind = draw(st.sampled_from(kinds))
     step, result = _KINDS[kind](draw, values, at, x)
@@ -310,6 +329,13 @@ def _loop(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) ->
     return Step("loop", (at,), None, extra), _Drawn(x.shape, x.dtype, opened)
 
 
-_KINDS = {"binary": _binary, "cast": _cast, "compare": _compare, "expand": _expand, "full": _full, "iota": _iota, "loop": _loop,
-          "matmul": _matmul, "number": _number, "reduce": _reduce, "transpose": _transpose, "triangle": _triangle, "unary": _unary,
-          "where": _where}
+def _branch(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) -> tuple[Step, _Drawn]:
+    op = draw(st.sampled_from(("add", "sub", "mul", "maximum", "minimum")))
+    extra = (op, draw(st.integers(0, 5)), draw(st.booleans()), draw(st.booleans()))
+    opened = x.dtype.is_float and (x.open_zero or extra[2] or op in ZERO_OPEN)
+    return Step("branch", (at,), None, extra), _Drawn(x.shape, x.dtype, opened)
+
+
+_KINDS = {"binary": _binary, "branch": _branch, "cast": _cast, "compare": _compare, "expand": _expand, "full": _full, "iota": _iota,
+          "loop": _loop, "matmul": _matmul, "number": _number, "reduce": _reduce, "transpose": _transpose, "triangle": _triangle,
+          "unary": _unary, "where": _where}

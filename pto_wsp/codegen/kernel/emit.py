@@ -247,6 +247,11 @@ class _Emission:
                 name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
                 start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
                 return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)), wraps=c.may_wrap(stop, step))]
+            case k.If(condition, then, other):
+                test = self.env.scalar(condition)
+                if not then:
+                    return [c.If(c.Prefix("!", test), tuple(self.body(other)))]
+                return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
             case k.Accumulate(buffer, lhs, rhs):
                 return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
             case k.Compute():

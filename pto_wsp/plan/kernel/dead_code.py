@@ -33,6 +33,8 @@ def _live(body: Body) -> Body:
         if result is not None and result.id not in used and not _may_fail(stmt):
             continue
         stmt = map_bodies(stmt, _live)
+        if isinstance(stmt, k.If) and not stmt.then and not stmt.other:
+            continue
         used.update(value.id for value in uses_of(stmt))
         out.append(stmt)
     return tuple(reversed(out))

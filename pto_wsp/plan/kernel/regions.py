@@ -1,9 +1,9 @@
 """Decide which statements of a kernel run together: every decision about fusion and about what is kept in memory.
 
 A body becomes a list of steps. A step is either one row region (a loop over rows in which every member handles its row) or one
-statement that needs whole tiles (a product, a transpose, a loop). A statement goes to the earliest step that its operands and
-the order of memory accesses allow, so members of one region need not be neighbours in the kernel. Loads and allocations are
-done before the step that they are attached to, in program order.
+statement that needs whole tiles (a product, a transpose, a loop, a branch). A statement goes to the earliest step that its
+operands and the order of memory accesses allow, so members of one region need not be neighbours in the kernel. Loads and
+allocations are done before the step that they are attached to, in program order.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import field
 from typing import TypeAlias, assert_never
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import uses_of, walk, writes_buffer
+from pto_wsp.expr.kernel_walk import bodies_of, uses_of, walk, writes_buffer
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce, Transpose
 from pto_wsp.ops.table import find
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Accumulate | k.For
+Whole: TypeAlias = k.Compute | k.Accumulate | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -165,7 +165,7 @@ class _Placement:
             case k.Accumulate(buffer):
                 self._whole(stmt)
                 self.memory_ready[("buffer", buffer.id)] = len(self.steps)
-            case k.For():
+            case k.For() | k.If():
                 self._whole(stmt)
                 self.floor = self.stored = len(self.steps)
             case _:
@@ -290,8 +290,8 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
             return kind == "param" and stmt.param == key
         case k.Write() | k.Alloc() | k.Accumulate():
             return kind == "buffer" and stmt.buffer.id == key
-        case k.For():
-            return any(_changes(inner, memory) for inner in stmt.body)
+        case k.For() | k.If():
+            return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
         case k.Compute() | k.Load() | k.Read():
             return False
         case _:

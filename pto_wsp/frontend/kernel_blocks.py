@@ -1,0 +1,165 @@
+"""The bodies of a kernel being traced: loops and branches open and close them, statements go into the innermost.
+
+What has certainly been written at a point is known for each body: a loop that may run zero times and one side of a branch add
+nothing to what stands around them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from pto_wsp.errors import SymbolicControlError, unreachable
+from pto_wsp.expr import kernel as k
+from pto_wsp.source import Span
+from pto_wsp.types import scalar as s
+
+
+@dataclass(slots=True)
+class Block:
+    """A body being written. `written`: which buffers and Out parameters have certainly been written at this point.
+
+    `opener`: the loop or branch that it is a body of, None for the kernel itself. `first`: what the first side of a branch has
+    written, in the body of its other side. `ended`: the branch that ended last in this body, and what its one side wrote.
+    """
+
+    id: int
+    opener: k.For | k.If | None = None
+    stmts: list[k.Stmt] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    first: set[str] | None = None
+    ended: tuple[k.If, set[str]] | None = None
+
+
+class Blocks:
+    """The open bodies, the kernel's own first."""
+
+    def __init__(self) -> None:
+        self.open = [Block(0)]
+        self._kinds = ["kernel"]
+        self._unopened: list[tuple[object, Span]] = []   # conditions that no `with` has opened yet
+        self._n_vars = 0
+
+    @property
+    def innermost(self) -> Block:
+        """The body that statements go to."""
+        return self.open[-1]
+
+    def append(self, stmt: k.Stmt) -> None:
+        """Append a statement to the body being written."""
+        self.innermost.stmts.append(stmt)
+
+    def is_open(self, block: int) -> bool:
+        """Tell whether the body of that id is open."""
+        return any(each.id == block for each in self.open)
+
+    def kind(self, block: int) -> str:
+        """Return what the body of that id belongs to: "kernel", "loop" or "branch"."""
+        return self._kinds[block]
+
+    @property
+    def open_vars(self) -> frozenset[s.Var]:
+        """The variables of the loops that are open."""
+        return frozenset(block.opener.var for block in self.open if isinstance(block.opener, k.For))
+
+    def _push(self, opener: k.For | k.If, kind: str) -> None:
+        self.open.append(Block(len(self._kinds), opener, written=set(self.innermost.written)))
+        self._kinds.append(kind)
+
+    # ---- loops ----
+
+    def open_loop(self, name: str, bounds: tuple[s.Scalar, s.Scalar, s.Scalar], span: Span) -> s.Var:
+        """Start the body of a loop and return its variable."""
+        var = s.Var(name, self._n_vars)
+        self._n_vars += 1
+        self._push(k.For(var, *bounds, body=(), span=span), "loop")
+        return var
+
+    def close_loop(self, var: s.Var) -> None:
+        """End the body of the loop of `var`.
+
+        Raises: K103 when a loop inside it was left by break or return.
+        """
+        block, loop = self.innermost, self.innermost.opener
+        if not isinstance(loop, k.For) or loop.var != var:
+            self._refuse_exit()
+        self.open.pop()
+        self.append(k.For(loop.var, loop.start, loop.stop, loop.step, tuple(block.stmts), loop.span))
+        if isinstance(loop.start, s.Const) and isinstance(loop.stop, s.Const) and loop.start.value < loop.stop.value:
+            self.innermost.written |= block.written
+
+    # ---- branches ----
+
+    def announce(self, side: object, span: Span) -> None:
+        """Remember that a side of a branch was asked for, which a `with` must open."""
+        self._unopened.append((side, span))
+
+    def opened(self, side: object) -> None:
+        """Forget a side that a `with` has opened."""
+        self._unopened = [(each, span) for each, span in self._unopened if each is not side]
+
+    def open_branch(self, condition: s.Scalar, span: Span) -> int:
+        """Start the body that runs where `condition` holds and return its id."""
+        self._push(k.If(condition, (), (), span), "branch")
+        return self.innermost.id
+
+    def close_branch(self, body: int, *, early: bool) -> None:
+        """End the body of a branch. `early`: it was left before its end.
+
+        Raises: K103 when it was, or a loop inside it was left by break or return.
+        """
+        block, branch = self.innermost, self.innermost.opener
+        if not isinstance(branch, k.If) or block.id != body or early:
+            self._refuse_exit()
+        self.open.pop()
+        around = self.innermost
+        if block.first is None:
+            branch = k.If(branch.condition, tuple(block.stmts), (), branch.span)
+            around.ended = (branch, block.written)
+        else:
+            branch = k.If(branch.condition, branch.then, tuple(block.stmts), branch.span)
+            around.ended = None
+            around.written |= block.first & block.written
+        self.append(branch)
+
+    def open_other_side(self) -> int | None:
+        """Start the body that runs where the condition of the branch that has just ended does not hold, and return its id.
+
+        None when no branch has just ended.
+        """
+        around = self.innermost
+        if around.ended is None or not around.stmts or around.stmts[-1] is not around.ended[0]:
+            return None
+        branch, first = around.ended
+        around.stmts.pop()
+        self._push(branch, "branch")
+        self.innermost.first = first
+        return self.innermost.id
+
+    # ---- the end ----
+
+    def finish(self) -> tuple[k.Stmt, ...]:
+        """Return the statements of the kernel.
+
+        Raises: K103 when a loop was left by break or return, or a condition was never opened by `with`.
+        """
+        if len(self.open) > 1:
+            self._refuse_exit()
+        if self._unopened:
+            side, span = self._unopened[0]
+            raise SymbolicControlError(f"`{side!r}` stands without a `with`", span, expected=f"with {side!r}: ...")
+        return tuple(self.innermost.stmts)
+
+    def _refuse_exit(self) -> NoReturn:
+        """Raise K103: the innermost body was left early."""
+        match self.innermost.opener:
+            case k.For(var) as loop:
+                raise SymbolicControlError(f"the loop over `{var.name}` was left by break or return", loop.span,
+                                           help="the body is traced once, for all iterations: bound the loop, pto.range(n), or "
+                                                "choose elements with pto.where(mask, a, b)")
+            case k.If(condition) as branch:
+                raise SymbolicControlError(f"the branch on `{s.print_scalar(condition)}` was left early", branch.span,
+                                           help="both sides are traced, so break, continue, return and exceptions have no meaning "
+                                                "in them; put what is not to run into `with pto.otherwise():`")
+            case None:
+                unreachable("end of a body")

@@ -1,0 +1,20 @@
+# ruff: noqa: E501
+"""Python joins two run-time conditions."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    with pto.when(n > 0 and n < 3):
+        pto.store(y, x)
+
+
+# error[K103]: bool() of a value known only at run time: n > 0
+#   --> and_on_scalars.py:11:19
+#      |
+#   11 |     with pto.when(n > 0 and n < 3):
+#      |                   ^^^^^^^^^^^^^^^
+#    = help:     if, while, and, or, not, in, min() and max() decide while the body is traced, once for all iterations; branch with `with pto.when(c):` in a kernel, choose with c.where(a, b), join conditions with &, | and ~, and take .min() and .max()

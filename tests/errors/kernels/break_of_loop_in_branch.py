@@ -1,0 +1,21 @@
+"""A loop in a branch is left by break."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    with pto.when(n > 2):
+        for _ in pto.range(n):
+            pto.store(y, x)
+            break
+
+
+# error[K103]: the loop over `_` was left by break or return
+#   --> break_of_loop_in_branch.py:11:9
+#      |
+#   11 |         for _ in pto.range(n):
+#      |         ^^^^^^^^^^^^^^^^^^^^^^
+#    = help:     the body is traced once, for all iterations: bound the loop, pto.range(n), or choose elements with pto.where(mask, a, b)

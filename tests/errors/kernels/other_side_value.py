@@ -1,0 +1,22 @@
+"""A value made in one side of a branch is used in the other."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    with pto.when(n > 2):
+        t = x * 3
+        pto.store(y, t)
+    with pto.otherwise():
+        pto.store(y, t + 1)
+
+
+# error[K104]: a tile value Tile[4, 8, f32] was made inside a branch that has ended
+#   --> other_side_value.py:14:22
+#      |
+#   14 |         pto.store(y, t + 1)
+#      |                      ^^^^^
+#    = help:     keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the branch, acc[:] = value in it

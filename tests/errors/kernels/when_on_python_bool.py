@@ -1,0 +1,21 @@
+"""A branch on what is known while the body is traced."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    with pto.when(x.shape[0] > 2):
+        pto.store(y, x)
+
+
+# error[T205]: `pto.when` takes a condition that is known only when the kernel runs
+#   --> when_on_python_bool.py:10:10
+#      |
+#   10 |     with pto.when(x.shape[0] > 2):
+#      |          ^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a comparison of scalars, e.g. n > 4
+#    = found:    bool: True
+#    = help:     what is known while the body is traced is decided by a plain `if`

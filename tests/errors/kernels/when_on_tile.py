@@ -1,0 +1,21 @@
+"""A branch on a mask."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    with pto.when(x > 0):
+        pto.store(y, x)
+
+
+# error[T205]: `pto.when` takes a condition on scalars, not on the elements of a tile
+#   --> when_on_tile.py:10:10
+#      |
+#   10 |     with pto.when(x > 0):
+#      |          ^^^^^^^^^^^^^^^
+#    = expected: a comparison of scalars, e.g. n > 4
+#    = found:    <Tile[4, 8, bool]>
+#    = help:     choose element by element: pto.where(mask, a, b)

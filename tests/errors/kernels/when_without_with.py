@@ -1,0 +1,19 @@
+"""A condition that nothing opens."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.when(n > 2)
+    pto.store(y, x)
+
+
+# error[K103]: `pto.when(n > 2)` stands without a `with`
+#   --> when_without_with.py:10:5
+#      |
+#   10 |     pto.when(n > 2)
+#      |     ^^^^^^^^^^^^^^^
+#    = expected: with pto.when(n > 2): ...

@@ -1,0 +1,21 @@
+# ruff: noqa: E501
+"""Python loops on a run-time scalar."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, x)
+    while n > 0:
+        pto.store(y, x * 2)
+
+
+# error[K103]: bool() of a value known only at run time: n > 0
+#   --> while_on_scalar.py:12:11
+#      |
+#   12 |     while n > 0:
+#      |           ^^^^^
+#    = help:     if, while, and, or, not, in, min() and max() decide while the body is traced, once for all iterations; branch with `with pto.when(c):` in a kernel, choose with c.where(a, b), join conditions with &, | and ~, and take .min() and .max()
