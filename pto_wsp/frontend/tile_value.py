@@ -10,7 +10,8 @@ from typing import NoReturn, Protocol, TypeGuard
 
 from pto_wsp.errors import BufferMisuseError, SymbolicControlError, ViewIndexError
 from pto_wsp.expr.kernel import Buffer, Role, TensorParam, TileParam, Value
-from pto_wsp.ops import compare, elementwise, matmul
+from pto_wsp.ops import compare, elementwise, matmul, movement
+from pto_wsp.ops.slices import axes_of, print_item
 from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -50,7 +51,7 @@ class TileOperators:
     @property
     def T(self) -> Operand:
         """The tile with rows and columns exchanged."""
-        return matmul.transpose(self)
+        return movement.transpose(self)
 
     def __add__(self, other: object) -> Operand:
         return elementwise.add(self, other)
@@ -182,8 +183,7 @@ class TileOperators:
     def __getitem__(self, item: object) -> Operand:
         if _is_whole(item):
             return self._read()
-        raise ViewIndexError("a tile has no parts to index", here(), expected="[:], or an op on the whole tile",
-                             found=f"[{_print_item(item)}]", help="pto.load reads a piece of a Tensor parameter")
+        return movement.slice_(self, *axes_of(item))
 
     def _read(self) -> Operand:
         return active("load").read(self)
@@ -342,13 +342,5 @@ def _is_whole(item: object) -> bool:
 def _require_whole(item: object, what: str) -> None:
     if not _is_whole(item):
         raise ViewIndexError(f"{what} is written as a whole", here(), expected="[:] = value",
-                             found=f"[{_print_item(item)}] = ...",
+                             found=f"[{print_item(item)}] = ...",
                              help="pto.store writes a piece of an Out or InOut parameter")
-
-
-def _print_item(item: object) -> str:
-    if isinstance(item, tuple):
-        return ", ".join(map(_print_item, item))
-    if isinstance(item, slice):
-        return ":".join("" if part is None else repr(part) for part in (item.start, item.stop))
-    return "..." if item is Ellipsis else repr(item)

@@ -9,7 +9,7 @@ from pto_wsp.ops.compare import le, where
 from pto_wsp.ops.dtypes import ALL, NUMBERS
 from pto_wsp.ops.elementwise import add
 from pto_wsp.ops.spec import Expand, Iota
-from pto_wsp.ops.tracing import Operand, active
+from pto_wsp.ops.tracing import Operand, active, is_tile
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
@@ -71,10 +71,14 @@ def _triangle(name: str, x: Operand, diagonal: object, lower: bool) -> Operand:
     return where(le(columns, limit) if lower else le(limit, columns), x, False if x.dtype is DType.BOOL else 0)
 
 
-def require_tile(name: str, value: object) -> None:
-    """Raise T205 unless `value` is a tile of the kernel."""
-    if not hasattr(type(value), "__pto_tile__"):
+def require_tile(name: str, value: object) -> Operand:
+    """Return `value` as the tile that it is.
+
+    Raises: T205 for anything else.
+    """
+    if not is_tile(value):
         raise ArgumentKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
+    return value
 
 
 ENTRIES = (expand, iota)

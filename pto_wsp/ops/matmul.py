@@ -1,12 +1,12 @@
-"""Matrix product and transpose."""
+"""The matrix product."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import ALL, MATMUL_RESULT, Array
+from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Unit, Work
-from pto_wsp.ops.spec import Matmul, Transpose
+from pto_wsp.ops.spec import Matmul
 from pto_wsp.types.dtype import DType
 
 
@@ -18,7 +18,5 @@ def _matmul(a: Array, b: Array, acc: Array | None = None) -> Array:
 
 matmul = Matmul(name="matmul", doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; i8 accumulates in i32.",
                 ref=_matmul, npu="TMATMUL", unit=Unit.CUBE, work=Work.MKN, dtypes=tuple(MATMUL_RESULT))
-transpose = Transpose(name="transpose", doc="Return the tile with rows and columns exchanged; also x.T.", npu="TTRANS",
-                      dtypes=ALL)
 
-ENTRIES = (matmul, transpose)
+ENTRIES = (matmul,)

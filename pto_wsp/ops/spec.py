@@ -18,6 +18,7 @@ from pto_wsp.ops import rules
 from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
 from pto_wsp.ops.tracing import Attrs
+from pto_wsp.ops.whole import Movement
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
@@ -147,25 +148,6 @@ class Matmul(OpEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transpose(OpEntry):
-    """[R, C] -> [C, R]."""
-
-    @property
-    def signature(self) -> Signature:
-        """The tile."""
-        return positional(("x",))
-
-    def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return [C, R]."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
-        return TileType(types[0].cols, types[0].rows, types[0].dtype)
-
-    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return the transposed array."""
-        return operands[0].T
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(OpEntry):
     """Every element in the dtype of the attribute `dtype`. C: `c` with {from} and {t}."""
 
@@ -253,7 +235,7 @@ class Iota(OpEntry):
         return numbers.astype(result.dtype.np)
 
 
-Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Transpose | Cast | Expand | Iota
+Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Cast | Expand | Iota
 
 
 def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs = ()) -> Array:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pto_wsp.errors import InternalError
-from pto_wsp.ops import broadcast, cast, compare, create, elementwise, matmul, reduce
+from pto_wsp.ops import broadcast, cast, compare, create, elementwise, matmul, movement, reduce
 from pto_wsp.ops.spec import Op
 
-ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES, *create.ENTRIES,
-                           *cast.ENTRIES)
+ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES, *movement.ENTRIES,
+                           *create.ENTRIES, *cast.ENTRIES)
 FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS)
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 

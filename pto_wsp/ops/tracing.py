@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeGuard
 
 from pto_wsp.errors import OutsideTraceError
 from pto_wsp.source import here
@@ -34,6 +34,11 @@ class Operand(Protocol):
     def __pto_tile__(self) -> None:
         """Mark the class: only tiles have it."""
         ...
+
+
+def is_tile(value: object) -> TypeGuard[Operand]:
+    """Tell whether `value` is a tile of a kernel."""
+    return hasattr(type(value), "__pto_tile__")
 
 
 class Emitter(Protocol):

@@ -14,11 +14,13 @@ from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.env import COL, Env, Place
 from pto_wsp.codegen.kernel.rows import RowRegion
+from pto_wsp.codegen.kernel.whole import moved
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import piece_of, uses_of, valid_of, walk
-from pto_wsp.ops.spec import Matmul, Transpose
+from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import Movement
 from pto_wsp.plan.kernel.regions import Plan, Prepare, Step, Whole, plan_body
 from pto_wsp.plan.kernel.split import split
 from pto_wsp.types import scalar as s
@@ -232,10 +234,10 @@ class _Emission:
         number = unreachable("load without a guard's number") if stmt.guard is None else stmt.guard
         inside = [c.Call("pto_inside", (at[dim], count[dim], self.env.extent(stmt.param, dim))) for dim in (0, 1)]
         condition: c.Expr = c.Prefix("!", c.Infix("&&", inside[0], inside[1]))
-        for moved in count[::-1]:
-            if not isinstance(moved, c.Int):
-                condition = c.Infix("&&", c.Infix(">", moved, c.Int(0)), condition)
-            elif moved.value <= 0:
+        for extent in count[::-1]:
+            if not isinstance(extent, c.Int):
+                condition = c.Infix("&&", c.Infix(">", extent, c.Int(0)), condition)
+            elif extent.value <= 0:
                 return []
         return [c.If(condition, (c.Return(c.Int(1 + number)),))]
 
@@ -270,9 +272,8 @@ class _Emission:
                 if start:
                     out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
                 return [*out, self._multiply(place, lhs, rhs, accumulate=bool(start))]
-            case Transpose():
-                source = self._tile(stmt.operands[0])
-                return [self._copy(place, source, (c.Int(1), source.step))]
+            case Movement():
+                return moved(self.env, place, stmt, entry)
             case _:
                 unreachable(f"operation {stmt.op} on whole tiles")
 

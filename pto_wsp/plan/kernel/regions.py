@@ -14,8 +14,9 @@ from typing import TypeAlias, assert_never
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import bodies_of, uses_of, walk, writes_buffer
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce, Transpose
+from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import Movement
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
@@ -58,7 +59,7 @@ def is_row_local(stmt: k.Compute) -> bool:
     match find(stmt.op):
         case Elementwise() | Cast() | Expand() | Iota() | RowReduce() | ColReduce():
             return True
-        case Matmul() | Transpose():
+        case Matmul() | Movement():
             return False
         case unexpected:
             assert_never(unexpected)

@@ -1,0 +1,53 @@
+"""Print what works on whole tiles through one C function: the block copies of movements.
+
+>>> moved(env, place, stmt, find("transpose"))
+"""
+
+from __future__ import annotations
+
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.kernel.env import Env, Place
+from pto_wsp.errors import unreachable
+from pto_wsp.expr import kernel as k
+from pto_wsp.ops.whole import Copy, Movement
+from pto_wsp.types.tile import TileType
+
+
+def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
+    """Return the block copies that make a movement's result."""
+    types = tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
+    return [_copy(env, result, stmt.operands[copy.operand], copy) for copy in entry.copies(types, result.type, stmt.attrs)]
+
+
+def place_of(env: Env, operand: k.Operand) -> Place:
+    """Return where an operand lies, which is no number."""
+    if isinstance(operand, k.ScalarOperand):
+        unreachable("number where an operation needs a tile")
+    return env.values[operand.id]
+
+
+def _copy(env: Env, result: Place, operand: k.Operand, copy: Copy) -> c.Stmt:
+    dtype = result.type.dtype
+    target = _plus(c.Name(result.pointer), c.Int(copy.target))
+    shape = (c.Int(copy.rows), c.Int(copy.cols))
+    if isinstance(operand, k.ScalarOperand):
+        return c.Evaluate(c.Call(f"pto_fill_{dtype}", (target, c.Int(copy.steps[0]), *shape, env.scalar_as(operand.value, dtype))))
+    place = place_of(env, operand)
+    source = _plus(c.Name(place.pointer), _elements(place, copy.source))
+    return c.Evaluate(c.Call(f"pto_move_{8 * dtype.nbytes}", (
+        target, c.Int(copy.steps[0]), c.Int(copy.steps[1]), source, _elements(place, copy.down), _elements(place, copy.across), *shape)))
+
+
+def _elements(place: Place, steps: tuple[int, int]) -> c.Expr:
+    """Return how many elements lie between a place's first element and the one so many rows and columns on."""
+    rows, cols = steps
+    if rows == 0 or place.type.rows == 1:
+        return c.Int(cols)
+    if isinstance(place.step, c.Int):
+        return c.Int(rows * place.step.value + cols)
+    down = place.step if rows == 1 else c.Infix("*", c.Int(rows), place.step)
+    return _plus(down, c.Int(cols))
+
+
+def _plus(lhs: c.Expr, rhs: c.Expr) -> c.Expr:
+    return lhs if rhs == c.Int(0) else c.Infix("+", lhs, rhs)

@@ -1,0 +1,82 @@
+"""Kinds of ops that need their operands as whole tiles in memory, not row by row: movements and calls of one C function.
+
+A movement is a list of strided blocks, so one emitter serves them all, and what a block copy costs is measured once.
+
+>>> transpose.copies((Tile[2, 3, DType.F32],), Tile[3, 2, DType.F32], ())
+(Copy(operand=0, rows=3, cols=2, source=(0, 0), down=(0, 1), across=(1, 0), target=0, steps=(2, 1)),)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Signature
+from typing import TypeAlias
+
+from pto_wsp.ops import rules
+from pto_wsp.ops.dtypes import ALL, Array
+from pto_wsp.ops.entry import OpEntry
+from pto_wsp.ops.tracing import Attrs
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
+
+Split: TypeAlias = Callable[[Mapping[str, object]], tuple[tuple[object, ...], Attrs]]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A block of `rows` x `cols` elements, its (r, c) from a row and column of an operand to an element of the result.
+
+    From row and column `source` + r * `down` + c * `across` of operand `operand`, to element `target` + r * steps[0] +
+    c * steps[1] of the result, which is row-major. A number as operand has row 0 and column 0 only: it fills the block.
+    """
+
+    operand: int
+    rows: int
+    cols: int
+    source: tuple[int, int]
+    down: tuple[int, int]
+    across: tuple[int, int]
+    target: int
+    steps: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement(OpEntry):
+    """Elements of the operands in other places; no arithmetic, so any dtype by its width.
+
+    `parameters`: of the call; `parts`: its tiles and attributes; `shape`: of the result, after the dtypes have been checked;
+    `ref`: the NumPy meaning; `copies`: blocks that write every element of the result, which is what C is generated from.
+    """
+
+    parameters: Signature
+    parts: Split
+    shape: Callable[[Sequence[TileType], Attrs], tuple[int, int]]
+    ref: Callable[[Sequence[Array], Attrs], Array]
+    copies: Callable[[Sequence[TileType], TileType, Attrs], tuple[Copy, ...]]
+    dtypes: tuple[DType, ...] = ALL
+    fills: bool = False     # whether operands after the first may be numbers
+
+    @property
+    def signature(self) -> Signature:
+        """The parameters of the call."""
+        return self.parameters
+
+    def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
+        """Return the tiles and the attributes of a call."""
+        return self.parts(bound)
+
+    def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
+        """Return the dtype of the first tile for what fills, None for what is moved."""
+        return types[0].dtype if position and types[0] is not None and self.fills else None
+
+    def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
+        """Return the type of the result."""
+        rules.check_same_dtype(self.name, types)
+        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        rows, cols = self.shape(types, attrs)
+        return TileType(rows, cols, types[0].dtype)
+
+    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
+        """Return what NumPy makes of the operands."""
+        return self.ref(operands, attrs)
