@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.frontend.annotations import TileAnnotation
 from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce, Transpose
+from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import ENTRIES
+from pto_wsp.ops.whole import Movement
 from tests.laws.generated_kernels import Recipe, recipes, specials
+from tests.laws.movements import MOVEMENT_CASES
 from tests.tolerances import FUNCTIONS, SUMS, Array, assert_identical, assert_near
 
 Call = tuple[Kernel, Mapping[str, Any]]
@@ -87,7 +89,7 @@ def test_many_generated_kernels_agree_to_the_bit(recipes: list[Recipe]) -> None:
 EXACT = frozenset({
     "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "relu", "sqrt", "rsqrt", "recip", "floor", "ceil", "round",
     "floordiv", "mod", "and_", "or_", "xor", "not_", "eq", "ne", "lt", "le", "gt", "ge", "where", "rowmax", "rowmin", "colmax", "colmin",
-    "transpose", "expand", "iota", "cast"})
+    *MOVEMENT_CASES, "expand", "iota", "cast"})
 ADDED_UP = frozenset({"rowsum", "rowmean", "colsum", "colmean", "matmul"})
 ZEROS_ALIKE = frozenset({"maximum", "minimum", "relu", "rowmax", "rowmin", "colmax", "colmin"})
 ROWS, COLS = 20, 24
@@ -130,8 +132,9 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
             a, b, acc = tame(dtype, 1, (13, COLS)), tame(dtype, 2, (COLS, 18)), tame(MATMUL_RESULT[dtype], 3, (13, 18))
             return [_call(op, (), [a, b], [a.shape, b.shape], (13, 18), MATMUL_RESULT[dtype]),
                     _call(op, (), [a, b, acc], [a.shape, b.shape, acc.shape], (13, 18), MATMUL_RESULT[dtype])]
-        case Transpose():
-            return [_call(op, (), [tricky(dtype, 1)], [(ROWS, COLS)], (COLS, ROWS), dtype)]
+        case Movement():
+            return [_call(op, extra, [tricky(dtype, 5 + k, shape) for k, shape in enumerate(shapes)], shapes, result, dtype)
+                    for shapes, extra, result in MOVEMENT_CASES[op.name]]
         case Cast():
             return [_call(op, (to,), [tricky(dtype, 1)], [(ROWS, COLS)], (ROWS, COLS), to) for to in ALL]
         case Expand():

@@ -33,13 +33,14 @@ _PACK_ROW_BYTES = 128   # a panel of pto_matmul.h: two vectors of at most 64 byt
 
 @dataclass(frozen=True, slots=True)
 class KernelC:
-    """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of."""
+    """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of; `headers`: what else it needs."""
 
     symbol: str
     text: str
     scratch_bytes: int
     n_guards: int
     matmuls: tuple[DType, ...]
+    headers: tuple[str, ...]
 
 
 def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
@@ -59,13 +60,15 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
             f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
-                   tuple(dtype for dtype in DType if dtype in env.matmuls))
+                   tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)))
 
 
 def prelude(kernels: Iterable[KernelC]) -> str:
     """Return the includes that the text of these kernels needs."""
+    kernels = tuple(kernels)
     used = {dtype for kernel in kernels for dtype in kernel.matmuls}
-    lines = ['#include "pto_wsp.h"', '#include "pto_math.h"', '#include "pto_tile.h"']
+    headers = sorted({header for kernel in kernels for header in kernel.headers})
+    lines = ['#include "pto_wsp.h"', '#include "pto_math.h"', '#include "pto_tile.h"', *(f'#include "{header}"' for header in headers)]
     if used:
         lines += [f"#define PTO_USES_MATMUL_{dtype.name}" for dtype in DType if dtype in used]
         lines.append('#include "pto_matmul.h"')

@@ -42,6 +42,7 @@ class Env:
     buffers: dict[int, Place] = field(default_factory=dict)
     variables: dict[s.Var, str] = field(default_factory=dict)
     matmuls: set[DType] = field(default_factory=set)
+    headers: set[str] = field(default_factory=set)           # of csrc/include that only some kernels need
     pack_bytes: int = 0                                      # for the packed panels of products, one at a time
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
 

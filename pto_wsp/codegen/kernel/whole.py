@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import memory_type
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
@@ -15,8 +16,22 @@ from pto_wsp.types.tile import TileType
 
 def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
     """Return the block copies that make a movement's result."""
+    env.headers.add("pto_move.h")
     types = tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
-    return [_copy(env, result, stmt.operands[copy.operand], copy) for copy in entry.copies(types, result.type, stmt.attrs)]
+    out: list[c.Stmt] = []
+    numbers: dict[int, c.Expr] = {}
+    for copy in entry.copies(types, result.type, stmt.attrs):
+        operand = stmt.operands[copy.operand]
+        if isinstance(operand, k.Value):
+            out.append(_copy(env, result, operand, copy))
+            continue
+        if copy.operand not in numbers:
+            declared = env.name(f"{stmt.op}_value")
+            out.append(c.Declare(f"const {memory_type(operand.dtype)}", declared, env.scalar_as(operand.value, operand.dtype)))
+            numbers[copy.operand] = c.Prefix("&", c.Name(declared))
+        out.append(c.Evaluate(c.Call(f"pto_fill_{8 * operand.dtype.nbytes}", (
+            _target(result, copy), c.Int(copy.steps[0]), c.Int(copy.rows), c.Int(copy.cols), numbers[copy.operand]))))
+    return out
 
 
 def place_of(env: Env, operand: k.Operand) -> Place:
@@ -26,16 +41,16 @@ def place_of(env: Env, operand: k.Operand) -> Place:
     return env.values[operand.id]
 
 
-def _copy(env: Env, result: Place, operand: k.Operand, copy: Copy) -> c.Stmt:
-    dtype = result.type.dtype
-    target = _plus(c.Name(result.pointer), c.Int(copy.target))
-    shape = (c.Int(copy.rows), c.Int(copy.cols))
-    if isinstance(operand, k.ScalarOperand):
-        return c.Evaluate(c.Call(f"pto_fill_{dtype}", (target, c.Int(copy.steps[0]), *shape, env.scalar_as(operand.value, dtype))))
+def _copy(env: Env, result: Place, operand: k.Value, copy: Copy) -> c.Stmt:
     place = place_of(env, operand)
     source = _plus(c.Name(place.pointer), _elements(place, copy.source))
-    return c.Evaluate(c.Call(f"pto_move_{8 * dtype.nbytes}", (
-        target, c.Int(copy.steps[0]), c.Int(copy.steps[1]), source, _elements(place, copy.down), _elements(place, copy.across), *shape)))
+    return c.Evaluate(c.Call(f"pto_move_{8 * place.type.dtype.nbytes}", (
+        _target(result, copy), c.Int(copy.steps[0]), c.Int(copy.steps[1]), source, _elements(place, copy.down),
+        _elements(place, copy.across), c.Int(copy.rows), c.Int(copy.cols))))
+
+
+def _target(result: Place, copy: Copy) -> c.Expr:
+    return _plus(c.Name(result.pointer), c.Int(copy.target))
 
 
 def _elements(place: Place, steps: tuple[int, int]) -> c.Expr:
