@@ -123,7 +123,17 @@ def result_of(stmt: Stmt) -> Value | None:
 
 def writes_buffer(stmt: Stmt, buffer: Buffer) -> bool:
     """Tell whether a statement changes the buffer, inside its bodies included."""
-    return any(inner.buffer.id == buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | Alloc | Accumulate))
+    return buffer.id in buffers_written(stmt)
+
+
+def buffers_written(stmt: Stmt) -> frozenset[int]:
+    """Return the ids of the buffers that a statement changes, inside its bodies included."""
+    return frozenset(inner.buffer.id for inner in walk((stmt,)) if isinstance(inner, Write | Alloc | Accumulate))
+
+
+def stores(stmt: Stmt) -> frozenset[str]:
+    """Return the names of the parameters that a statement stores to, inside its bodies included."""
+    return frozenset(inner.param for inner in walk((stmt,)) if isinstance(inner, Store))
 
 
 def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:

@@ -130,8 +130,10 @@ class _Emission:
             case k.Load():
                 return self._load(stmt, stmt.result.id in plan.copied)
             case k.Alloc(buffer, init):
+                if init is None:
+                    return []
                 place = self.env.buffers[buffer.id]
-                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), literal(init or 0, buffer.type.dtype))
+                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), literal(init, buffer.type.dtype))
                 return [c.For("int64_t", COL, c.Int(0), c.Int(buffer.type.n_elements), c.Int(1), (fill,))]
             case k.Read(result, buffer):
                 self.env.values[result.id] = self.env.buffers[buffer.id]

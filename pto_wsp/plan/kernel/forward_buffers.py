@@ -1,4 +1,4 @@
-"""Take the value that was written to a buffer where it is read back.
+"""Take the value that was written to a buffer where it is read back and nothing may have changed it.
 
     acc[:] = %1
     %2 = read acc
@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, map_uses
+from pto_wsp.expr.kernel_walk import Body, bodies_of, buffers_written, map_bodies, map_uses
 from pto_wsp.plan.kernel.context import KernelContext
 
 
 def forward_buffers(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
-    """Return the kernel with reads of a buffer replaced by the value written to it before in the same body."""
-    return replace(kernel, body=_forwarded(kernel.body, {}))
+    """Return the kernel with reads of a buffer replaced by the value that it certainly holds."""
+    return replace(kernel, body=_forwarded(kernel.body, {}, {}))
 
 
-def _forwarded(body: Body, known: Mapping[int, k.Value]) -> Body:
-    """`known`: what replaces values of the bodies around."""
-    held: dict[int, k.Value] = {}
-    names = dict(known)
+def _forwarded(body: Body, names: Mapping[int, k.Value], held: Mapping[int, k.Value]) -> Body:
+    """`names`: what replaces the results of reads so far; `held`: the value of each buffer that has a known one."""
+    names, held = dict(names), dict(held)
     out: list[k.Stmt] = []
     for stmt in body:
         stmt = map_uses(stmt, lambda value: names.get(value.id, value))
@@ -36,8 +36,9 @@ def _forwarded(body: Body, known: Mapping[int, k.Value]) -> Body:
             case k.Alloc(buffer) | k.Accumulate(buffer):
                 held.pop(buffer.id, None)
             case _ if bodies_of(stmt):
-                held = {}
-                stmt = map_bodies(stmt, lambda inner: _forwarded(inner, names))
+                written = buffers_written(stmt)
+                held = {buffer: value for buffer, value in held.items() if buffer not in written}
+                stmt = map_bodies(stmt, partial(_forwarded, names=names, held=held))
             case _:
                 pass
         out.append(stmt)

@@ -10,11 +10,13 @@ from collections.abc import Callable
 
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.kernel.accumulate import accumulate_in_place
+from pto_wsp.plan.kernel.common import merge_common
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.dead_code import drop_dead_code, verify_after_drop_dead_code
 from pto_wsp.plan.kernel.forward_buffers import forward_buffers
 from pto_wsp.plan.kernel.fuse_products import fuse_products
 from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
+from pto_wsp.plan.kernel.simplify import simplify
 from pto_wsp.values import dataclass
 
 
@@ -33,8 +35,10 @@ class KernelPass:
 
 KERNEL_PASSES = (
     KernelPass("number_guards", number_guards, verify_after_number_guards),   # loads and stores of tensors carry their guard's number
-    KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
+    KernelPass("simplify", simplify),                         # no operation gives back what it was given
+    KernelPass("merge_common", merge_common),                 # nothing is computed or loaded twice
+    KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
     KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
 )

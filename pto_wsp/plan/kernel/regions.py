@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import TypeAlias, assert_never
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import bodies_of, uses_of, walk, writes_buffer
+from pto_wsp.expr.kernel_walk import bodies_of, stores, uses_of, writes_buffer
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement
@@ -75,7 +75,7 @@ def _copied(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> frozenset[int]:
                 if _used_after_change(result, rest, changed):
                     copied.add(result.id)
             case k.Load(result, param) if param in shared:
-                changed = next((n for n, later in enumerate(rest) if _stores(later, param)), len(rest))
+                changed = next((n for n, later in enumerate(rest) if param in stores(later)), len(rest))
                 aligned = all(_same_place(stmt, later) for later in rest if isinstance(later, k.Store) and later.param == param)
                 if not aligned or _used_after_change(result, rest, changed):
                     copied.add(result.id)
@@ -91,10 +91,6 @@ def _used_after_change(value: k.Value, rest: Sequence[k.Stmt], changed: int) -> 
         if not aligned and any(used.id == value.id for used in uses_of(stmt)):
             return True
     return False
-
-
-def _stores(stmt: k.Stmt, param: str) -> bool:
-    return any(isinstance(inner, k.Store) and inner.param == param for inner in walk((stmt,)))
 
 
 def _same_place(load: k.Load, store: k.Store) -> bool:

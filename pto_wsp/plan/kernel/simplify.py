@@ -1,0 +1,133 @@
+"""Drop operations that give back, to the bit, what they were given.
+
+    %1 = mul %0, 1.0
+    %2 = transpose %1
+    %3 = transpose %2
+    store y, %3              →      store y, %0
+
+What may change a bit stays: x + 0.0 makes 0.0 of -0.0, x * 0 forgets a NaN. Of operations on numbers alone, those that NumPy and C
+compute alike are done here, once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses
+from pto_wsp.ops.spec import Cast, Elementwise, Expand, evaluate
+from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import Movement
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+
+_UNDO_THEMSELVES = frozenset({"neg", "not_", "transpose"})
+_REPEAT_NOTHING = frozenset({"abs", "relu", "floor", "ceil", "round", "sign"})       # op(op(x)) is op(x)
+_RIGHT_ONE = frozenset({"mul", "div"})
+_RIGHT_ZERO = frozenset({"sub"})
+_EITHER_ONE = frozenset({"mul"})
+_INTEGER_RIGHT_ONE = frozenset({"floordiv"})
+_INTEGER_RIGHT_ZERO = frozenset({"shl", "shr"})
+_INTEGER_EITHER_ZERO = frozenset({"add", "or_", "xor"})
+_SAME_TWICE = frozenset({"maximum", "minimum", "and_", "or_"})
+_ON_NUMBERS = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "floor", "ceil", "round", "sqrt"})
+_FOLDED = (DType.F32, DType.F64, DType.I32, DType.I64)
+
+
+def simplify(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel without operations that change nothing."""
+    return replace(kernel, body=_simplified(kernel.body, {}, {}))
+
+
+def _simplified(body: Body, names: Mapping[int, k.Operand], made: Mapping[int, k.Compute]) -> Body:
+    """`names`: what replaces values so far; `made`: the operations that stay, by the id of their result."""
+    names, made = dict(names), dict(made)
+    out: list[k.Stmt] = []
+
+    def named(value: k.Value) -> k.Value:
+        found = names.get(value.id, value)
+        return found if isinstance(found, k.Value) else value
+
+    for stmt in body:
+        if isinstance(stmt, k.Compute):
+            allowed = isinstance(find(stmt.op), Elementwise | Expand)   # these take a number in place of a tile
+            operands = tuple(named(o) if isinstance(o, k.Value) and not allowed else
+                             names.get(o.id, o) if isinstance(o, k.Value) else o for o in stmt.operands)
+            stmt = stmt if operands == stmt.operands else replace(stmt, operands=operands)
+            same = _given_back(stmt, made)
+            if same is not None:
+                names[stmt.result.id] = same
+                continue
+            number = _number(stmt)
+            if number is not None:
+                names[stmt.result.id] = number   # the tile stays for those who need one in memory
+            made[stmt.result.id] = stmt
+        else:
+            stmt = map_bodies(map_uses(stmt, named), lambda inner: _simplified(inner, names, made))
+        out.append(stmt)
+    return tuple(out)
+
+
+def _given_back(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Value | None:
+    """Return the value that the operation gives back unchanged, if it does."""
+    same = _same_operand(stmt, made)
+    return same if isinstance(same, k.Value) and same.type == stmt.result.type else None
+
+
+def _same_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Operand | None:
+    first, last = (stmt.operands[0], stmt.operands[-1]) if stmt.operands else (None, None)
+    match find(stmt.op):
+        case Cast() | Expand():
+            return first
+        case Movement() if stmt.op == "reshape":
+            return first
+        case Movement() if stmt.op in _UNDO_THEMSELVES:
+            return _inner(stmt, first, made)
+        case Elementwise() if len(stmt.operands) == 1:
+            if stmt.op in _UNDO_THEMSELVES:
+                return _inner(stmt, first, made)
+            return first if stmt.op in _REPEAT_NOTHING and _inner(stmt, first, made) is not None else None
+        case Elementwise() if stmt.op == "where":
+            return last if stmt.operands[1] == last else None
+        case Elementwise() if len(stmt.operands) == 2:
+            if _neutral(last, stmt.op, stmt.result.type.dtype, right=True) or (first == last and stmt.op in _SAME_TWICE):
+                return first
+            return last if _neutral(first, stmt.op, stmt.result.type.dtype, right=False) else None
+        case _:
+            return None
+
+
+def _inner(stmt: k.Compute, operand: k.Operand | None, made: Mapping[int, k.Compute]) -> k.Operand | None:
+    """Return the operand of the same operation that made `operand`, if that is how it was made."""
+    before = made.get(operand.id) if isinstance(operand, k.Value) else None
+    return before.operands[0] if before is not None and before.op == stmt.op and before.attrs == stmt.attrs else None
+
+
+def _neutral(operand: k.Operand | None, op: str, dtype: DType, *, right: bool) -> bool:
+    """Tell whether the operation with this operand on that side leaves every bit of the other as it is."""
+    if not isinstance(operand, k.ScalarOperand) or not isinstance(operand.value, s.Const):
+        return False
+    value = operand.value.value
+    one = value == 1 and (op in _EITHER_ONE or (right and (op in _RIGHT_ONE or (op in _INTEGER_RIGHT_ONE and dtype.is_integer))))
+    positive_zero = value == 0 and math.copysign(1, value) > 0
+    whole = dtype.is_integer and (op in _INTEGER_EITHER_ZERO or (right and op in _INTEGER_RIGHT_ZERO))
+    return one or (positive_zero and (whole or (right and op in _RIGHT_ZERO)))
+
+
+def _number(stmt: k.Compute) -> k.ScalarOperand | None:
+    """Return what an operation on known numbers gives, where NumPy and C agree on it."""
+    entry, dtype = find(stmt.op), stmt.result.type.dtype
+    values = [o.value.value for o in stmt.operands if isinstance(o, k.ScalarOperand) and isinstance(o.value, s.Const)]
+    if dtype not in _FOLDED or not values or len(values) != len(stmt.operands):
+        return None
+    if isinstance(entry, Expand):
+        return k.ScalarOperand(s.Const(values[0]), dtype) if stmt.result.type.shape == (1, 1) else None
+    if not isinstance(entry, Elementwise) or stmt.op not in _ON_NUMBERS or stmt.result.type.shape != (1, 1):
+        return None
+    found = evaluate(entry, [np.full((1, 1), value, dtype.np) for value in values], stmt.result.type, stmt.attrs).item()
+    return k.ScalarOperand(s.Const(found), dtype) if math.isfinite(found) else None

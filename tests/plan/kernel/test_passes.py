@@ -1,0 +1,151 @@
+"""What each pass does to a small kernel: goldens before and after, and the numbers stay."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, In, InOut, Out, Scalar, Tensor, Tile, pto
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_text import print_kernel
+from pto_wsp.expr.kernel_walk import walk
+from pto_wsp.frontend.annotations import TensorAnnotation
+from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
+from pto_wsp.runtime.kernel_interp import run_kernel
+from tests.conftest import Golden
+
+F32, I32 = DType.F32, DType.I32
+PASSES = {step.name: step for step in KERNEL_PASSES}
+
+
+def trace(function: Callable[..., Any]) -> k.Kernel:
+    """Return the kernel IR of a Python function, with Tensor parameters of f32."""
+    found = KernelDef.from_function(function, sys._getframe(1).f_locals)
+    return found.trace({}, {p.name: F32 for p in found.params if isinstance(p.annotation, TensorAnnotation)})
+
+
+def context(kernel: k.Kernel) -> KernelContext:
+    """Return a context in which all columns are neighbours."""
+    return KernelContext(frozenset(p.name for p in kernel.memory_params))
+
+
+def upto(name: str, kernel: k.Kernel) -> k.Kernel:
+    """Return the kernel as the pass of that name finds it."""
+    return run_kernel_passes(kernel, passes=KERNEL_PASSES[:list(PASSES).index(name)])
+
+
+def show(name: str, kernel: k.Kernel) -> str:
+    """Return the kernel before and after one pass, as its dumps show it."""
+    before = upto(name, kernel)
+    after = PASSES[name].run(before, context(kernel))
+    PASSES[name].verify(after)
+    return f"before {name}:\n{print_kernel(before)}\n\nafter {name}:\n{print_kernel(after)}\n"
+
+
+def pieces(x: In[Tensor], row: Scalar[I32], n: Scalar[I32], y: Out[Tensor]) -> None:
+    pto.load(x, (100, 0), shape=(2, 4))                    # nothing uses it, and it may end the run
+    for i in pto.range(n):
+        pto.store(y, pto.load(x, (row + i, 0), shape=(2, 4)) * 2, (i, 0))
+
+
+def nothing_done(x: In[Tile[2, 4, F32]], i: In[Tile[2, 4, I32]], y: Out[Tile[2, 4, F32]], j: Out[Tile[2, 4, I32]]) -> None:
+    pto.store(y, pto.where(x > 0, pto.neg(-(pto.cast(x, F32) * 1 - 0.0)), x.T.T) + 0.0)
+    pto.store(j, pto.maximum(i + 0, i) * 0 + pto.abs(pto.abs(i)) // 1)
+    pto.store(y, x * (pto.constant(2.0) + 3.0))
+
+
+def twice(x: In[Tensor], z: InOut[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    total = pto.alloc((2, 4), F32, init=0)
+    total += pto.exp(pto.load(x, (0, 0), shape=(2, 4)))
+    for _ in pto.range(3):
+        total += pto.exp(pto.load(x, (0, 0), shape=(2, 4))) + z
+    pto.store(z, total)                                    # x may be the same memory
+    pto.store(y, pto.exp(pto.load(x, (0, 0), shape=(2, 4))) + (total + 1) + (total + 1))
+
+
+def product(a: In[Tile[4, 8, F32]], b: In[Tile[8, 4, F32]], u: In[Tile[4, 4, F32]], y: Out[Tile[4, 4, F32]]) -> None:
+    pto.store(y, u + a @ b)
+
+
+def read_back(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    held = pto.alloc((2, 4), F32, init=1)
+    held[:] = x * 2
+    held[:] = held + 1
+    for _ in pto.range(2):
+        held[:] = held * held
+    pto.store(y, held)
+
+
+def gemm(a: In[Tensor], b: In[Tensor], y: Out[Tile[4, 16, F32]]) -> None:
+    acc = pto.alloc((4, 16), F32, init=0)
+    for i in pto.range(4):
+        acc += pto.load(a, (0, i * 8), shape=(4, 8)) @ pto.load(b, (i * 8, 0), shape=(8, 16))
+    pto.store(y, acc)
+
+
+def dead(x: In[Tensor], y: Out[Tile[2, 4, F32]]) -> None:
+    kept = pto.alloc((2, 4), F32, init=7)
+    unread = pto.alloc((2, 4), F32, init=0)
+    never = pto.alloc((2, 4), F32, init=3)
+    value = pto.load(x, (0, 0), shape=(2, 4))
+    pto.load(x, (4, 0), shape=(2, 4)) * 2
+    kept[:] = value * 3
+    kept[:] = value * 4
+    for _ in pto.range(3):
+        unread[:] = value + 1
+    pto.store(y, kept)
+    never[:] = value
+
+
+EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
+            "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead}
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_before_and_after(name: str, golden: Golden) -> None:
+    golden(show(name, trace(EXAMPLES[name])))
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+@pytest.mark.parametrize("function", list(EXAMPLES.values()), ids=lambda f: f.__name__)
+def test_numbers_stay(name: str, function: Callable[..., None]) -> None:
+    kernel = trace(function)
+    before = upto(name, kernel)
+    after = PASSES[name].run(before, context(kernel))
+    PASSES[name].verify(after)
+    rng = np.random.default_rng(3)
+    args: dict[str, object] = {}
+    for param in kernel.params:
+        match param:
+            case k.TileParam():
+                args[param.name] = rng.integers(-3, 4, param.type.shape).astype(param.type.dtype.np)
+            case k.TensorParam():
+                args[param.name] = rng.integers(-3, 4, (120, 40)).astype(param.dtype.np)
+            case k.ScalarParamDecl():
+                args[param.name] = 3
+    mine = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in args.items()}
+    theirs = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in args.items()}
+    assert run_kernel(before, mine) == run_kernel(after, theirs) is None   # type: ignore[arg-type]
+    for name, value in mine.items():
+        np.testing.assert_array_equal(value, theirs[name], err_msg=name)   # type: ignore[arg-type]
+
+
+def test_a_guard_keeps_its_number_when_loads_before_it_merge_or_go() -> None:
+    def three(x: In[Tensor], row: Scalar[I32], y: Out[Tensor]) -> None:
+        pto.load(x, (0, 0), shape=(2, 4))
+        value = pto.load(x, (0, 0), shape=(2, 4))
+        pto.store(y, value + pto.load(x, (row, 0), shape=(2, 4)), (row, 0))
+
+    kernel = trace(three)
+    lowered = run_kernel_passes(kernel)
+    assert [s.guard for s in walk(lowered.body) if isinstance(s, k.Load | k.Store)] == [0, 2, 3]
+    for rows_x, rows_y, failed in ((1, 9, 0), (2, 9, 2), (9, 2, 3), (9, 9, None)):
+        for made in (kernel, lowered):
+            args = {"x": np.ones((rows_x, 4), np.float32), "row": 3, "y": np.zeros((rows_y, 4), np.float32)}
+            assert run_kernel(made, args) == failed   # type: ignore[arg-type]
