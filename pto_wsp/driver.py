@@ -30,7 +30,7 @@ from pto_wsp.expr.kernel_text import print_kernel, print_param
 from pto_wsp.plan.capability import TARGETS, Capability, capabilities
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.kernel.context import context_of
-from pto_wsp.plan.kernel.passes import run_kernel_passes
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan, TensorSlot
 from pto_wsp.plan.passes import run_passes
@@ -38,6 +38,7 @@ from pto_wsp.plan.text import print_plan
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine
+from pto_wsp.runtime.pass_check import check_kernel_passes
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.scalar import print_scalar
@@ -45,7 +46,7 @@ from pto_wsp.values import dataclass
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.verdict import Finding
 
-_LATER = ("overheads", "sanitize", "check_finite", "verify_passes", "options")
+_LATER = ("overheads", "sanitize", "check_finite", "options")
 
 
 class CompileOptions(BaseModel):
@@ -56,7 +57,9 @@ class CompileOptions(BaseModel):
     threads: Annotated[int, Field(strict=True, ge=1, le=1024)] | None = Field(
         None, description="host threads; None: all that this process may use")
     portable: Annotated[bool, Field(strict=True)] = Field(False, description="code for the baseline CPU instead of this one")
-    dump: Annotated[bool, Field(strict=True)] = Field(False, description="write the plan before and after each pass into ir/")
+    dump: Annotated[bool, Field(strict=True)] = Field(False, description="write plan and kernels before and after each pass into ir/")
+    verify_passes: Annotated[bool, Field(strict=True)] = Field(
+        False, description="run each kernel before and after each of its passes and compare the numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +93,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     checked, model = read_options(options), _read_arch(arch)
     if target == "interp" and checked != CompileOptions():
         raise CompileOptionError(f"target interp has no {', '.join(options)}", here(),
-                                 help="threads, portable and dump are for targets that generate code")
+                                 help="these options are for targets that generate code")
     recorded = _check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     plan = run_passes(lower(workload), Context(schedule, model), observe=_dumper(dumps) if checked.dump else None)
@@ -98,6 +101,9 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     raise_all([finding.error for finding in findings if finding.error is not None])
     if target == "interp":
         return Compiled(plan, target, model, schedule, findings, Interpreter(plan), None, None, _since(started), False)
+    if checked.verify_passes:
+        for use in plan.kernels:
+            check_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES)
     digest = plan_digest(plan)
     key = _key(digest, schedule, model, recorded, dumps, portable=checked.portable)
     found = lookup(key)
@@ -186,7 +192,7 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
            recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> Manifest:
     """Fill an empty folder with the artifact and return its manifest, not sealed yet."""
     kernel_dumps: dict[str, str] = {}
-    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), observe=_kernel_dumper(kernel_dumps, symbol) if dumps else None)
+    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES, _kernel_dumper(kernel_dumps, symbol) if dumps else None)
                     for symbol, use in zip(symbols_of(plan), plan.kernels, strict=True))
     tree = emit_cpu_sim(plan, lowered, digest)
     library = f"lib{c_ident(plan.name)}.so"
