@@ -247,7 +247,7 @@ typedef struct pto_run_options {
     const pto_kernel *kernels;
     pto_sim *sim;                       /* fed only once tasks are dropped, NULL: never */
     int32_t n_kernels;
-    int32_t reserved;
+    int32_t interruptible;              /* 1: the main thread calls; SIGINT ends the run with PTO_E_CANCELLED, unseen by its handler */
     pto_execute_options execute;
 } pto_run_options;
 

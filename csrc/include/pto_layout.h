@@ -85,6 +85,6 @@
     PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
     PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
     PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \
-    PTO_LAYOUT_FIELD(pto_run_options, reserved) PTO_LAYOUT_FIELD(pto_run_options, execute)
+    PTO_LAYOUT_FIELD(pto_run_options, interruptible) PTO_LAYOUT_FIELD(pto_run_options, execute)
 
 #endif

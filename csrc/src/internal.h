@@ -177,6 +177,10 @@ struct pto_record {
 int32_t pto_record_graph(const pto_record *record, const pto_graph **out);   /* built when stale */
 void pto_record_drop(pto_record *record);                 /* forget the kept tasks, keep counting */
 
+/* ---- interrupt.c: on the main thread, with the pool held ---- */
+bool pto_interrupt_open(pto_pool *pool);                   /* from here on SIGINT cancels; false: nobody handles it, nothing changed */
+void pto_interrupt_close(int32_t status);                  /* back to what was; status: how the run ended */
+
 /* ---- execute.c, for run.c: the caller holds the pool ---- */
 void pto_pool_hold(pto_pool *pool);                        /* waits for other runs; clears a stale cancel */
 void pto_pool_release(pto_pool *pool);

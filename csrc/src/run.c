@@ -52,14 +52,19 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     *result = (pto_execute_result){.failed_task = -1, .threads = 1};
     chunked_run run = {pool, options, result};
     int32_t status = PTO_OK;
-    if (pool != NULL)
+    bool interruptible = false;
+    if (pool != NULL) {
         pto_pool_hold(pool);
+        interruptible = options->interruptible && pto_interrupt_open(pool);
+    }
     if (options->orchestrate != NULL)
         status = orchestrate(record, &run);
     else if (record->first_task > 0)
         status = PTO_E_ARGUMENT;       /* its first chunks are gone */
     if (status == PTO_OK)
         status = finish_chunk(record, &run, record->first_task > 0);
+    if (interruptible)
+        pto_interrupt_close(status);
     if (pool != NULL)
         pto_pool_release(pool);
     return status;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ class Program:
         self._wrapped: list[Tensor | None] = wrapped
         self._symbols: dict[str, object] = {}
         self._thread: threading.Thread | None = None
+        self._in_place = False
         self._failure: BaseException | None = None
         self._ran = False
         self._execute_time_ms = 0.0
@@ -56,13 +58,17 @@ class Program:
 
         Raises: R102 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
         """
-        if self._thread is not None:
+        bound = self._prepare(bindings)
+        self._thread = threading.Thread(target=self._run, args=(bound,), name=f"pto_wsp {self.plan.name}", daemon=True)
+        self._thread.start()
+
+    def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
+        if self._thread is not None or self._in_place:
             raise ProgramStateError("the program is running already", here(), help="call synchronize() between two execute()")
         bound = self._bind(bindings)
         self._sim = self._columns = None
         self._ran = False
-        self._thread = threading.Thread(target=self._run, args=(bound,), name=f"pto_wsp {self.plan.name}", daemon=True)
-        self._thread.start()
+        return bound
 
     def _run(self, bound: Bindings, order_seed: int = 0) -> None:
         started = time.perf_counter()
@@ -90,6 +96,9 @@ class Program:
             self._thread, self._failure = None, None
             raise
         self._thread = None
+        self._finish()
+
+    def _finish(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -97,13 +106,22 @@ class Program:
 
     def run(self, **bindings: object) -> Program:
         """Start a run, wait for it, and return the program."""
-        self.execute(**bindings)
-        self.synchronize()
+        if not _interrupts_as_usual():
+            self.execute(**bindings)
+            self.synchronize()
+            return self
+        bound = self._prepare(bindings)
+        self._in_place = True      # no thread of its own: starting one takes longer than a small run
+        try:
+            self._run(bound)
+        finally:
+            self._in_place = False
+        self._finish()
         return self
 
     def is_complete(self) -> bool:
         """Tell whether no run is under way."""
-        return self._thread is None or not self._thread.is_alive()
+        return not self._in_place and (self._thread is None or not self._thread.is_alive())
 
     def set_symbol_u64(self, name: str, value: int) -> None:
         """Give a symbol (or DenseDyn axis) a value for all later runs."""
@@ -243,6 +261,11 @@ class Program:
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+
+def _interrupts_as_usual() -> bool:
+    """Tell whether Ctrl-C does what the engine would do: raise KeyboardInterrupt, or nothing. A handler of the user's own has to be run."""
+    return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL)
 
 
 def edges_of(columns: RecordColumns) -> list[Edge]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -140,6 +141,7 @@ class Engine:
         options.n_kernels = self.artifact.table.n_kernels
         options.execute.order_seed = order_seed
         options.execute.threads = self.threads
+        options.interruptible = threading.current_thread() is threading.main_thread()
         result = ffi.new("pto_execute_result *")
         self._pool = _pool(self.runtime, self.threads)
         status = lib.pto_run(self._pool, self.recorder.raw, options, result)

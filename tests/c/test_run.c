@@ -1,4 +1,5 @@
 /* test_run.c: whole runs: orchestrate, chunks past the cap, guards, the handshake table. */
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
@@ -220,6 +221,69 @@ static void a_kernel_failure_names_the_absolute_task(void)
     pto_pool_free(pool);
 }
 
+/* ---- Ctrl-C: the kernel presses it at one task ---- */
+
+static _Atomic int64_t n_seen;
+static int64_t pressed_at;
+
+static void see(int number)
+{
+    (void)number;
+    atomic_fetch_add(&n_seen, 1);
+}
+
+static int32_t press(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
+{
+    if (scalars[0] == pressed_at)
+        raise(SIGINT);
+    return add_neighbour(args, scalars, scratch, context);
+}
+
+static int32_t run_pressed(pto_record *record, int64_t at, void (*handler)(int), pto_execute_result *result)
+{
+    static const pto_kernel pressing[] = {{press, 0}};
+    pto_pool *pool = pto_pool_new(1);      /* on one thread, the main one */
+    pto_bindings bindings = {.symbols = (int64_t[]){-1, -1}, .n_symbols = 2};
+    pto_run_options options = {.orchestrate = orchestrate, .bindings = &bindings, .kernels = pressing, .n_kernels = 1,
+                               .interruptible = 1};
+    pressed_at = at;
+    atomic_store(&n_seen, 0);
+    atomic_store(&n_called, 0);
+    signal(SIGINT, handler);
+    int32_t status = pto_run(pool, record, &options, result);
+    CHECK(signal(SIGINT, SIG_DFL) == handler);     /* put back */
+    pto_pool_free(pool);
+    return status;
+}
+
+static void an_interrupt_ends_the_run_and_is_not_told_twice(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    pto_execute_result result;
+    CHECK_EQ(run_pressed(record, 700, see, &result), PTO_E_CANCELLED);
+    CHECK_EQ(n_called, 701);
+    CHECK_EQ(n_seen, 0);
+    pto_record_free(record);
+}
+
+static void an_interrupt_of_the_last_task_reaches_the_handler(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    pto_execute_result result;
+    CHECK_EQ(run_pressed(record, CELLS * STEPS - 1, see, &result), PTO_OK);
+    CHECK_EQ(n_seen, 1);
+    pto_record_free(record);
+}
+
+static void an_ignored_interrupt_stays_ignored(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    pto_execute_result result;
+    CHECK_EQ(run_pressed(record, 700, SIG_IGN, &result), PTO_OK);
+    CHECK_EQ(n_called, CELLS * STEPS);
+    pto_record_free(record);
+}
+
 static void the_layout_table_covers_the_text(void)
 {
     static const pto_layout artifact[] = {PTO_LAYOUT_ARTIFACT};
@@ -244,6 +308,7 @@ int main(void)
         TEST(chunked_runs_give_the_same_numbers), TEST(chunked_runs_simulate_the_same),
         TEST(pruning_spares_the_chunk_that_will_run), TEST(memory_of_a_long_stream_is_bounded),
         TEST(a_guard_below_the_cap_runs_nothing), TEST(a_kernel_failure_names_the_absolute_task),
-        TEST(the_layout_table_covers_the_text)};
+        TEST(an_interrupt_ends_the_run_and_is_not_told_twice), TEST(an_interrupt_of_the_last_task_reaches_the_handler),
+        TEST(an_ignored_interrupt_stays_ignored), TEST(the_layout_table_covers_the_text)};
     return RUN_TESTS(tests);
 }

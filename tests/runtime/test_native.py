@@ -33,7 +33,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.errors import BindingError, RunBoundsError, TaskFailedError
+from pto_wsp.errors import BindingError, ProgramStateError, RunBoundsError, TaskFailedError
 from pto_wsp.runtime.native import Engine, default_threads
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,6 +179,33 @@ def test_ctrl_c_ends_a_run_and_the_next_one_works(tmp_path: Path, cache_dir: Pat
     out, err = process.communicate(timeout=30)
     assert out.split() == ["interrupted", "usable"], err
     assert time.monotonic() - sent < 10
+
+
+def test_a_handler_of_the_users_own_runs_while_tasks_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, found = chain_program(2000, threads=2)
+    seen: list[bool] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(program.is_complete()))
+    timer = threading.Timer(0.01, signal.raise_signal, (signal.SIGINT,))
+    try:
+        timer.start()
+        while not seen:
+            program.run()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert len(seen) == 1 and np.isfinite(found).all()
+
+
+def test_a_program_that_runs_in_one_thread_is_refused_in_another() -> None:
+    program, _ = chain_program(200_000, threads=1)
+    worker = threading.Thread(target=program.run)
+    worker.start()
+    while program.is_complete() and worker.is_alive():
+        time.sleep(0)
+    with pytest.raises(ProgramStateError, match="running already"):
+        program.run()
+    worker.join(60)
+    assert program.is_complete()
 
 
 def test_two_programs_run_at_once_in_two_threads() -> None:
