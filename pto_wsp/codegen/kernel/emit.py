@@ -13,6 +13,7 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.env import COL, Env, Place
+from pto_wsp.codegen.kernel.products import pack_bytes
 from pto_wsp.codegen.kernel.rows import RowRegion
 from pto_wsp.codegen.kernel.whole import moved
 from pto_wsp.errors import unreachable
@@ -27,8 +28,6 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
-
-_PACK_ROW_BYTES = 128   # a panel of pto_matmul.h: two vectors of at most 64 bytes for each k
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,10 +292,11 @@ class _Emission:
     def _multiply(self, to: Place, lhs: Place, rhs: Place, accumulate: bool) -> c.Stmt:
         dtype = lhs.type.dtype
         self.env.matmuls.add(dtype)
-        pack = self.env.pack(lhs.type.cols * _PACK_ROW_BYTES)
+        m, n, inner = lhs.type.rows, rhs.type.cols, lhs.type.cols
+        pack = self.env.pack(pack_bytes(dtype, m, n, inner))
         return c.Evaluate(c.Call(f"pto_matmul_{dtype}", (
-            c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, c.Int(lhs.type.rows),
-            c.Int(rhs.type.cols), c.Int(lhs.type.cols), c.Int(int(accumulate)), pack)))
+            c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, c.Int(m), c.Int(n),
+            c.Int(inner), c.Name("PTO_MATMUL_ACCUMULATE") if accumulate else c.Int(0), pack)))
 
     def _tile(self, operand: k.Operand) -> Place:
         if isinstance(operand, k.ScalarOperand):

@@ -1,0 +1,97 @@
+/* pto_matmul_block.h: part of pto_matmul_dtype.h: blocks of c that stay in registers over one step of k. */
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#else
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast", "no-tree-vectorize")
+#endif
+
+/* h rows x w vectors of c = a[h][words] b[words][w vectors], from `start` (w vectors for every row) where that is given. */
+PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
+                                     int64_t ldb, int64_t words, const PTO_MM_SUM *start, int add, int h, int w)
+{
+    PTO_MM(sums) sum[24];
+#pragma GCC unroll 24
+    for (int i = 0; i < h * w; ++i)
+        if (start)
+            sum[i] = *(const PTO_MM(sums_at) *)(start + i % w * PTO_MM_LANES);
+        else
+            sum[i] = (PTO_MM(sums)){0};
+    for (int64_t p = 0; p < words; ++p) {
+        PTO_MM(words) row[8];
+#pragma GCC unroll 8
+        for (int j = 0; j < w; ++j)
+            row[j] = *(const PTO_MM(words_at) *)(b + p * ldb + j * PTO_MM_LANES);
+#pragma GCC unroll 12
+        for (int i = 0; i < h; ++i) {
+            PTO_MM_WORD x = a[i * lda + p];
+#pragma GCC unroll 8
+            for (int j = 0; j < w; ++j)
+                PTO_MM_STEP(sum[i * w + j], x, row[j]);
+        }
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < h; ++i)
+#pragma GCC unroll 8
+        for (int j = 0; j < w; ++j) {
+            PTO_MM(sums_at) *to = (PTO_MM(sums_at) *)(c + i * ldc + j * PTO_MM_LANES);
+            if (add)
+                sum[i * w + j] += *to;
+            *to = sum[i * w + j];
+        }
+}
+
+#define PTO_MM_ROWS_(h)                                                                                              \
+    for (; r + h <= m; r += h)                                                                                       \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, h, 2);
+
+/* Two vectors of every row of c. */
+PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
+                                       int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add)
+{
+    int64_t r = 0;
+    PTO_MM_ROWS_(PTO_MATMUL_ROWS)
+#if PTO_MATMUL_ROWS == 12
+    PTO_MM_ROWS_(8)
+#endif
+    PTO_MM_ROWS_(4)
+    PTO_MM_ROWS_(2)
+    PTO_MM_ROWS_(1)
+}
+#undef PTO_MM_ROWS_
+
+#if PTO_MM_IN_PLACE
+/* A few rows: nothing is worth packing, and wide blocks hide the latency of the sums. Returns how many columns it did. */
+PTO_MATMUL_FUNCTION int64_t PTO_MM(few_rows)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda,
+                                             const PTO_MM_WORD *b, int64_t ldb, int64_t m, int64_t n, int64_t words, int add)
+{
+    enum { WIDE = PTO_MATMUL_ROWS == 12 ? 8 : 4 };
+    int64_t j = 0;
+    for (; j + WIDE * PTO_MM_LANES <= n; j += WIDE * PTO_MM_LANES)
+        if (m == 1)
+            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 1, WIDE);
+        else if (m == 2)
+            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 2, WIDE);
+        else
+            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 3, WIDE);
+    return j;
+}
+#endif
+
+#ifdef PTO_MM_BIAS_LEFT
+/* start = minus what the bias of the left words adds to the sums of a packed panel. */
+PTO_MATMUL_FUNCTION void PTO_MM(unbias)(PTO_MM_SUM *start, const PTO_MM_WORD *panel, int64_t words)
+{
+    PTO_MM(sums) left = {0}, right = {0};
+    for (int64_t p = 0; p < words; ++p) {
+        const PTO_MM(words_at) *row = (const PTO_MM(words_at) *)panel + 2 * p;
+        PTO_MM_STEP(left, PTO_MM_BIAS_LEFT, row[0]);
+        PTO_MM_STEP(right, PTO_MM_BIAS_LEFT, row[1]);
+    }
+    ((PTO_MM(sums) *)start)[0] = -left, ((PTO_MM(sums) *)start)[1] = -right;
+}
+#endif
+
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif

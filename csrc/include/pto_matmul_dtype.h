@@ -1,0 +1,147 @@
+/* pto_matmul_dtype.h: pto_matmul_<dtype>, once for each dtype that pto_matmul_{float,half,int}.h describe (no include guard).
+
+   PTO_MM_DTYPE      its name                      PTO_MM_ELEMENT   an element of a and b in memory
+   PTO_MM_SUM        an element of c               PTO_MM_WORD      what a lane of a panel holds, as wide as a sum
+   PTO_MM_PER_WORD   elements of k in a word       PTO_MM_IN_PLACE  1: an element is a word
+   PTO_MM_STEP(sum, x, row)   sum += x * row, a word by a vector of words
+   PTO_MM(word)(x, step)      the word of x[0], x[step], ... */
+typedef PTO_MM_SUM PTO_MM(sums) __attribute__((vector_size(PTO_VECTOR_BYTES)));
+typedef PTO_MM_SUM PTO_MM(sums_at) __attribute__((vector_size(PTO_VECTOR_BYTES), aligned(sizeof(PTO_MM_SUM)), may_alias));
+typedef PTO_MM_WORD PTO_MM(words) __attribute__((vector_size(PTO_VECTOR_BYTES)));
+typedef PTO_MM_WORD PTO_MM(words_at) __attribute__((vector_size(PTO_VECTOR_BYTES), aligned(sizeof(PTO_MM_WORD)), may_alias));
+
+#define PTO_MM_LANES ((int64_t)(PTO_VECTOR_BYTES / sizeof(PTO_MM_SUM)))
+#define PTO_MM_WIDTH (2 * PTO_MM_LANES)
+#define PTO_MM_WORDS(k) (((k) + PTO_MM_PER_WORD - 1) / PTO_MM_PER_WORD)
+#define PTO_MM_LEAST(a, b) ((a) < (b) ? (a) : (b))
+
+#include "pto_matmul_block.h"
+#include "pto_matmul_pack.h"
+
+/* Whether h rows of a are read where they lie: packing costs a copy, and pays where rows fall on the same cache set. */
+PTO_MATMUL_INLINE int PTO_MM(rows_in_place)(int64_t row_step, int64_t k_step, int64_t h, int64_t n)
+{
+    const int64_t bytes = row_step * (int64_t)sizeof(PTO_MM_WORD);
+    return PTO_MM_IN_PLACE && k_step == 1 && (h < PTO_MATMUL_ROWS || n <= PTO_MM_WIDTH || bytes % 2048 != 0);
+}
+
+/* Whether panels of b are read where they lie. */
+PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, int64_t h)
+{
+    const int64_t bytes = k_step * (int64_t)sizeof(PTO_MM_WORD);
+    return PTO_MM_IN_PLACE && col_step == 1 && (h <= 2 * PTO_MATMUL_ROWS || (bytes >= 0 && bytes < 2048));
+}
+
+/* Part of a panel that is not whole, or goes to columns that are not neighbours. */
+PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
+                         int64_t ldb, int64_t m, int64_t n, int64_t words, const PTO_MM_SUM *start, int add)
+{
+    for (int64_t r = 0; r < m; r += PTO_MATMUL_ROWS) {
+        PTO_MM_SUM sums[PTO_MATMUL_ROWS * PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
+        const int64_t h = PTO_MM_LEAST(m - r, PTO_MATMUL_ROWS);
+        PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0);
+        for (int64_t i = 0; i < h; ++i)
+            for (int64_t x = 0; x < n; ++x) {
+                PTO_MM_SUM *to = c + (r + i) * c_row + x * c_col;
+                *to = add ? *to + sums[i * PTO_MM_WIDTH + x] : sums[i * PTO_MM_WIDTH + x];
+            }
+    }
+}
+
+/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. */
+PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *left, int64_t left_step,
+                                         const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t h, int64_t n,
+                                         int64_t depth, int add, PTO_MM_WORD *panels)
+{
+    enum { STRIP = 16 * PTO_MM_PER_WORD };
+    const int64_t words = PTO_MM_WORDS(depth);
+    const int in_place = PTO_MM(panels_in_place)(b_k, b_col, h);
+    for (int64_t j = 0; j < n;) {
+        const int64_t whole = in_place ? (n - j) / PTO_MM_WIDTH * PTO_MM_WIDTH : 0;
+        const int64_t group = whole ? whole : PTO_MM_LEAST(n - j, PTO_MATMUL_PANELS * PTO_MM_WIDTH);
+        if (!whole)
+            for (int64_t p = 0; p < depth; p += STRIP)
+                for (int64_t x = 0; x < group; x += PTO_MM_WIDTH)
+                    PTO_MM(pack_panel)(panels + x * words + p / PTO_MM_PER_WORD * PTO_MM_WIDTH, b + p * b_k + (j + x) * b_col, b_k,
+                                       b_col, PTO_MM_LEAST(group - x, PTO_MM_WIDTH), PTO_MM_LEAST(depth - p, STRIP));
+        for (int64_t x = 0; x < group; x += PTO_MM_WIDTH) {
+            const PTO_MM_WORD *panel = whole ? (const PTO_MM_WORD *)b + j + x : panels + x * words;
+            const int64_t step = whole ? b_k : PTO_MM_WIDTH, width = PTO_MM_LEAST(group - x, PTO_MM_WIDTH);
+            PTO_MM_SUM *to = c + (j + x) * c_col;
+#ifdef PTO_MM_BIAS_LEFT
+            PTO_MM_SUM start[PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
+            PTO_MM(unbias)(start, panel, words);
+#else
+            const PTO_MM_SUM *start = 0;
+#endif
+            if (width == PTO_MM_WIDTH && c_col == 1)
+                PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add);
+            else
+                PTO_MM(edge)(to, c_row, c_col, left, left_step, panel, step, h, width, words, start, add);
+        }
+        j += group;
+    }
+}
+
+/* c[i * c_row + j * c_col] = the sum over p of a[i * a_row + p * a_k] b[p * b_k + j * b_col]. */
+PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_ELEMENT *a, int64_t a_row,
+                                         int64_t a_k, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t m, int64_t n,
+                                         int64_t k, int accumulate, char *pack)
+{
+    enum { DEPTH = PTO_MATMUL_WORDS * PTO_MM_PER_WORD };
+    const int64_t packed_cols = PTO_MM_LEAST((n + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH, PTO_MATMUL_PANELS) * PTO_MM_WIDTH;
+    PTO_MM_WORD *const panels = (PTO_MM_WORD *)pack;
+    PTO_MM_WORD *const rows = panels + packed_cols * PTO_MM_LEAST(PTO_MM_WORDS(k), PTO_MATMUL_WORDS);
+    const int64_t n_chunks = (m + PTO_MATMUL_CHUNK - 1) / PTO_MATMUL_CHUNK;
+    for (int64_t chunk = 0; chunk < n_chunks; ++chunk) {
+        const int64_t r = m * chunk / n_chunks, h = m * (chunk + 1) / n_chunks - r;
+        for (int64_t p = 0; p < k; p += DEPTH) {
+            const int64_t depth = PTO_MM_LEAST(k - p, DEPTH), words = PTO_MM_WORDS(depth);
+            const int add = accumulate || p > 0;
+            const PTO_MM_ELEMENT *const from_a = a + r * a_row + p * a_k, *const from_b = b + p * b_k;
+            const PTO_MM_WORD *left = (const PTO_MM_WORD *)from_a;
+            int64_t left_step = a_row, j = 0;
+            if (!PTO_MM(rows_in_place)(a_row, a_k, h, n)) {
+                left = rows, left_step = (words + 15) / 16 * 16 + PTO_MATMUL_PAD;
+                PTO_MM(pack_rows)(rows, left_step, from_a, a_row, a_k, h, depth);
+            }
+#if PTO_MM_IN_PLACE
+            if (h <= 3 && b_col == 1 && c_col == 1)
+                j = PTO_MM(few_rows)(c + r * c_row, c_row, left, left_step, (const PTO_MM_WORD *)from_b, b_k, h, n, words, add);
+#endif
+            if (j < n)
+                PTO_MM(columns)(c + r * c_row + j * c_col, c_row, c_col, left, left_step, from_b + j * b_col, b_k, b_col, h, n - j,
+                                depth, add, panels);
+        }
+    }
+}
+
+PTO_MATMUL_FUNCTION void PTO_MM(matmul)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_ELEMENT *a, int64_t lda,
+                                        const PTO_MM_ELEMENT *b, int64_t ldb, int64_t m, int64_t n, int64_t k, int flags,
+                                        char *pack)
+{
+    const int64_t a_row = flags & PTO_MATMUL_TRANSPOSE_A ? 1 : lda, a_k = flags & PTO_MATMUL_TRANSPOSE_A ? lda : 1;
+    const int64_t b_col = flags & PTO_MATMUL_TRANSPOSE_B ? ldb : 1, b_k = flags & PTO_MATMUL_TRANSPOSE_B ? 1 : ldb;
+    const int accumulate = flags & PTO_MATMUL_ACCUMULATE;
+    if (k <= 0 && !accumulate)
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j)
+                c[i * ldc + j] = 0;
+    if (n <= 8 && n < m)   /* c transposed = b transposed x a transposed: the rows of a fill the vectors */
+        PTO_MM(product)(c, 1, ldc, b, b_col, b_k, a, a_k, a_row, n, m, k, accumulate, pack);
+    else
+        PTO_MM(product)(c, ldc, 1, a, a_row, a_k, b, b_k, b_col, m, n, k, accumulate, pack);
+}
+
+#undef PTO_MM_DTYPE
+#undef PTO_MM_ELEMENT
+#undef PTO_MM_SUM
+#undef PTO_MM_WORD
+#undef PTO_MM_PER_WORD
+#undef PTO_MM_IN_PLACE
+#undef PTO_MM_STEP
+#undef PTO_MM_BIAS_LEFT
+#undef PTO_MM_LANES
+#undef PTO_MM_WIDTH
+#undef PTO_MM_WORDS
+#undef PTO_MM_LEAST

@@ -1,0 +1,139 @@
+/* test_matmul.c: products of matrices against three loops: dtypes, transpositions, odd shapes, gaps between rows, exact scratch. */
+#define PTO_USES_MATMUL_F32
+#define PTO_USES_MATMUL_F64
+#define PTO_USES_MATMUL_I8
+#define PTO_USES_MATMUL_I32
+#define PTO_USES_MATMUL_I64
+#include "pto_matmul.h"
+
+#include "check.h"
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* pack_bytes() of pto_wsp/codegen/kernel/products.py */
+static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t width = 128 / word, words = least(k, 256);
+    const int64_t here = (least((n + width - 1) / width, 4) * width * words + least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word;
+    const int64_t turned = (least((m + width - 1) / width, 4) * width * words + least(n, 512) * ((words + 15) / 16 * 16 + 16)) * word;
+    return (size_t)(n <= 8 && n < m && turned > here ? turned : here);
+}
+
+/* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
+#define PRODUCT_CASE(t, T, S, LOW)                                                                                   \
+    static void product_##t(int64_t m, int64_t n, int64_t k, int flags, int64_t gap)                                 \
+    {                                                                                                                \
+        const int64_t a_rows = flags & PTO_MATMUL_TRANSPOSE_A ? k : m, a_cols = flags & PTO_MATMUL_TRANSPOSE_A ? m : k; \
+        const int64_t b_rows = flags & PTO_MATMUL_TRANSPOSE_B ? n : k, b_cols = flags & PTO_MATMUL_TRANSPOSE_B ? k : n; \
+        const int64_t lda = a_cols + gap, ldb = b_cols + gap, ldc = n + gap;                                         \
+        const size_t a_size = (size_t)((a_rows - 1) * lda + a_cols), b_size = (size_t)((b_rows - 1) * ldb + b_cols); \
+        const size_t c_size = (size_t)((m - 1) * ldc + n), bytes = pack_bytes(sizeof(S), m, n, k);                   \
+        T *a = malloc(a_size * sizeof(T)), *b = malloc(b_size * sizeof(T));                                          \
+        S *c = malloc(c_size * sizeof(S)), *want = malloc(c_size * sizeof(S));                                       \
+        char *pack = aligned_alloc(64, bytes);                                                                       \
+        memset(pack, 0xff, bytes);                                                                                   \
+        for (size_t i = 0; i < a_size; ++i)                                                                          \
+            a[i] = (T)pick(LOW, 8);                                                                                  \
+        for (size_t i = 0; i < b_size; ++i)                                                                          \
+            b[i] = (T)pick(LOW, 8);                                                                                  \
+        for (size_t i = 0; i < c_size; ++i)                                                                          \
+            want[i] = c[i] = (S)pick(-9, 9);                                                                         \
+        for (int64_t i = 0; i < m; ++i)                                                                              \
+            for (int64_t j = 0; j < n; ++j) {                                                                        \
+                S sum = flags & PTO_MATMUL_ACCUMULATE ? c[i * ldc + j] : 0;                                          \
+                for (int64_t p = 0; p < k; ++p)                                                                      \
+                    sum += (S)a[flags & PTO_MATMUL_TRANSPOSE_A ? p * lda + i : i * lda + p] *                        \
+                           (S)b[flags & PTO_MATMUL_TRANSPOSE_B ? j * ldb + p : p * ldb + j];                         \
+                want[i * ldc + j] = sum;                                                                             \
+            }                                                                                                        \
+        pto_matmul_##t(c, ldc, a, lda, b, ldb, m, n, k, flags, pack);                                                \
+        if (memcmp(c, want, c_size * sizeof(S)) != 0) {                                                              \
+            printf("    " #t " m %d n %d k %d flags %d gap %d\n", (int)m, (int)n, (int)k, flags, (int)gap);          \
+            CHECK(!"the product");                                                                                   \
+        }                                                                                                            \
+        free(a), free(b), free(c), free(want), free(pack);                                                           \
+    }
+
+/* whole numbers: every order of the sums gives the same */
+PRODUCT_CASE(f32, float, float, -9)
+PRODUCT_CASE(f64, double, double, -9)
+PRODUCT_CASE(i8, int8_t, int32_t, -128)
+PRODUCT_CASE(i32, int32_t, int32_t, -9)
+PRODUCT_CASE(i64, int64_t, int64_t, -9)
+
+static void all_dtypes(int64_t m, int64_t n, int64_t k, int flags, int64_t gap)
+{
+    product_f32(m, n, k, flags, gap);
+    product_f64(m, n, k, flags, gap);
+    product_i8(m, n, k, flags, gap);
+    product_i32(m, n, k, flags, gap);
+    product_i64(m, n, k, flags, gap);
+}
+
+static void small_products_of_every_size(void)
+{
+    for (int64_t size = 1; size <= 20; ++size)
+        for (int flags = 0; flags < 8; ++flags) {
+            all_dtypes(size, 21 - size, pick(1, 40), flags, pick(0, 3));
+            all_dtypes(pick(1, 20), size, pick(1, 70), flags, pick(0, 3));
+            all_dtypes(pick(1, 20), pick(1, 20), size, flags, 0);
+        }
+}
+
+static void products_around_panels_and_steps(void)
+{
+    static const int64_t edges[] = {31, 32, 33, 63, 64, 65, 127, 129, 255, 256, 257, 300, 512, 513, 600};
+    enum { N = sizeof edges / sizeof *edges };
+    for (int round = 0; round < CASES(120); ++round) {
+        const int flags = (int)pick(0, 7);
+        all_dtypes(edges[pick(0, 6)], edges[pick(0, 7)], edges[pick(0, N - 1)], flags, pick(0, 1) * pick(1, 40));
+    }
+    all_dtypes(520, 140, 1030, PTO_MATMUL_ACCUMULATE, 3);
+    product_i8(5, 40, 4100, PTO_MATMUL_TRANSPOSE_B, 1);
+    product_f32(14, 64, 300, 0, 1024 - 64);        /* rows on the same cache set are packed */
+    product_f32(40, 64, 512, PTO_MATMUL_ACCUMULATE, 0);
+}
+
+static void products_of_a_few_rows_or_columns(void)
+{
+    for (int64_t few = 1; few <= 9; ++few)
+        for (int flags = 0; flags < 8; ++flags) {
+            all_dtypes(few, 300 + few, 270, flags, 0);
+            all_dtypes(200 + few, few, 270, flags, 5);
+        }
+}
+
+static void nothing_to_sum_leaves_zero_or_what_was(void)
+{
+    float c[4] = {1, 2, 3, 4}, none = 0;
+    pto_matmul_f32(c, 2, &none, 0, &none, 2, 2, 2, 0, PTO_MATMUL_ACCUMULATE, 0);
+    CHECK(c[0] == 1 && c[3] == 4);
+    pto_matmul_f32(c, 2, &none, 0, &none, 2, 2, 2, 0, 0, 0);
+    CHECK(c[0] == 0 && c[1] == 0 && c[2] == 0 && c[3] == 0);
+}
+
+static void extremes_of_i8(void)
+{
+    enum { K = 1029 };
+    int8_t a[2 * K], b[2 * K];
+    int32_t c[4];
+    static char pack[1 << 16] __attribute__((aligned(64)));
+    for (int i = 0; i < K; ++i)
+        a[i] = -128, a[K + i] = 127, b[i] = -128, b[K + i] = 127;
+    pto_matmul_i8(c, 2, a, K, b, K, 2, 2, K, PTO_MATMUL_TRANSPOSE_B, pack);
+    CHECK_EQ(c[0], 16384 * K);
+    CHECK_EQ(c[1], -16256 * K);
+    CHECK_EQ(c[2], -16256 * K);
+    CHECK_EQ(c[3], 16129 * K);
+}
+
+int main(void)
+{
+    const check_test tests[] = {TEST(small_products_of_every_size), TEST(products_around_panels_and_steps),
+                                TEST(products_of_a_few_rows_or_columns), TEST(nothing_to_sum_leaves_zero_or_what_was),
+                                TEST(extremes_of_i8)};
+    return RUN_TESTS(tests);
+}
