@@ -16,8 +16,7 @@ import sys
 
 import numpy as np
 
-from pto_wsp import (Constexpr, Dense, DType, In, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, minimum,
-                     pto, workload)
+from pto_wsp import Constexpr, Dense, DType, In, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, minimum, pto, workload
 
 HEAD_DIM, BLOCK = 64, 64      # of a head; queries, and keys, of a block
 SCALE = 1 / math.sqrt(HEAD_DIM)
