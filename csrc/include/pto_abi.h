@@ -184,6 +184,45 @@ const pto_guard *pto_record_guard(const pto_record *record);           /* the fi
 /* True when two strided boxes share a byte: exact unless max_steps is used up, then true. */
 int32_t pto_regions_overlap(const pto_arg *a, const pto_arg *b, int64_t max_steps);
 
+/* ---- prints: values that kernels show, kept while they run ---- */
+#define PTO_PRINT_BYTES 128    /* what a printed value counts for beside its elements */
+
+typedef struct pto_prints pto_prints;
+
+typedef struct pto_prints_options {
+    int64_t max_bytes;         /* kept; what comes later in program order is dropped */
+    int64_t threshold;         /* a value of more elements is kept at its edges only */
+    int64_t edge;              /* rows and columns kept at either edge */
+} pto_prints_options;
+
+/* One value; of rows or columns that are not all kept, the first half of those kept are the first, the others the last. */
+typedef struct pto_printed {
+    int64_t task;              /* absolute task id */
+    int64_t order;             /* grows from value to value of one task */
+    int64_t index[PTO_MAX_INDEX];
+    int32_t n_index;
+    int32_t site;
+    int32_t statement;         /* which print of the kernel */
+    int32_t reserved;
+    int64_t rows;
+    int64_t cols;
+    int64_t kept_rows;
+    int64_t kept_cols;
+    int64_t data;              /* in pto_prints_view.data; row-major, without gaps */
+    int64_t size_bytes;
+} pto_printed;
+
+typedef struct pto_prints_view {
+    int64_t n;
+    int64_t n_total;           /* those dropped included */
+    const pto_printed *rows;   /* [n] in program order */
+    const char *data;
+} pto_prints_view;
+
+pto_prints *pto_prints_new(const pto_prints_options *options);     /* NULL when memory ran out */
+void pto_prints_free(pto_prints *prints);
+void pto_prints_read(pto_prints *prints, pto_prints_view *out);    /* not while a run writes; valid until the next one */
+
 /* ---- native engine ---- */
 typedef struct pto_pool pto_pool;
 
@@ -191,10 +230,11 @@ typedef struct pto_execute_options {
     uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
     int32_t threads;           /* at most the pool's; 0: all */
     int32_t reserved;
+    pto_prints *prints;        /* NULL: what kernels print is not kept */
 } pto_execute_options;
 
 typedef struct pto_execute_result {
-    int64_t failed_task;       /* absolute task id of the first failure in program order among those that ran, or -1 */
+    int64_t failed_task;       /* absolute task id of the first failure in program order, whatever ran first, or -1 */
     int32_t failed_guard;      /* what the kernel returned, less 1 */
     int32_t threads;           /* that took part */
     int64_t n_run;             /* tasks completed */

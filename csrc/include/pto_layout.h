@@ -69,6 +69,17 @@
     PTO_LAYOUT_FIELD(pto_columns, index) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
+    PTO_LAYOUT_FIELD(pto_execute_options, prints) \
+    PTO_LAYOUT_STRUCT(pto_prints_options) PTO_LAYOUT_FIELD(pto_prints_options, max_bytes) \
+    PTO_LAYOUT_FIELD(pto_prints_options, threshold) PTO_LAYOUT_FIELD(pto_prints_options, edge) \
+    PTO_LAYOUT_STRUCT(pto_printed) PTO_LAYOUT_FIELD(pto_printed, task) PTO_LAYOUT_FIELD(pto_printed, order) \
+    PTO_LAYOUT_FIELD(pto_printed, index) PTO_LAYOUT_FIELD(pto_printed, n_index) PTO_LAYOUT_FIELD(pto_printed, site) \
+    PTO_LAYOUT_FIELD(pto_printed, statement) PTO_LAYOUT_FIELD(pto_printed, reserved) \
+    PTO_LAYOUT_FIELD(pto_printed, rows) PTO_LAYOUT_FIELD(pto_printed, cols) PTO_LAYOUT_FIELD(pto_printed, kept_rows) \
+    PTO_LAYOUT_FIELD(pto_printed, kept_cols) PTO_LAYOUT_FIELD(pto_printed, data) \
+    PTO_LAYOUT_FIELD(pto_printed, size_bytes) \
+    PTO_LAYOUT_STRUCT(pto_prints_view) PTO_LAYOUT_FIELD(pto_prints_view, n) PTO_LAYOUT_FIELD(pto_prints_view, n_total) \
+    PTO_LAYOUT_FIELD(pto_prints_view, rows) PTO_LAYOUT_FIELD(pto_prints_view, data) \
     PTO_LAYOUT_STRUCT(pto_execute_result) PTO_LAYOUT_FIELD(pto_execute_result, failed_task) \
     PTO_LAYOUT_FIELD(pto_execute_result, failed_guard) PTO_LAYOUT_FIELD(pto_execute_result, threads) \
     PTO_LAYOUT_FIELD(pto_execute_result, n_run) PTO_LAYOUT_FIELD(pto_execute_result, fault) \

@@ -55,6 +55,7 @@ struct pto_pool {
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t remaining;    /* nodes not completed, as far as workers have said */
 
     /* the run, constant while open */
+    const pto_record *record;
     const pto_graph *graph;
     const pto_kernel *kernels;
     const pto_arg *args;
@@ -74,7 +75,7 @@ struct pto_pool {
     _Atomic int64_t n_overflow;
 
     pthread_mutex_t failure_lock;
-    int64_t failed_task;               /* -1: none */
+    _Atomic uint32_t failed_node;      /* the first in program order so far; PTO_NO_NODE: none */
     int32_t failed_guard;
     pto_fault fault;                   /* of the failed task */
 };
@@ -87,18 +88,22 @@ void pto_run_close(pto_pool *pool);                        /* no helper is insid
 int64_t pto_now_ns(void);
 void pto_pause(int32_t n);
 
+/* prints.c: pto_context.print of a run whose prints are kept */
+void pto_print_value(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
+                     int64_t row_step, int64_t col_step);
+
 /* worker.c */
-bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when its task failed; a join has nothing to run */
+bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join has nothing to run */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
 
 static inline bool pto_run_over(pto_pool *pool)
 {
-    return atomic_load(&pool->remaining) == 0 || atomic_load(&pool->stop) != 0;
+    return atomic_load(&pool->remaining) == 0 || (atomic_load(&pool->stop) & PTO_STOP_CANCELLED) != 0;
 }
 
 static inline bool pto_must_stop(pto_pool *pool)
 {
-    return atomic_load_explicit(&pool->stop, memory_order_relaxed) != 0;
+    return (atomic_load_explicit(&pool->stop, memory_order_relaxed) & PTO_STOP_CANCELLED) != 0;
 }
 
 /* The last predecessor to arrive releases the node. Seeing 1 means all others have, which saves the write. */

@@ -16,7 +16,7 @@ static int64_t run_in_order(pto_worker *worker, int64_t at, bool may_call_help)
     pto_pool *pool = worker->pool;
     int64_t n = pool->graph->n_nodes, until = may_call_help ? pto_now_ns() + PTO_ALONE_NS : 0;
     for (; at < n; at++) {
-        if (pto_must_stop(pool) || !pto_worker_run_node(worker, (uint32_t)at))
+        if (!pto_worker_run_node(worker, (uint32_t)at))
             return at;
         if (may_call_help && (at & 3) == 3 && pto_now_ns() > until)
             return at + 1;
@@ -31,7 +31,7 @@ static int32_t run_in_random_order(pto_worker *worker, uint64_t seed)
     int64_t n_ready = graph->n_ready, n_done = 0;
     if (n_ready > 0)
         memcpy(pool->ready, graph->ready, (size_t)n_ready * sizeof *graph->ready);
-    while (n_ready > 0 && !pto_must_stop(pool)) {
+    while (n_ready > 0) {
         seed += 0x9e3779b97f4a7c15u;           /* splitmix64 */
         uint64_t z = seed;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -195,6 +195,7 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_kerne
     int32_t status = pto_record_graph(record, &pool->graph);
     if (status != PTO_OK)
         return status;
+    pool->record = record;
     pool->kernels = kernels;
     pool->args = record->args;
     pool->scalars = record->scalars;
@@ -211,13 +212,14 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
     int32_t status = prepare(pool, record, kernels, n_kernels, options);
     if (status != PTO_OK)
         return status;
-    pool->failed_task = -1;
+    atomic_store(&pool->failed_node, PTO_NO_NODE);
     pool->failed_guard = 0;
     pool->fault = (pto_fault){0};
     for (int32_t i = 0; i < pool->n_workers; i++) {
         pto_worker *worker = &pool->workers[i];
         worker->n_run = worker->n_done = 0;
-        worker->context = (pto_context){.print = print_nothing};
+        worker->context = (pto_context){.prints = options->prints,
+                                        .print = options->prints == NULL ? print_nothing : pto_print_value};
     }
 
     status = run(pool, record, options->order_seed);
@@ -228,12 +230,13 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
         n_took_part += pool->workers[i].n_run > 0;
     }
     result->threads = n_took_part > 0 ? n_took_part : 1;
-    result->failed_task = pool->failed_task;
+    uint32_t failed = atomic_load(&pool->failed_node);
+    result->failed_task = failed == PTO_NO_NODE ? -1 : pool->first_task + pool->node_task[failed];
     result->failed_guard = pool->failed_guard;
     result->fault = pool->fault;
     if (status != PTO_OK)
         return status;
-    if (pool->failed_task >= 0)
+    if (failed != PTO_NO_NODE)
         return PTO_E_KERNEL;
     return result->n_run == record->n_tasks ? PTO_OK : PTO_E_CANCELLED;
 }

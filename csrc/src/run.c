@@ -23,6 +23,7 @@ static int32_t finish_chunk(pto_record *record, chunked_run *run, bool feeds)
         run->result->n_run += chunk.n_run;
         run->result->failed_task = chunk.failed_task;
         run->result->failed_guard = chunk.failed_guard;
+        run->result->fault = chunk.fault;
         if (chunk.threads > run->result->threads)
             run->result->threads = chunk.threads;
         if (status != PTO_OK)

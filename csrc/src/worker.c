@@ -5,13 +5,12 @@
 
 /* ---- one task ---- */
 
-static void note_failure(pto_worker *worker, int32_t code)
+static void note_failure(pto_worker *worker, uint32_t node, int32_t code)
 {
     pto_pool *pool = worker->pool;
-    int64_t task = pool->first_task + pool->node_task[worker->context.node];
     pthread_mutex_lock(&pool->failure_lock);
-    if (pool->failed_task < 0 || task < pool->failed_task) {
-        pool->failed_task = task;
+    if (node < atomic_load(&pool->failed_node)) {
+        atomic_store(&pool->failed_node, node);
         pool->failed_guard = code - 1;
         pool->fault = worker->context.fault;
     }
@@ -24,13 +23,20 @@ bool pto_worker_run_node(pto_worker *worker, uint32_t at)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
+    int32_t stop = atomic_load_explicit(&pool->stop, memory_order_relaxed);
+    if (__builtin_expect(stop != 0, 0)) {      /* tasks before one that failed still run: the first failure is the same every time */
+        if ((stop & PTO_STOP_CANCELLED) != 0)
+            return false;
+        if (at > atomic_load(&pool->failed_node))
+            return true;
+    }
     if (node->kernel >= 0) {
         worker->context.node = at;
         int32_t code = pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
                                                          worker->scratch, &worker->context);
         if (code != 0) {
-            note_failure(worker, code);
-            return false;
+            note_failure(worker, at, code);
+            return true;
         }
         worker->n_run++;
     }
@@ -202,11 +208,8 @@ bool pto_worker_work(pto_worker *worker)
         if (node == PTO_NO_NODE)
             break;
         ran = true;
-        while (node != PTO_NO_NODE && !pto_must_stop(pool)) {
-            if (!pto_worker_run_node(worker, node))
-                break;
+        while (node != PTO_NO_NODE && pto_worker_run_node(worker, node))
             node = complete(worker, node);
-        }
     }
     if (ran)
         settle(worker);

@@ -20,7 +20,7 @@ from pto_wsp.errors import (
     WorkloadStructureError,
 )
 from pto_wsp.expr.kernel import Kernel as KernelIR
-from pto_wsp.expr.kernel import ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.expr.kernel import Print, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.frontend.annotations import ConstexprAnnotation, TensorAnnotation
@@ -29,6 +29,7 @@ from pto_wsp.frontend.task_call import call_kernel
 from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
 from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.prints import print_text
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
@@ -114,12 +115,15 @@ class Kernel:
         arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
         outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
         failed = run_kernel(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
-                                 for name, value in arrays.items()})
+                                 for name, value in arrays.items()}, self._show)
         if failed is not None:
             guard = guards_of(ir)[failed]
             raise TaskFailedError(f"kernel `{self.name}` failed: {guard.what} lies outside the region given", guard.span)
         arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
         return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _show(self, stmt: Print, value: npt.NDArray[Any]) -> None:
+        print(print_text(self.name, stmt, value), end="")
 
     def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
         if isinstance(param, ScalarParamDecl):

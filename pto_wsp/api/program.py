@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from contextvars import copy_context
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.native import SimResult
+from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -59,7 +61,8 @@ class Program:
         Raises: R102 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
         """
         bound = self._prepare(bindings)
-        self._thread = threading.Thread(target=self._run, args=(bound,), name=f"pto_wsp {self.plan.name}", daemon=True)
+        self._thread = threading.Thread(target=copy_context().run, args=(self._run, bound), name=f"pto_wsp {self.plan.name}",
+                                        daemon=True)
         self._thread.start()
 
     def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
@@ -79,7 +82,7 @@ class Program:
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
     def synchronize(self) -> None:
-        """Wait for the run and raise what went wrong in it.
+        """Wait for the run, print what its tasks printed, and raise what went wrong in it.
 
         Raises: R101 with the task (kernel and indices), R104 for a view outside its tensor; R103 when nothing was started.
         """
@@ -94,15 +97,22 @@ class Program:
             self._compiled.runner.cancel()
             self._thread.join()
             self._thread, self._failure = None, None
+            self._show_prints()
             raise
         self._thread = None
         self._finish()
 
     def _finish(self) -> None:
+        self._show_prints()
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         self._ran = True
+
+    def _show_prints(self) -> None:
+        prints = self._compiled.runner.take_prints()
+        if prints.shown or prints.n_dropped:
+            print(run_text(self.plan, prints), end="")
 
     def run(self, **bindings: object) -> Program:
         """Start a run, wait for it, and return the program."""

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.frontend import kernel_control, kernel_memory
+from pto_wsp.frontend.kernel_print import print_
 from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
@@ -26,7 +27,6 @@ _LATER = frozenset({
     "erf",
     "gather",
     "gelu",
-    "print",
     "quantize",
     "rowargmax",
     "rowprod",
@@ -71,7 +71,7 @@ def _members() -> Mapping[str, Callable[..., object]]:
     for function in FUNCTIONS:
         members[function.__name__] = function
     members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
-                "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise}
+                "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise, "print": print_}
     return MappingProxyType(members)
 
 

@@ -56,7 +56,7 @@ def _statement(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return s.Const(_compute(stmt))
         case k.Load() | k.Store():
             return _move(stmt, tiles)
-        case k.Alloc() | k.Read() | k.Write():
+        case k.Alloc() | k.Read() | k.Write() | k.Print():
             return s.Const(0)
         case k.Accumulate(_, lhs, rhs):
             return s.Const(lhs.type.rows * lhs.type.cols * rhs.type.cols)

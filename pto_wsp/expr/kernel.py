@@ -185,6 +185,19 @@ class Accumulate:
 
 
 @dataclass(frozen=True, slots=True)
+class Print:
+    """Show `value`, as it is at this point, to the user under `label`; "" names the line instead.
+
+    `id`: which print of the kernel it is, counted from 0 as they were traced; passes keep it, and their order.
+    """
+
+    id: int
+    label: str
+    value: Operand
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """Run `body` for var in range(start, stop, step); step > 0."""
 
@@ -206,7 +219,7 @@ class If:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | For | If
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | For | If
 
 
 @dataclass(frozen=True, slots=True)

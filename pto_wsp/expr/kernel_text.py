@@ -78,6 +78,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
                 yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
+            case k.Print(_, label, value):
+                yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
             case k.For(var, start, stop, step, inner):
                 bounds = ", ".join(s.print_scalar(bound) for bound in (start, stop, step))
                 yield f"{pad}for {var.name} in range({bounds}):"

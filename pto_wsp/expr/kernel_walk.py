@@ -8,7 +8,7 @@ A guard stands at each load from, and each store to, a Tensor parameter: the pie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
@@ -21,6 +21,7 @@ from pto_wsp.expr.kernel import (
     If,
     Kernel,
     Load,
+    Print,
     Read,
     Stmt,
     Store,
@@ -57,7 +58,7 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print():
             return ()
         case _:
             assert_never(stmt)
@@ -70,7 +71,7 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate():
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print():
             return stmt
         case _:
             assert_never(stmt)
@@ -93,6 +94,8 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return (stmt.value,)
         case Accumulate(_, lhs, rhs):
             return (lhs, rhs)
+        case Print():
+            return (stmt.value,) if isinstance(stmt.value, Value) else ()
         case For() | If():
             return tuple(value for body in bodies_of(stmt) for inner in body for value in uses_of(inner))
         case Load() | Alloc() | Read():
@@ -110,6 +113,8 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, value=change(stmt.value))
         case Accumulate(_, lhs, rhs):
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
+        case Print():
+            return replace(stmt, value=change(stmt.value)) if isinstance(stmt.value, Value) else stmt
         case Load() | Alloc() | Read() | For() | If():
             return stmt
         case _:
@@ -145,6 +150,11 @@ def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     """Return the guards of a kernel as it was traced, in pre-order; a guard's number is its place in this tuple."""
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
     return tuple(_guard(stmt) for stmt in walk(kernel.body) if isinstance(stmt, Load | Store) and stmt.param in tensors)
+
+
+def prints_of(kernel: Kernel) -> Mapping[int, Print]:
+    """Return the prints of a kernel by id."""
+    return {stmt.id: stmt for stmt in walk(kernel.body) if isinstance(stmt, Print)}
 
 
 def _guard(stmt: Load | Store) -> Guard:

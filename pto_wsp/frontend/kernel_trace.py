@@ -48,6 +48,7 @@ class KernelTrace:
         self._loads: dict[str, TileValue] = {}
         self._n_values = 0
         self._n_buffers = 0
+        self._n_prints = 0
 
     # ---- ops ----
 
@@ -247,6 +248,11 @@ class KernelTrace:
         if init is not None:
             self.blocks.innermost.written.add(f"#{buffer.id}")
         return BufferRef(self, buffer, self.blocks.innermost.id)
+
+    def next_print(self) -> int:
+        """Return the number of the print about to be appended."""
+        self._n_prints += 1
+        return self._n_prints - 1
 
     def fresh(self, type: TileType) -> TileValue:
         """Return a new value for the statement about to be appended."""

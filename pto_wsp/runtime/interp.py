@@ -13,6 +13,7 @@ from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
+from pto_wsp.runtime.prints import PrintKeeper, Prints
 from pto_wsp.runtime.stream import CheckFailed, PlacedView, TaskInstance, enumerate_tasks
 
 
@@ -52,6 +53,7 @@ class Interpreter:
         self._stream: tuple[TaskInstance | tuple[int, ...], ...] = ()
         self._bindings: Bindings | None = None
         self._recorder: Recorder | None = None
+        self._prints = PrintKeeper()
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task in program order, whatever `order_seed` says.
@@ -62,11 +64,12 @@ class Interpreter:
         self._recorder = None
         self._stream = stream_of(self.plan, bindings)
         self._bindings = bindings
-        for node in self._stream:
-            if isinstance(node, TaskInstance):
-                self._task(node, bindings)
+        self._prints = PrintKeeper()
+        tasks = (node for node in self._stream if isinstance(node, TaskInstance))
+        for number, task in enumerate(tasks):
+            self._task(number, task, bindings)
 
-    def _task(self, task: TaskInstance, bindings: Bindings) -> None:
+    def _task(self, number: int, task: TaskInstance, bindings: Bindings) -> None:
         kernel = self.plan.kernels[task.submit.kernel].kernel
         args: dict[str, Array | Number] = {
             param.name: placed_array(bindings.arrays[view.slot], view)
@@ -74,12 +77,17 @@ class Interpreter:
         }
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
         with np.errstate(all="ignore"):
-            failed = run_kernel(kernel, args)
+            failed = run_kernel(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
         if failed is not None:
             raise kernel_guard_error(self.plan, task.submit, task.index, failed)
 
     def cancel(self) -> None:
         """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
+
+    def take_prints(self) -> Prints:
+        """Return what the last run printed, once."""
+        taken, self._prints = self._prints.prints(), PrintKeeper()
+        return taken
 
     @property
     def recorder(self) -> Recorder:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from pto_wsp.ops.table import find
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
+Show: TypeAlias = Callable[[k.Print, Array], None]
+
 
 class _GuardFailed(Exception):
     """Ends a run at the guard of this number."""
@@ -29,14 +31,14 @@ class _GuardFailed(Exception):
         self.number = number
 
 
-def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number]) -> int | None:
+def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> int | None:
     """Run a kernel on its parameters by name and return the number of the guard that failed (see `guards_of`), None when it
-    ran.
+    ran. `show` is given what the kernel prints, when it does.
 
     Shapes: a Tile parameter takes a rank-2 array no larger than the tile, its valid part; a Tensor parameter a rank-2 array of
     any size; results land in the arrays given. What was stored before a guard failed stays stored.
     """
-    run = _Run(kernel, args)
+    run = _Run(kernel, args, show)
     try:
         run.body(kernel.body)
     except _GuardFailed as failure:
@@ -50,6 +52,7 @@ class _Run:
 
     kernel: k.Kernel
     args: Mapping[str, Array | s.Number]
+    show: Show | None = None
     arrays: dict[str, Array] = field(init=False)
     numbers: dict[str, s.Number] = field(init=False)
     tensors: frozenset[str] = field(init=False)
@@ -87,6 +90,9 @@ class _Run:
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 product = (self.values[lhs.id], self.values[rhs.id], self.buffers[buffer.id])
                 self.buffers[buffer.id] = evaluate(find("matmul"), product, buffer.type, attrs)
+            case k.Print(value=value):
+                if self.show is not None:
+                    self.show(stmt, self.operand(value))
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index

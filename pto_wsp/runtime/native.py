@@ -15,6 +15,7 @@ from pto_wsp.errors import BindingError, InternalError
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import bounds_error, task_error
+from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record import RecordColumns, read_columns
 from pto_wsp.values import dataclass
 
@@ -117,6 +118,8 @@ class Engine:
         self._overflow: SimResult | None = None
         self._tensors: Any = None
         self._pool: Any = None
+        self._has_prints = has_prints(plan)
+        self._prints = Prints()
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
@@ -142,13 +145,19 @@ class Engine:
         options.execute.order_seed = order_seed
         options.execute.threads = self.threads
         options.interruptible = threading.current_thread() is threading.main_thread()
+        shortened = shortening() if self._has_prints else (0, 0)
+        printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
+        options.execute.prints = printed
         result = ffi.new("pto_execute_result *")
         self._pool = _pool(self.runtime, self.threads)
         status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+        if printed != ffi.NULL:
+            self._prints = read_prints(self.runtime, printed, self.plan, shortened)
         if status == lib.PTO_E_GUARD:
             raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw))
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
+            self._prints = until(self._prints, result.failed_task)
             raise task_error(self.plan, columns, result.failed_task, result.failed_guard)
         if status == lib.PTO_E_CANCELLED:
             raise KeyboardInterrupt
@@ -163,6 +172,11 @@ class Engine:
         """Ask a run in another thread to stop after its current tasks."""
         if self._pool is not None:
             self.runtime.lib.pto_pool_cancel(self._pool)
+
+    def take_prints(self) -> Prints:
+        """Return what the last run printed, once."""
+        taken, self._prints = self._prints, Prints()
+        return taken
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
         """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""

@@ -260,10 +260,20 @@ class _Emission:
                 return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
             case k.Accumulate(buffer, lhs, rhs):
                 return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
+            case k.Print():
+                return self._print(stmt)
             case k.Compute():
                 return self._tile_op(stmt)
             case _:
                 assert_never(stmt)
+
+    def _print(self, stmt: k.Print) -> list[c.Stmt]:
+        if isinstance(stmt.value, k.Value):
+            place = self._tile(stmt.value)
+            return [_shown(stmt.id, c.Name(place.pointer), place.type, place.step)]
+        dtype, name = stmt.value.dtype, self.env.name("shown")
+        held = c.Declare(f"const {memory_type(dtype)}", name, self.env.scalar_as(stmt.value.value, dtype))
+        return [held, _shown(stmt.id, c.Prefix("&", c.Name(name)), TileType(1, 1, dtype), c.Int(1))]
 
     def _tile_op(self, stmt: k.Compute) -> list[c.Stmt]:
         entry, result = find(stmt.op), stmt.result
@@ -302,6 +312,11 @@ class _Emission:
         if isinstance(operand, k.ScalarOperand):
             unreachable("number where an operation needs a tile")
         return self.env.values[operand.id]
+
+
+def _shown(number: int, data: c.Expr, tile: TileType, step: c.Expr) -> c.Stmt:
+    sizes = (c.Int(tile.dtype.nbytes), c.Int(tile.rows), c.Int(tile.cols), step, c.Int(1))
+    return c.Evaluate(c.Call("context->print", (c.Name("context"), c.Int(number), data, *sizes)))
 
 
 def _or(lhs: c.Expr, rhs: c.Expr) -> c.Expr:

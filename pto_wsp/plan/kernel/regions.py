@@ -20,7 +20,7 @@ from pto_wsp.ops.whole import Movement
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Accumulate | k.For | k.If
+Whole: TypeAlias = k.Compute | k.Accumulate | k.Print | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -162,6 +162,9 @@ class _Placement:
             case k.Accumulate(buffer):
                 self._whole(stmt)
                 self.memory_ready[("buffer", buffer.id)] = len(self.steps)
+            case k.Print():
+                self._whole(stmt)
+                self.floor = len(self.steps)   # what fails after it fails after it
             case k.For() | k.If():
                 self._whole(stmt)
                 self.floor = self.stored = len(self.steps)
@@ -289,7 +292,7 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
             return kind == "buffer" and stmt.buffer.id == key
         case k.For() | k.If():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
-        case k.Compute() | k.Load() | k.Read():
+        case k.Compute() | k.Load() | k.Read() | k.Print():
             return False
         case _:
             assert_never(stmt)

@@ -1,0 +1,163 @@
+"""What kernels print: kept while tasks run, shown in program order when the run is over.
+
+Both executors keep the same values under the same bound, so both show the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.artifact.build import Runtime
+from pto_wsp.expr.kernel import Print, Value
+from pto_wsp.expr.kernel_walk import prints_of
+from pto_wsp.ops.dtypes import Array
+from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.runtime.failures import task_name
+from pto_wsp.values import dataclass
+
+MAX_BYTES = 8 << 20        # elements and records kept a run
+RECORD_BYTES = 128         # what a value counts for beside its elements: PTO_PRINT_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """One printed value: which task, by its call and indices, which print of its kernel, its shape, and the elements kept of it."""
+
+    task: int
+    site: int
+    index: tuple[int, ...]
+    statement: int
+    shape: tuple[int, int]
+    kept: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prints:
+    """What a run printed, in program order, and how many values after those were not kept."""
+
+    shown: tuple[Shown, ...] = ()
+    n_dropped: int = 0
+    shortened: tuple[int, int] = (1000, 3)      # of more than so many elements, so many were kept at either edge
+
+
+def has_prints(plan: TaskPlan) -> bool:
+    """Tell whether a kernel of the plan prints."""
+    return any(prints_of(use.kernel) for use in plan.kernels)
+
+
+def print_text(name: str, stmt: Print, value: Array) -> str:
+    """Return the lines for one value: `rmsnorm[b=1] acc = …`; a tile stands under its name and type."""
+    label = stmt.label or f"line {stmt.span.line}"
+    if isinstance(stmt.value, Value):
+        return f"{name} {label}: {stmt.value.type!r}\n{value}\n"
+    return f"{name} {label} = {value[0, 0]}\n"
+
+
+def run_text(plan: TaskPlan, prints: Prints) -> str:
+    """Return everything that a run printed, as text."""
+    sites = submits(plan)
+    statements = [prints_of(use.kernel) for use in plan.kernels]
+    lines: list[str] = []
+    with np.printoptions(threshold=prints.shortened[0], edgeitems=prints.shortened[1]):   # as they were when it was kept
+        for shown in prints.shown:
+            task = sites[shown.site]
+            lines.append(print_text(task_name(plan, task, shown.index), statements[task.kernel][shown.statement], _whole(shown)))
+    if prints.n_dropped:
+        lines.append(f"pto.print: {prints.n_dropped} more values were dropped, a run keeps {MAX_BYTES >> 20} MiB of them: print less, "
+                     "or smaller tiles\n")
+    return "".join(lines)
+
+
+class PrintKeeper:
+    """Keeps what the interpreter's tasks print, in order, up to the bound."""
+
+    def __init__(self) -> None:
+        self._shown: list[Shown] = []
+        self._n_bytes = 0
+        self._n_dropped = 0
+        self._threshold, self._edge = shortening()
+
+    def of_task(self, task: int, site: int, index: tuple[int, ...]) -> Callable[[Print, Array], None]:
+        """Return what one task prints with."""
+        def show(stmt: Print, value: Array) -> None:
+            kept = self._shortened(value)
+            if self._n_dropped or self._n_bytes + RECORD_BYTES + kept.nbytes > MAX_BYTES:
+                self._n_dropped += 1
+                return
+            self._n_bytes += RECORD_BYTES + kept.nbytes
+            self._shown.append(Shown(task, site, index, stmt.id, (value.shape[0], value.shape[1]), kept))
+        return show
+
+    def _shortened(self, value: Array) -> Array:
+        edge = self._edge
+        if value.size <= self._threshold:
+            return value.copy()
+        for axis, extent in enumerate(value.shape):
+            if extent > 2 * edge:
+                value = np.take(value, [*range(edge), *range(extent - edge, extent)], axis)
+        return value.copy()
+
+    def prints(self) -> Prints:
+        """Return what was kept."""
+        return Prints(tuple(self._shown), self._n_dropped, (self._threshold, self._edge))
+
+
+def shortening() -> tuple[int, int]:
+    """Return how NumPy shortens arrays now: above how many elements, and to how many at either edge."""
+    options: Any = np.get_printoptions()
+    return int(min(options["threshold"], (1 << 62))), int(options["edgeitems"])
+
+
+def new_prints(runtime: Runtime, shortened: tuple[int, int]) -> Any:
+    """Return the runtime library's keeper of printed values."""
+    threshold, edge = shortened
+    raw = runtime.lib.pto_prints_new(runtime.ffi.new("pto_prints_options *",
+                                                     {"max_bytes": MAX_BYTES, "threshold": threshold, "edge": edge}))
+    if raw == runtime.ffi.NULL:
+        raise MemoryError("no memory for what kernels print")
+    return runtime.ffi.gc(raw, runtime.lib.pto_prints_free)
+
+
+def read_prints(runtime: Runtime, raw: Any, plan: TaskPlan, shortened: tuple[int, int]) -> Prints:
+    """Return what the library kept."""
+    view = runtime.ffi.new("pto_prints_view *")
+    runtime.lib.pto_prints_read(raw, view)
+    sites = submits(plan)
+    statements = [prints_of(use.kernel) for use in plan.kernels]
+    shown: list[Shown] = []
+    for k in range(view.n):
+        row = view.rows[k]
+        stmt = statements[sites[row.site].kernel][row.statement]
+        dtype = stmt.value.type.dtype if isinstance(stmt.value, Value) else stmt.value.dtype
+        kept = np.frombuffer(runtime.ffi.buffer(view.data + row.data, row.size_bytes), dtype.np)
+        shown.append(Shown(row.task, row.site, tuple(row.index[0:row.n_index]), row.statement, (row.rows, row.cols),
+                           kept.reshape(row.kept_rows, row.kept_cols).copy()))
+    return Prints(tuple(shown), view.n_total - view.n, shortened)
+
+
+def until(prints: Prints, task: int) -> Prints:
+    """Return what the tasks up to `task` printed: what later ones did before a run stopped depends on the threads."""
+    shown = tuple(shown for shown in prints.shown if shown.task <= task)
+    return replace(prints, shown=shown, n_dropped=prints.n_dropped if len(shown) == len(prints.shown) else 0)
+
+
+def _whole(shown: Shown) -> Array:
+    """Return an array of the whole shape that NumPy prints alike: of a long one it looks at the edges only."""
+    kept, shape = shown.kept, shown.shape
+    if kept.shape == shape:
+        return kept
+    value = np.zeros(shape, kept.dtype)
+    rows, cols = (_edges(few, full) for few, full in zip(kept.shape, shape, strict=True))
+    for row in rows:
+        for col in cols:
+            value[row, col] = kept[row, col]
+    return value
+
+
+def _edges(few: int, full: int) -> tuple[slice, ...]:
+    """Return where the kept elements stand, in what is kept and in the whole alike."""
+    return (slice(None),) if few == full else (slice(few // 2), slice(-(few // 2), None))
