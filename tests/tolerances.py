@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -30,10 +31,14 @@ SUMS = {
     DType.F32: Tolerance(16, "up to 64 terms a sum in these tests, added in another order: half an ulp for each level of either tree, "
                              "with room for products rounded once (FMA) or twice"),
     DType.F64: Tolerance(16, "as f32"),
+    DType.F16: Tolerance(1, "added up in f32 and rounded once: half an ulp each, where the two sums straddle a tie"),
+    DType.BF16: Tolerance(1, "as f16"),
 }
 FUNCTIONS = {
     DType.F32: Tolerance(8, "our polynomials keep to 2 ulp, NumPy's f32 functions to 4; sigmoid and silu add two roundings"),
     DType.F64: Tolerance(8, "libm here and NumPy's own kernels keep to 1-4 ulp; sigmoid and silu add two roundings"),
+    DType.F16: Tolerance(1, "computed in f32 and rounded once: half an ulp each, where the two results straddle a tie"),
+    DType.BF16: Tolerance(1, "as f16"),
 }
 # exp in f32 gives 0 where the result would be denormal, which NumPy keeps.
 SMALLEST_NORMAL = {DType.F32: float(np.finfo(np.float32).tiny), DType.F64: float(np.finfo(np.float64).tiny)}
@@ -42,12 +47,13 @@ SMALLEST_NORMAL = {DType.F32: float(np.finfo(np.float32).tiny), DType.F64: float
 def assert_identical(found: Array, expected: Array, where: object = "", *, zeros_alike: bool = False) -> None:
     """Raise AssertionError unless the arrays have the same bits; NaN is NaN. `zeros_alike`: 0.0 and -0.0 count as equal."""
     assert found.shape == expected.shape and found.dtype == expected.dtype, where
-    if found.dtype.kind == "f":
+    if found.dtype.kind not in "iub":
         bits = np.dtype(f"i{found.dtype.itemsize}")
         same = np.ascontiguousarray(found).view(bits) == np.ascontiguousarray(expected).view(bits)
-        same |= np.isnan(found) & np.isnan(expected)
+        wide, true = found.astype(np.float64), expected.astype(np.float64)
+        same |= np.isnan(wide) & np.isnan(true)
         if zeros_alike:
-            same |= (found == 0) & (expected == 0)
+            same |= (wide == 0) & (true == 0)
     else:
         same = found == expected
     if not same.all():
@@ -59,9 +65,10 @@ def assert_identical(found: Array, expected: Array, where: object = "", *, zeros
 def assert_near(found: Array, expected: Array, tolerance: Tolerance, where: object = "", *, scale: float = 0.0) -> None:
     """Raise AssertionError unless the arrays agree within the tolerance, NaN and infinities exactly."""
     assert found.shape == expected.shape and found.dtype == expected.dtype, where
-    eps, tiny = np.finfo(found.dtype).eps, np.finfo(found.dtype).tiny
-    finite = np.isfinite(expected)
+    limits = ml_dtypes.finfo(found.dtype)
+    eps, tiny = float(limits.eps), float(limits.tiny if found.dtype.itemsize > 2 else limits.smallest_subnormal)
     wide, true = found.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(true)
     same = np.where(finite, False, (wide == true) | (np.isnan(wide) & np.isnan(true)))
     with np.errstate(all="ignore"):
         same |= finite & (np.abs(wide - true) <= tolerance.ulps * eps * (np.abs(true) + scale) + tiny)

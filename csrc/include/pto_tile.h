@@ -129,10 +129,25 @@ static inline __attribute__((unused)) void pto_transpose_block_32(uint32_t *dst,
 
 PTO_TILE_(f32, float, PTO_BLOCK_32)
 PTO_TILE_(i32, int32_t, PTO_BLOCK_32)
+PTO_TILE_(u32, uint32_t, PTO_BLOCK_32)
 PTO_TILE_(f64, double, PTO_BLOCK_PLAIN_)
 PTO_TILE_(i64, int64_t, PTO_BLOCK_PLAIN_)
+PTO_TILE_(u64, uint64_t, PTO_BLOCK_PLAIN_)
+PTO_TILE_(i16, int16_t, PTO_BLOCK_PLAIN_)
+PTO_TILE_(u16, uint16_t, PTO_BLOCK_PLAIN_)
 PTO_TILE_(i8, int8_t, PTO_BLOCK_PLAIN_)
 PTO_TILE_(u8, uint8_t, PTO_BLOCK_PLAIN_)
-PTO_TILE_(bool, uint8_t, PTO_BLOCK_PLAIN_)
+
+/* what lies in memory as bits moves as them */
+#define pto_stage_f16 pto_stage_u16
+#define pto_unstage_f16 pto_unstage_u16
+#define pto_stage_bf16 pto_stage_u16
+#define pto_unstage_bf16 pto_unstage_u16
+#define pto_stage_fp8e4m3 pto_stage_u8
+#define pto_unstage_fp8e4m3 pto_unstage_u8
+#define pto_stage_fp8e5m2 pto_stage_u8
+#define pto_unstage_fp8e5m2 pto_unstage_u8
+#define pto_stage_bool pto_stage_u8
+#define pto_unstage_bool pto_unstage_u8
 
 #endif

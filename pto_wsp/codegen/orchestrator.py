@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import c_type
+from pto_wsp.codegen.c.dtypes import loaded, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
@@ -197,6 +197,8 @@ class _Lowering:
         number: c.Expr = c.Cast("double", spelled)
         if dtype is DType.F32:
             number = c.Cast("double", c.Cast("float", spelled))
+        elif dtype is not DType.F64:
+            number = c.Cast("double", c.Call(f"pto_cast_f64_{dtype}", (number,)))
         return c.Call("pto_f64_slot", (number,))
 
     def _checks(self, checks: tuple[Check, ...]) -> Iterator[c.Stmt]:
@@ -229,9 +231,9 @@ class _Lowering:
                 offset: s.Scalar = s.Const(0)
                 for dim, position in enumerate(index):
                     offset = s.add(offset, s.mul(position, s.StrideOf(tensor, dim)))
-                data = c.Cast(f"const {c_type(tensor.dtype)} *", c.Member(c.Name(self.tensors[tensor.id]), "data", arrow=True))
+                data = c.Cast(f"const {memory_type(tensor.dtype)} *", c.Member(c.Name(self.tensors[tensor.id]), "data", arrow=True))
                 wide = "double" if tensor.dtype.is_float else "int64_t"
-                return c.Cast(wide, c.Index(data, self._scalar(offset)))
+                return c.Cast(wide, loaded(c.Index(data, self._scalar(offset)), tensor.dtype))
             case _:
                 raise InternalError(f"{s.print_scalar(node)} in a plan")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pto_wsp.errors import ArgumentKindError, BufferMisuseError, MixedDTypeError, ViewBoundsError
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.assigned_name import assigned_name
-from pto_wsp.frontend.kernel_trace import KernelTrace, check_moves, constant, current_kernel, pair
+from pto_wsp.frontend.kernel_trace import KernelTrace, constant, current_kernel, pair
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileParamRef, is_tile
 from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.dtypes import ALL
@@ -45,7 +45,6 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
         raise ArgumentKindError("`pto.load` needs the shape of the piece", here(), expected="shape=(rows, cols)",
                                 help=f"pto.load({param.name}, (row, col), shape=(16, 64))")
     dtype = _dtype(param)
-    check_moves("`pto.load`", dtype)
     rows, cols = as_shape("load", shape)
     row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.load`: the offset", at)
     _check_inside("load", param, row, col, rows, cols)
@@ -75,12 +74,10 @@ def store(target: object, value: object, at: object = None, valid: object = None
     param = target.param
     extents = _extents(trace, "store", valid)
     if isinstance(param, k.TileParam) and at is None:
-        check_moves(f"parameter `{param.name}`", param.type.dtype)
         trace.store_whole(param, value, extents)
         return
     trace.check_writable(param)
     dtype = _dtype(param)
-    check_moves(f"parameter `{param.name}`", dtype)
     tile = trace.read(value) if is_tile(value) else trace.fitted(f"parameter `{param.name}`", value, TileType(1, 1, dtype))
     if tile.dtype is not dtype:
         raise MixedDTypeError(f"parameter `{param.name}`: the value has another dtype", here(), expected=str(dtype),

@@ -17,14 +17,12 @@ from pto_wsp.errors import (
     LoopVariableError,
     MixedDTypeError,
     OperandShapeError,
-    UnsupportedDTypeError,
     unreachable,
 )
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel_blocks import Blocks
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 from pto_wsp.ops.create import expand
-from pto_wsp.ops.dtypes import ALL, print_dtypes
 from pto_wsp.ops.table import find
 from pto_wsp.ops.tracing import Attrs, Operand, active
 from pto_wsp.source import here
@@ -152,7 +150,6 @@ class KernelTrace:
                 unreachable(f"tile {tile!r}")
 
     def _load_param(self, param: k.TileParam) -> TileValue:
-        check_moves(f"parameter `{param.name}`", param.type.dtype)
         if param.role is k.Role.IN:
             if param.name not in self._loads:
                 value = k.Value(self._next_value(), param.type)
@@ -274,16 +271,9 @@ def current_kernel(name: str) -> KernelTrace:
     return trace
 
 
-def check_moves(where: str, dtype: DType) -> None:
-    """Raise T204 for a dtype that kernels do not handle yet."""
-    if dtype not in ALL:
-        raise UnsupportedDTypeError(f"{where}: kernels do not compute on {dtype}", here(), expected=print_dtypes(ALL),
-                                    found=str(dtype))
-
-
 def zero_of(dtype: DType) -> s.Number:
     """Return 0 as a number of `dtype`."""
-    return False if dtype is DType.BOOL else 0.0 if dtype.is_float else 0
+    return False if dtype is DType.BOOL else 0 if dtype.is_integer else 0.0
 
 
 def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
@@ -301,7 +291,7 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
         return node
     value = node.value
     try:
-        held = float(value) if dtype.is_float else int(value)
+        held = int(value) if dtype.is_integer else float(value)
     except OverflowError:
         held = None
     if held is None or (dtype.is_integer and not np.iinfo(dtype.np).min <= held <= np.iinfo(dtype.np).max):

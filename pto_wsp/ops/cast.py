@@ -1,32 +1,20 @@
-"""Conversion between dtypes.
-
-A float becomes an integer by dropping its fraction, then saturating; NaN becomes 0. An integer that does not fit wraps. A
-number becomes a mask by being unequal to 0; a mask becomes 0 and 1.
-"""
+"""Conversion between dtypes."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from pto_wsp.ops.dtypes import ALL, Array
+from pto_wsp.ops.dtypes import ALL
 from pto_wsp.ops.entry import Function
+from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import Cast
-from pto_wsp.types.dtype import DType
 
+cast = Cast(name="cast", ref=convert, c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, doc="""Return x in another dtype.
 
-def _cast(x: Array, dtype: DType) -> Array:
-    if dtype is DType.BOOL:
-        return np.not_equal(x, 0)
-    if x.dtype.kind != "f" or dtype.is_float:
-        return x.astype(dtype.np)
-    limits = np.iinfo(dtype.np)
-    whole = np.trunc(x.astype(np.float64))
-    inside = np.where((whole >= limits.min) & (whole < float(limits.max) + 1.0), whole, 0.0).astype(dtype.np)
-    above = np.where(whole >= float(limits.max) + 1.0, dtype.np.type(limits.max), inside)
-    return np.where(whole < limits.min, dtype.np.type(limits.min), above)
-
-
-cast = Cast(name="cast", doc="Return x in another dtype; float to int drops the fraction and saturates, int to int wraps.",
-            ref=_cast, c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL)
+A float becomes an integer by `mode`, "trunc" unless given, and saturates; with saturate=False it wraps. NaN becomes 0.
+An integer becomes another by wrapping; with saturate=True the nearest that fits. An integer becomes a float rounded half to even.
+A float becomes a narrower one by `mode`, "rint" unless given; beyond the largest finite number lies infinity (NaN for fp8e4m3, which
+has none); with saturate=True the largest finite number, for infinities too.
+A number becomes a mask by being unequal to 0; a mask becomes 0 and 1. Every conversion rounds once.
+Modes: "rint" to the nearest, half to even; "round" to the nearest, half away from zero; "floor" down; "ceil" up; "trunc" towards zero;
+"odd" to the neighbour whose last digit is odd, after which rounding to fewer digits is as good as rounding once.""")
 
 ENTRIES = (cast,)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import ALL
+from pto_wsp.ops.dtypes import ALL, COMPUTED
 from pto_wsp.ops.entry import Function, Operator
 from pto_wsp.ops.spec import Elementwise
 
 _XY = ("x", "y")
 
 eq = Elementwise(name="eq", doc="Return the mask x == y.", params=_XY, ref=np.equal, c=Operator("=="), npu="TCMP", to_mask=True,
-                 dtypes=ALL)
+                 dtypes=COMPUTED)
 ne = Elementwise(name="ne", doc="Return the mask x != y.", params=_XY, ref=np.not_equal, c=Operator("!="), npu="TCMP",
-                 to_mask=True, dtypes=ALL)
+                 to_mask=True, dtypes=COMPUTED)
 lt = Elementwise(name="lt", doc="Return the mask x < y.", params=_XY, ref=np.less, c=Operator("<"), npu="TCMP", to_mask=True)
 le = Elementwise(name="le", doc="Return the mask x <= y.", params=_XY, ref=np.less_equal, c=Operator("<="), npu="TCMP",
                  to_mask=True)
@@ -22,6 +22,6 @@ ge = Elementwise(name="ge", doc="Return the mask x >= y.", params=_XY, ref=np.gr
                  to_mask=True)
 where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.",
                     params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}"), npu="TSEL", mask_first=True,
-                    dtypes=ALL, aliases=("select",))
+                    rounds=False, dtypes=ALL, aliases=("select",))
 
 ENTRIES = (eq, ne, lt, le, gt, ge, where)

@@ -21,9 +21,9 @@ mul = Elementwise(name="mul", doc="Return x * y; integers wrap.", params=_XY, re
 div = Elementwise(name="div", doc="Return x / y; floats only.", params=_XY, ref=np.divide, c=Operator("/"), npu="TDIV",
                   dtypes=FLOATS, hint=_USE_FLOORDIV)
 maximum = Elementwise(name="maximum", doc="Return the larger of x and y; NaN if either is NaN.", params=_XY, ref=np.maximum,
-                      c=Function("pto_maximum_{t}"), npu="TMAX", aliases=("max",))
+                      c=Function("pto_maximum_{t}"), npu="TMAX", aliases=("max",), rounds=False)
 minimum = Elementwise(name="minimum", doc="Return the smaller of x and y; NaN if either is NaN.", params=_XY, ref=np.minimum,
-                      c=Function("pto_minimum_{t}"), npu="TMIN", aliases=("min",))
+                      c=Function("pto_minimum_{t}"), npu="TMIN", aliases=("min",), rounds=False)
 floordiv = Elementwise(name="floordiv", doc="Return x / y rounded down; an integer divided by 0 gives 0.", params=_XY,
                        ref=np.floor_divide, c=Function("pto_floordiv_{t}"))
 mod = Elementwise(name="mod", doc="Return x - y * (x // y), with the sign of y; 0 for an integer y of 0.", params=_XY,
@@ -39,10 +39,12 @@ xor = Elementwise(name="xor", doc="Return x ^ y, bit by bit.", params=_XY, ref=n
 not_ = Elementwise(name="not_", doc="Return ~x, bit by bit; for a mask the opposite.", params=("x",), ref=np.invert,
                    c=Function("pto_not_{t}"), npu="TNOT", dtypes=BITS)
 
-neg = Elementwise(name="neg", doc="Return -x; integers wrap.", params=("x",), ref=np.negative, c=Operator("-"), npu="TNEG")
+neg = Elementwise(name="neg", doc="Return -x; integers wrap.", params=("x",), ref=np.negative, c=Operator("-"), npu="TNEG",
+                  rounds=False)
 abs = Elementwise(name="abs", doc="Return |x|; the smallest integer wraps to itself.", params=("x",), ref=np.absolute,
-                  c=Function("pto_abs_{t}"), npu="TABS")
-sign = Elementwise(name="sign", doc="Return -1, 0 or 1; NaN for NaN.", params=("x",), ref=np.sign, c=Function("pto_sign_{t}"))
+                  c=Function("pto_abs_{t}"), npu="TABS", rounds=False)
+sign = Elementwise(name="sign", doc="Return -1, 0 or 1; NaN for NaN.", params=("x",), ref=np.sign, c=Function("pto_sign_{t}"),
+                   rounds=False)
 
 
 def _relu(x: Array) -> Array:
@@ -51,7 +53,7 @@ def _relu(x: Array) -> Array:
 
 
 relu = Elementwise(name="relu", doc="Return the larger of x and 0; NaN for NaN.", params=("x",), ref=_relu,
-                   c=Function("pto_relu_{t}"), npu="TRELU")
+                   c=Function("pto_relu_{t}"), npu="TRELU", rounds=False)
 
 exp = Elementwise(name="exp", doc="Return e to the power x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}"), npu="TEXP",
                   dtypes=FLOATS)
@@ -98,11 +100,11 @@ sigmoid = Elementwise(name="sigmoid", doc="Return 1 / (1 + exp(-x)), without ove
 silu = Elementwise(name="silu", doc="Return x * sigmoid(x); NaN for -inf.", params=("x",), ref=_silu,
                    c=Function("pto_silu_{t}"), dtypes=FLOATS)
 floor = Elementwise(name="floor", doc="Return x rounded down.", params=("x",), ref=np.floor, c=Function("pto_floor_{t}"),
-                    dtypes=FLOATS)
+                    dtypes=FLOATS, rounds=False)
 ceil = Elementwise(name="ceil", doc="Return x rounded up.", params=("x",), ref=np.ceil, c=Function("pto_ceil_{t}"),
-                   dtypes=FLOATS)
+                   dtypes=FLOATS, rounds=False)
 round = Elementwise(name="round", doc="Return x rounded to the nearest whole number, halves to even.", params=("x",),
-                    ref=np.rint, c=Function("pto_round_{t}"), dtypes=FLOATS)
+                    ref=np.rint, c=Function("pto_rint_{t}"), dtypes=FLOATS, rounds=False)
 
 ENTRIES = (add, sub, mul, div, maximum, minimum, floordiv, mod, pow, and_, or_, xor, not_, neg, abs, sign, relu, exp, log, sqrt,
            rsqrt, tanh, recip, sigmoid, silu, floor, ceil, round)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
 from pto_wsp.ops.dtypes import print_dtypes
+from pto_wsp.ops.rounding import is_real
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
@@ -79,6 +80,29 @@ def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
         raise UnsupportedDTypeError(f"`pto.{name}` does not give {value}", here(), expected=print_dtypes(supported),
                                     found=str(value))
     return value
+
+
+def as_choice(name: str, what: str, value: object, choices: tuple[str | bool, ...]) -> str | bool:
+    """Return `value` where it is one of `choices`.
+
+    Raises: T205 for anything else.
+    """
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return choice
+    raise ArgumentKindError(f"`pto.{name}`: no such {what}", here(), expected=f"{what}=" + ", ".join(map(repr, choices)),
+                            found=repr(value))
+
+
+def check_conversion(name: str, found: TileType, target: DType, mode: str | None, saturate: bool | None) -> None:
+    """Raise T205 for a rounding mode where nothing is rounded by one, and for saturation of a mask."""
+    if mode is not None and (target is DType.BOOL or not is_real(found.dtype)):
+        raise ArgumentKindError(f"`pto.{name}`: {found.dtype} becomes {target} without a rounding mode", here(),
+                                expected="a mode only where a float becomes an integer or another float", found=f"mode={mode!r}",
+                                help="leave mode out")
+    if saturate is not None and DType.BOOL in (target, found.dtype):
+        raise ArgumentKindError(f"`pto.{name}`: a mask does not saturate", here(), expected="no saturate to or from bool",
+                                found=f"saturate={saturate!r}", help="leave saturate out")
 
 
 def as_shape(name: str, value: object) -> tuple[int, int]:

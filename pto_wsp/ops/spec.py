@@ -15,13 +15,16 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
+from pto_wsp.ops.dtypes import HALVES, MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
-from pto_wsp.ops.tracing import Attrs
+from pto_wsp.ops.rounding import MODES
+from pto_wsp.ops.tracing import Attr, Attrs
 from pto_wsp.ops.whole import Movement
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
+
+_HALVES = tuple(dtype.np for dtype in HALVES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,7 @@ class Elementwise(OpEntry):
     c: Spelling
     to_mask: bool = False
     mask_first: bool = False
+    rounds: bool = True      # the result for halves may be none, so it is rounded
 
     @property
     def signature(self) -> Signature:
@@ -59,8 +63,8 @@ class Elementwise(OpEntry):
         return TileType(rows, cols, DType.BOOL if self.to_mask else shared[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the operands."""
-        return self.ref(*operands)
+        """Return what NumPy makes of the operands, halves widened to f32; `evaluate` rounds the result to the half."""
+        return self.ref(*map(widened, operands))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +87,8 @@ class RowReduce(OpEntry):
         return TileType(types[0].rows, 1, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the rows."""
-        return self.ref(operands[0], 1)
+        """Return what NumPy makes of the rows; halves add up in f32."""
+        return self.ref(widened(operands[0]), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +111,8 @@ class ColReduce(OpEntry):
         return TileType(1, types[0].cols, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the columns."""
-        return self.ref(operands[0], 0)
+        """Return what NumPy makes of the columns; halves add up in f32."""
+        return self.ref(widened(operands[0]), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,19 +153,26 @@ class Matmul(OpEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(OpEntry):
-    """Every element in the dtype of the attribute `dtype`. C: `c` with {from} and {t}."""
+    """Every element in the dtype of the attribute `dtype`, by the attributes `mode` and `saturate`. C: `c` with {from} and {t}."""
 
-    ref: Callable[[Array, DType], Array]
+    ref: Callable[[Array, DType, str | None, bool | None], Array]
     c: Function
 
     @property
     def signature(self) -> Signature:
-        """x, dtype."""
-        return positional(("x", "dtype"))
+        """x, dtype, mode=None, saturate=None."""
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        return Signature([Parameter("x", kind), Parameter("dtype", kind), Parameter("mode", kind, default=None),
+                          Parameter("saturate", kind, default=None)])
 
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-        """Return the tile, and the dtype as an attribute."""
-        return (bound["x"],), (("dtype", rules.as_dtype(self.name, bound["dtype"], self.dtypes)),)
+        """Return the tile; dtype, and mode and saturate where given, are attributes."""
+        attrs: list[tuple[str, Attr]] = [("dtype", rules.as_dtype(self.name, bound["dtype"], self.dtypes))]
+        if bound["mode"] is not None:
+            attrs.append(("mode", rules.as_choice(self.name, "mode", bound["mode"], tuple(MODES))))
+        if bound["saturate"] is not None:
+            attrs.append(("saturate", rules.as_choice(self.name, "saturate", bound["saturate"], (True, False))))
+        return (bound["x"],), tuple(attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return None: a number has no dtype to convert from."""
@@ -170,11 +181,17 @@ class Cast(OpEntry):
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return the shape in the new dtype."""
         rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        rules.check_conversion(self.name, types[0], dtype_attr(attrs), *self.rules_of(attrs))
         return types[0].with_dtype(dtype_attr(attrs))
+
+    def rules_of(self, attrs: Attrs) -> tuple[str | None, bool | None]:
+        """Return the attributes mode and saturate, None where not given."""
+        mode = next((str(value) for name, value in attrs if name == "mode"), None)
+        return mode, next((bool(value) for name, value in attrs if name == "saturate"), None)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
         """Return the converted array."""
-        return self.ref(operands[0], result.dtype)
+        return self.ref(operands[0], result.dtype, *self.rules_of(attrs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,3 +259,8 @@ def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs =
     """Return what `op` means for NumPy operands, in the type of the result; no NumPy warning leaves it."""
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(op.evaluate(operands, result, attrs), dtype=result.dtype.np)
+
+
+def widened(x: Array) -> Array:
+    """Return halves as f32, anything else as it is."""
+    return x.astype(np.float32) if x.dtype in _HALVES else x

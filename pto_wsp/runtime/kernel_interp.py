@@ -14,7 +14,8 @@ import numpy as np
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
-from pto_wsp.ops.dtypes import Array
+from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
+from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
 from pto_wsp.types import scalar as s
@@ -82,7 +83,7 @@ class _Run:
             case k.Store():
                 self.store(stmt)
             case k.Alloc(buffer, init):
-                self.buffers[buffer.id] = np.full(buffer.type.shape, 0 if init is None else init, buffer.type.dtype.np)
+                self.buffers[buffer.id] = _filled(buffer.type.shape, 0 if init is None else init, buffer.type.dtype)
             case k.Read(result, buffer):
                 self.values[result.id] = self.buffers[buffer.id]
             case k.Write(buffer, value):
@@ -108,13 +109,13 @@ class _Run:
             case k.Value(id):
                 return self.values[id]
             case k.ScalarOperand(value, dtype):
-                return np.full((1, 1), _held(self.scalar(value), dtype), dtype.np)
+                return _filled((1, 1), self.scalar(value), dtype)
             case _:
                 assert_never(operand)
 
     def load(self, stmt: k.Load) -> Array:
         """Return the piece, `fill` outside its valid part."""
-        piece = np.full(piece_of(stmt), stmt.fill, stmt.result.type.dtype.np)
+        piece = _filled(piece_of(stmt), stmt.fill, stmt.result.type.dtype)
         array, row, col, n_rows, n_cols = self.place(stmt)
         if n_rows and n_cols:
             piece[:n_rows, :n_cols] = array[row:row + n_rows, col:col + n_cols]
@@ -163,7 +164,17 @@ def _as_array(value: Array | s.Number) -> Array:
     return value if isinstance(value, np.ndarray) else unreachable("number for a memory parameter")
 
 
+def _filled(shape: tuple[int, int], value: s.Number, dtype: DType) -> Array:
+    """Return an array of one number, as `dtype` holds it."""
+    return np.full(shape, _held_array(value, dtype))
+
+
 def _held(value: Array | s.Number, dtype: DType) -> s.Number:
     """Return a number as `dtype` holds it: rounded, or wrapped."""
-    number: s.Number = np.asarray(value).astype(dtype.np).item()
+    number: s.Number = _held_array(value, dtype).item()
     return number
+
+
+def _held_array(value: Array | s.Number, dtype: DType) -> Array:
+    given = np.asarray(value)
+    return convert(given, dtype) if dtype in HALVES or dtype in STORAGE else given.astype(dtype.np)

@@ -9,15 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
-from pto_wsp.ops.dtypes import FLOATS, MATMUL_RESULT
+from pto_wsp.ops.dtypes import COMPUTED, FLOATS, MATMUL_RESULT
+from pto_wsp.ops.rounding import is_real
 from tests.tolerances import Array
 
 I32 = DType.I32
-INPUTS = (DType.F32, DType.F64, DType.I8, DType.I32, DType.I64, DType.U8)
+INPUTS = tuple(dtype for dtype in COMPUTED if dtype is not DType.BOOL)
 Shape = tuple[int, int]
 
 # Ops that NumPy and C compute to the same bit, by what they take.
@@ -98,11 +100,12 @@ def specials(dtype: DType) -> Array:
     """Return the values of a dtype that go wrong first."""
     if dtype is DType.BOOL:
         return np.array([False, True])
-    if dtype.is_float:
-        limits = np.finfo(dtype.np)
-        return np.array([0.0, -0.0, np.inf, -np.inf, np.nan, limits.smallest_subnormal, -limits.smallest_subnormal, limits.tiny,
-                         limits.max, -limits.max, 0.5, -0.5, 1.5, 2.5, -2.5, 127.5, 128.0, 255.0, 256.0, -129.0, 2.0 ** 31, 2.0 ** 63,
-                         -2.0 ** 63, 1e30, 0.1, 1 / 3], dtype.np)
+    if is_real(dtype):
+        limits = ml_dtypes.finfo(dtype.np)
+        smallest, tiny, most = float(limits.smallest_subnormal), float(limits.tiny), float(limits.max)
+        with np.errstate(over="ignore"):
+            return np.array([0.0, -0.0, np.inf, -np.inf, np.nan, smallest, -smallest, tiny, most, -most, 0.5, -0.5, 1.5, 2.5, -2.5,
+                             127.5, 128.0, 255.0, 256.0, -129.0, 2.0 ** 31, 2.0 ** 63, -2.0 ** 63, 1e30, 0.1, 1 / 3]).astype(dtype.np)
     limits_i = np.iinfo(dtype.np)
     return np.array([0, 1, limits_i.min, limits_i.max, limits_i.max - 1, limits_i.min + 1, 2, 7], dtype.np)
 

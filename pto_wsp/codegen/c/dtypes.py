@@ -1,4 +1,7 @@
-"""How dtypes and constants are spelled in C."""
+"""How dtypes and constants are spelled in C: in memory, and in the local variables that are computed with.
+
+A half lies in memory as its bits and in a local as a float that holds one of its values; fp8 is its bits in both.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.errors import unreachable
-from pto_wsp.ops.dtypes import ALL
+from pto_wsp.ops.dtypes import HALVES, STORAGE
+from pto_wsp.ops.rounding import convert
 from pto_wsp.types.dtype import DType
 
 _C_TYPES: Mapping[DType, str] = {
@@ -20,42 +23,70 @@ _C_TYPES: Mapping[DType, str] = {
 }
 
 
-def c_type(dtype: DType) -> str:
-    """Return the C type of one element; halves and fp8 are their bits."""
+def memory_type(dtype: DType) -> str:
+    """Return the C type of one element in memory; halves and fp8 are their bits."""
     return _C_TYPES[dtype]
 
 
-def memory_type(dtype: DType) -> str:
-    """Return the C type of an element in memory, of a dtype that kernels compute on."""
-    if dtype not in ALL:
-        unreachable(f"{dtype} in a kernel")
-    return c_type(dtype)
-
-
 def local_type(dtype: DType) -> str:
-    """Return the C type of an element in a local variable: masks are _Bool, which vectorises as a mask."""
-    return "_Bool" if dtype is DType.BOOL else memory_type(dtype)
+    """Return the C type of an element in a local variable: masks are _Bool, which vectorises as a mask, halves are floats."""
+    return "_Bool" if dtype is DType.BOOL else "float" if dtype in HALVES else _C_TYPES[dtype]
 
 
 def literal(value: float | int | bool, dtype: DType) -> c.Expr:
-    """Return a constant as NumPy converts `value` to `dtype`.
+    """Return a constant of a local variable, as NumPy converts `value` to `dtype`.
 
     >>> literal(1, DType.F32)
     Float(value=1.0, single=True)
     """
+    if dtype in STORAGE:
+        return memory_literal(value, dtype)
+    if dtype in HALVES:
+        return c.Float(float(_held(value, dtype)), single=True)
     if dtype.is_float:
         return c.Float(float(value), single=dtype is DType.F32)
     if dtype is DType.BOOL:
         return c.Int(int(bool(value)))
     number = int(np.asarray(int(value)).astype(dtype.np))
-    return c.Int(number, "" if -(1 << 31) <= number < 1 << 31 else "LL")
+    return c.Int(number, "" if -(1 << 31) <= number < 1 << 31 else "LL" if number < 1 << 63 else "ULL")
+
+
+def memory_literal(value: float | int | bool, dtype: DType) -> c.Expr:
+    """Return a constant as it lies in memory: halves and fp8 as their bits."""
+    if dtype in HALVES or dtype in STORAGE:
+        return c.Int(int(_held(value, dtype).view(np.dtype(f"u{dtype.nbytes}"))))
+    return literal(value, dtype)
 
 
 def lowest(dtype: DType) -> c.Expr:
     """Return -inf, or the smallest integer."""
-    return c.Float(-math.inf, dtype is DType.F32) if dtype.is_float else literal(int(np.iinfo(dtype.np).min), dtype)
+    return c.Float(-math.inf, dtype is not DType.F64) if dtype.is_float else literal(int(np.iinfo(dtype.np).min), dtype)
 
 
 def highest(dtype: DType) -> c.Expr:
     """Return inf, or the largest integer."""
-    return c.Float(math.inf, dtype is DType.F32) if dtype.is_float else literal(int(np.iinfo(dtype.np).max), dtype)
+    return c.Float(math.inf, dtype is not DType.F64) if dtype.is_float else literal(int(np.iinfo(dtype.np).max), dtype)
+
+
+def loaded(element: c.Expr, dtype: DType) -> c.Expr:
+    """Return an element in memory as a local variable holds it."""
+    return c.Call(f"pto_widen_{dtype}", (element,)) if dtype in HALVES else element
+
+
+def stored(value: c.Expr, dtype: DType) -> c.Expr:
+    """Return a local value as it lies in memory."""
+    if isinstance(value, c.Call) and value.function == f"pto_widen_{dtype}" and dtype in HALVES:
+        return value.args[0]
+    if isinstance(value, c.Float) and dtype in HALVES:
+        return memory_literal(value.value, dtype)
+    return c.Call(f"pto_narrow_{dtype}", (value,)) if dtype in HALVES else value
+
+
+def rounded(value: c.Expr, dtype: DType) -> c.Expr:
+    """Return what was computed for `dtype` as one of its values."""
+    return c.Call(f"pto_round_{dtype}", (value,)) if dtype in HALVES else value
+
+
+def _held(value: float | int | bool, dtype: DType) -> np.generic:
+    held: np.generic = convert(np.array([float(value)]), dtype)[0]
+    return held

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import literal, memory_type
+from pto_wsp.codegen.c.dtypes import memory_literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.env import COL, Env, Place
 from pto_wsp.codegen.kernel.products import pack_bytes
@@ -132,7 +132,7 @@ class _Emission:
                 if init is None:
                     return []
                 place = self.env.buffers[buffer.id]
-                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), literal(init, buffer.type.dtype))
+                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), memory_literal(init, buffer.type.dtype))
                 return [c.For("int64_t", COL, c.Int(0), c.Int(buffer.type.n_elements), c.Int(1), (fill,))]
             case k.Read(result, buffer):
                 self.env.values[result.id] = self.env.buffers[buffer.id]
@@ -152,7 +152,7 @@ class _Emission:
         staged = env.scratch(f"{stmt.param}_tile", tile)
         stage = c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
             c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *steps, *valid,
-            literal(stmt.fill, tile.dtype))))
+            memory_literal(stmt.fill, tile.dtype))))
         copy = copy or stmt.transpose or not self._has_unit_columns(stmt.param, tile)
         if copy or partial == c.Int(1):
             env.values[stmt.result.id] = staged
@@ -294,7 +294,7 @@ class _Emission:
     def _copy(self, to: Place, source: Place, steps: tuple[c.Expr, c.Expr]) -> c.Stmt:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
         return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
-            c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, literal(0, to.type.dtype))))
+            c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, memory_literal(0, to.type.dtype))))
 
     def _product(self, to: Place, lhs: k.Value, rhs: k.Value, accumulate: bool) -> c.Stmt:
         return self._multiply(to, self._tile(lhs), self._tile(rhs), accumulate)

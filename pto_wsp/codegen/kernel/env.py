@@ -9,6 +9,7 @@ from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
+from pto_wsp.ops.dtypes import HALVES, STORAGE
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
@@ -17,7 +18,7 @@ from pto_wsp.values import dataclass
 ALIGN = 64
 ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"
 _RESERVED = ("args", "scalars", "scratch", "context", "pack", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "pto_context", "int8_t",
-             "int32_t", "int64_t", "uint8_t")
+             "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Env:
         lowered = self.scalar(node)
         if dtype is DType.BOOL:
             return c.Infix("!=", lowered, c.Int(0))
+        if dtype in HALVES or dtype in STORAGE:
+            return c.Call(f"pto_cast_{s.scalar_dtype(node)}_{dtype}", (lowered,))
         return c.Cast(memory_type(dtype), lowered)
 
     def _leaf(self, node: s.Scalar) -> c.Expr:

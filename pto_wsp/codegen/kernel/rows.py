@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import highest, literal, local_type, lowest, memory_type
+from pto_wsp.codegen.c.dtypes import highest, literal, loaded, local_type, lowest, memory_type, rounded, stored
+from pto_wsp.codegen.kernel.elements import converted, elementwise, spell
 from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.entry import Finish, Function, Identity, Operator, Spelling
+from pto_wsp.ops.dtypes import computed_in
+from pto_wsp.ops.entry import Finish, Function, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.regions import Member
@@ -58,6 +60,7 @@ class RowRegion:
         self.names: dict[int, str] = {}
         self.kept: dict[int, Place] = {}           # wide values in memory: whole tiles and row buffers
         self.loops: dict[tuple[int, int], _Loop] = {}
+        self.sums: dict[int, Place] = {}           # column reductions: where they add up
         self.row_pointers: dict[str, str] = {}
         self.scalars: dict[tuple[s.Scalar, DType], str] = {}
         self.row_locals: dict[str, str] = {}
@@ -77,7 +80,7 @@ class RowRegion:
                 body += self._column_loop(loop)
         for stmt in self.members:
             if isinstance(stmt, k.Store | k.Write) and stmt.value.type.cols == 1:
-                self.row_end.append(c.Assign(self._row_element(self.targets[id(stmt)]), self._narrow(stmt.value)))
+                self.row_end.append(self._assign(self._row_element(self.targets[id(stmt)]), self._narrow(stmt.value), stmt.value))
         body = [*self.row_start, *body, *self.row_end]
         if self.rows > 1:
             pragma = "" if self.loops else _IVDEP
@@ -156,7 +159,7 @@ class RowRegion:
         value = stmt.result
         place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
         self.env.values[value.id] = place
-        self.row_end.insert(0, c.Assign(self._row_element(place), c.Name(self.names[value.id])))
+        self.row_end.insert(0, self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
 
     def _want(self, operand: k.Operand, level: int) -> None:
         if isinstance(operand, k.Value) and operand.type.cols > 1 and operand.id in self.made:
@@ -198,7 +201,7 @@ class RowRegion:
         value = stmt.result
         kind, name = local_type(value.type.dtype), self.names[value.id]
         if isinstance(stmt, k.Read):
-            return [c.Declare(f"const {kind}", name, self._row_element(self.env.buffers[stmt.buffer.id]))]
+            return [c.Declare(f"const {kind}", name, loaded(self._row_element(self.env.buffers[stmt.buffer.id]), value.type.dtype))]
         if isinstance(find(stmt.op), RowReduce):
             operand = _first(stmt)
             if isinstance(operand, k.Value) and operand.type.cols > 1:
@@ -216,7 +219,8 @@ class RowRegion:
         if place.pointer not in self.row_locals:
             single = operand.type.rows == 1
             name = self.env.name(f"{place.pointer}_{0 if single else ROW}")
-            declared = c.Declare(f"const {local_type(operand.type.dtype)}", name, self._row_element(place))
+            dtype = operand.type.dtype
+            declared = c.Declare(f"const {local_type(dtype)}", name, loaded(self._row_element(place), dtype))
             (self.before if single and self.rows > 1 else self.row_start).append(declared)
             self.row_locals[place.pointer] = name
         return c.Name(self.row_locals[place.pointer])
@@ -255,11 +259,11 @@ class RowRegion:
             start = _identity(stmt)
             if stmt in floats:
                 lanes = self._lanes(stmt)
-                out.append(c.Declare(memory_type(dtype), lanes, array=(LANES,), align=64))
+                out.append(c.Declare(local_type(dtype), lanes, array=(LANES,), align=64))
                 out.append(c.For("int64_t", LANE, c.Int(0), c.Int(LANES), c.Int(1),
                                  (c.Assign(c.Index(c.Name(lanes), c.Name(LANE)), start),)))
             else:
-                out.append(c.Declare(memory_type(dtype), self._sum_name(stmt), start))
+                out.append(c.Declare(local_type(dtype), self._sum_name(stmt), start))
         whole = loop.cols // LANES * LANES
         if not floats or loop.cols <= LANES:
             out.append(self._columns(0, loop.cols, self._body(loop, floats, plain, c.Name(COL))))
@@ -287,17 +291,17 @@ class RowRegion:
 
         for stmt in loop.computes:
             kind = f"const {local_type(stmt.result.type.dtype)}"
-            value = (self._element(self.env.buffers[stmt.buffer.id]) if isinstance(stmt, k.Read)
+            value = (self._loaded(self.env.buffers[stmt.buffer.id]) if isinstance(stmt, k.Read)
                      else self._expression(stmt, read, c.Name(COL)))
             out.append(c.Declare(kind, self.names[stmt.result.id], value))
         for reduce in (*floats, *plain):
             total: c.Expr = c.Index(c.Name(self._lanes(reduce)), lane) if reduce in floats else c.Name(self._sum_name(reduce))
             out.append(c.Assign(total, self._combine(reduce, total, read(_first(reduce)))))
         for reduce in loop.col_reduces:
-            target = c.Index(c.Name(self.env.values[reduce.result.id].pointer), c.Name(COL))
+            target = c.Index(c.Name(self.sums[reduce.result.id].pointer), c.Name(COL))
             out.append(c.Assign(target, self._combine(reduce, target, read(_first(reduce)))))
         for value_stored, place in loop.stores:
-            out.append(c.Assign(self._element(place), read(value_stored)))
+            out.append(self._assign(self._element(place), read(value_stored), value_stored))
         return tuple(out)
 
     def _wide(self, operand: k.Operand, here: set[int]) -> c.Expr:
@@ -306,7 +310,13 @@ class RowRegion:
             return self._narrow(operand)
         if operand.id in here:
             return c.Name(self.names[operand.id])
-        return self._element(self.kept[operand.id] if operand.id in self.kept else self._place(operand))
+        return self._loaded(self.kept[operand.id] if operand.id in self.kept else self._place(operand))
+
+    def _loaded(self, place: Place) -> c.Expr:
+        return loaded(self._element(place), place.type.dtype)
+
+    def _assign(self, element: c.Expr, value: c.Expr, of: k.Value) -> c.Stmt:
+        return c.Assign(element, stored(value, of.type.dtype))
 
     def _element(self, place: Place) -> c.Expr:
         if place.type.rows == 1:
@@ -339,8 +349,8 @@ class RowRegion:
             out.append(c.Evaluate(c.Call("PTO_FOLD", (lanes, self._combine(stmt, c.Name("lo"), c.Name("hi"))))))
             result = c.Index(lanes, c.Int(0))
         if isinstance(entry, RowReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
-            result = c.Infix("/", result, literal(count, dtype))
-        out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], result))
+            result = c.Infix("/", result, literal(count, computed_in(dtype)))
+        out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], rounded(result, dtype)))
         return out
 
     # ---- expressions ----
@@ -351,17 +361,18 @@ class RowRegion:
             case Elementwise():
                 last = stmt.operands[-1]
                 dtype = last.type.dtype if isinstance(last, k.Value) else last.dtype
-                return spell(entry.c, tuple(read(o) for o in stmt.operands), dtype)
+                return elementwise(entry, tuple(read(o) for o in stmt.operands), dtype)
             case Cast():
                 source = stmt.operands[0]
                 dtype = source.type.dtype if isinstance(source, k.Value) else source.dtype
-                return c.Call(entry.c.name(stmt.result.type.dtype, dtype), (read(source),))
+                return converted(entry, read(source), dtype, stmt.result.type.dtype, *entry.rules_of(stmt.attrs))
             case Expand():
                 return read(stmt.operands[0])
             case Iota():
                 axis = next(value for name, value in stmt.attrs if name == "axis")
                 row: c.Expr = c.Name(ROW) if self.rows > 1 else c.Int(0)
-                return c.Cast(memory_type(stmt.result.type.dtype), col if axis == 1 else row)
+                dtype = stmt.result.type.dtype
+                return rounded(c.Cast(local_type(dtype), col if axis == 1 else row), dtype)
             case _:
                 unreachable(f"operation {stmt.op} inside a row")
 
@@ -371,28 +382,17 @@ class RowRegion:
             if not isinstance(stmt, k.Compute) or not self._is_col_reduce(stmt):
                 continue
             entry, value = find(stmt.op), stmt.result
-            place = self.env.scratch(stmt.op, value.type)
-            self.env.values[value.id] = place
-            element = c.Index(c.Name(place.pointer), c.Name(COL))
+            dtype = value.type.dtype
+            place = self.env.values[value.id] = self.env.scratch(stmt.op, value.type)
+            wide = place if dtype is computed_in(dtype) else self.env.scratch(f"{stmt.op}_sums", value.type.with_dtype(computed_in(dtype)))
+            self.sums[value.id] = wide
+            element = c.Index(c.Name(wide.pointer), c.Name(COL))
             self.before.append(self._columns(0, value.type.cols, (c.Assign(element, _identity(stmt)),)))
-            if isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
-                mean = c.Infix("/", element, literal(self.rows, value.type.dtype))
-                self.after.append(self._columns(0, value.type.cols, (c.Assign(element, mean),)))
-
-
-def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.Expr:
-    """Return an op of the table applied to the elements of its operands."""
-    match spelling, operands:
-        case Function(), _:
-            return c.Call(spelling.name(dtype), operands)
-        case Operator(""), (only,):
-            return only
-        case Operator(text), (only,):
-            return c.Prefix(text, only)
-        case Operator(text), (lhs, rhs):
-            return c.Infix(text, lhs, rhs)
-        case _:
-            unreachable(f"spelling {spelling} of {len(operands)} operands")
+            mean = isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT
+            if mean or wide is not place:
+                total = c.Infix("/", element, literal(self.rows, computed_in(dtype))) if mean else element
+                finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), rounded(total, dtype), value)
+                self.after.append(self._columns(0, value.type.cols, (finished,)))
 
 
 def _first(stmt: k.Compute) -> k.Operand:

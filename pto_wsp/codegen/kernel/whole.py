@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import memory_type
+from pto_wsp.codegen.c.dtypes import memory_type, stored
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
@@ -27,7 +27,8 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
             continue
         if copy.operand not in numbers:
             declared = env.name(f"{stmt.op}_value")
-            out.append(c.Declare(f"const {memory_type(operand.dtype)}", declared, env.scalar_as(operand.value, operand.dtype)))
+            value = stored(env.scalar_as(operand.value, operand.dtype), operand.dtype)
+            out.append(c.Declare(f"const {memory_type(operand.dtype)}", declared, value))
             numbers[copy.operand] = c.Prefix("&", c.Name(declared))
         out.append(c.Evaluate(c.Call(f"pto_fill_{8 * operand.dtype.nbytes}", (
             _target(result, copy), c.Int(copy.steps[0]), c.Int(copy.rows), c.Int(copy.cols), numbers[copy.operand]))))

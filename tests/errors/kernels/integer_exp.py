@@ -15,6 +15,6 @@ def mistake(n: In[Tile[4, 8, DType.I32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   10 |     pto.store(y, pto.exp(n))
 #      |                  ^^^^^^^^^^
-#    = expected: f32, f64
+#    = expected: f32, f64, f16, bf16
 #    = found:    Tile[4, 8, i32]
 #    = help:     convert it first: pto.cast(x, DType.F32)

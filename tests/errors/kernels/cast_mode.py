@@ -1,0 +1,19 @@
+"""A rounding mode that there is none of."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.I8]]) -> None:
+    pto.store(y, pto.cast(x, DType.I8, mode="nearest"))
+
+
+# error[T205]: `pto.cast`: no such mode
+#   --> cast_mode.py:10:18
+#      |
+#   10 |     pto.store(y, pto.cast(x, DType.I8, mode="nearest"))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: mode='rint', 'round', 'floor', 'ceil', 'trunc', 'odd'
+#    = found:    'nearest'

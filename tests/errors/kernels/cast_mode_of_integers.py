@@ -1,0 +1,20 @@
+"""A rounding mode where nothing is rounded by one."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.I32]], y: Out[Tile[4, 8, DType.I8]]) -> None:
+    pto.store(y, pto.cast(x, DType.I8, mode="floor"))
+
+
+# error[T205]: `pto.cast`: i32 becomes i8 without a rounding mode
+#   --> cast_mode_of_integers.py:10:18
+#      |
+#   10 |     pto.store(y, pto.cast(x, DType.I8, mode="floor"))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a mode only where a float becomes an integer or another float
+#    = found:    mode='floor'
+#    = help:     leave mode out

@@ -1,0 +1,20 @@
+"""A mask that saturates."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.BOOL]]) -> None:
+    pto.store(y, pto.cast(x, DType.BOOL, saturate=True))
+
+
+# error[T205]: `pto.cast`: a mask does not saturate
+#   --> cast_saturate_mask.py:10:18
+#      |
+#   10 |     pto.store(y, pto.cast(x, DType.BOOL, saturate=True))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: no saturate to or from bool
+#    = found:    saturate=True
+#    = help:     leave saturate out

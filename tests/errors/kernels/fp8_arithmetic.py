@@ -1,0 +1,20 @@
+"""fp8 is stored and cast, never computed on."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.FP8E4M3]], y: Out[Tile[4, 8, DType.FP8E4M3]]) -> None:
+    pto.store(y, x + 1)
+
+
+# error[T204]: `pto.add` does not take fp8e4m3
+#   --> fp8_arithmetic.py:10:18
+#      |
+#   10 |     pto.store(y, x + 1)
+#      |                  ^^^^^
+#    = expected: f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64
+#    = found:    Tile[4, 8, fp8e4m3]
+#    = help:     convert it first: pto.cast(x, DType.F32)
