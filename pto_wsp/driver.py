@@ -23,7 +23,8 @@ from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
-from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
+from pto_wsp.codegen.kernel.own_body import error_in_own_body
+from pto_wsp.errors import CompileOptionError, CompilerFailedError, DirectiveError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_text import print_kernel, print_param
@@ -43,6 +44,7 @@ from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.scalar import print_scalar
 from pto_wsp.values import dataclass
+from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.verdict import Finding
 
@@ -97,6 +99,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     recorded = _check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     plan = run_passes(lower(workload), Context(schedule, model), observe=_dumper(dumps) if checked.dump else None)
+    raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])
     if target == "interp":
@@ -196,7 +199,10 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
                     for symbol, use in zip(symbols_of(plan), plan.kernels, strict=True))
     tree = emit_cpu_sim(plan, lowered, digest)
     library = f"lib{c_ident(plan.name)}.so"
-    version, flags = build_artifact(root, {**tree.files, **dumps, **kernel_dumps}, library, tree.unit, portable=portable)
+    try:
+        version, flags = build_artifact(root, {**tree.files, **dumps, **kernel_dumps}, library, tree.unit, portable=portable)
+    except CompilerFailedError as problem:
+        raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
     return Manifest(
         abi_version=ABI_VERSION, target="cpu_sim", arch=arch.name, name=plan.name, library=library, plan_digest=digest,
         kernels=_kernel_entries(plan, tree),

@@ -126,6 +126,20 @@ class BufferMisuseError(PtoError):
     fix = "Store to an Out or InOut parameter; give pto.alloc an init."
 
 
+class OwnBodyError(PtoError):
+    code = "K107"
+    cause = "A body of one's own, given to @kernel, cannot be used: two for one target, a missing file, brackets that do not match."
+    example = "@kernel(c_path=\"no_such_file.c\")"
+    fix = "Give one body a target: the text of a function's body, or the path of a file that holds it."
+
+
+class MissingBodyError(PtoError):
+    code = "K108"
+    cause = "A kernel has no body for the target that needs one: its Python body does nothing, and its own ones are for other targets."
+    example = "@kernel(cpp_src=\"...\")\ndef k(x: In[...], y: Out[...]): ...  # compiled for cpu_sim"
+    fix = "Write the Python body, or give the target's own: c_src for cpu_sim."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from pto_wsp.errors import (
     ArgumentKindError,
     ArgumentShapeError,
     ArityError,
+    MissingBodyError,
     OutsideTraceError,
     TaskFailedError,
-    WorkloadStructureError,
 )
 from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel import Print, ScalarParamDecl, TensorParam, TileParam
@@ -39,8 +39,9 @@ from pto_wsp.types.tile import TileType
 class Kernel:
     """A kernel: `k[b, t](x=…, out=…)` in a workload makes tasks; `k.run(x, …)` gives NumPy's meaning of one at once."""
 
-    def __init__(self, function: Callable[..., object], scope: Mapping[str, object]) -> None:
-        self._definition = KernelDef.from_function(function, scope)
+    def __init__(self, function: Callable[..., object], scope: Mapping[str, object],
+                 options: Mapping[str, object] = MappingProxyType({})) -> None:
+        self._definition = KernelDef.from_function(function, scope, options)
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__doc__ = function.__doc__
@@ -112,6 +113,10 @@ class Kernel:
         given |= kwargs
         ir = self.specialise(**{p.name: given[p.name] for p in params if p.name in given
                                 and isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)})
+        if not ir.has_meaning:
+            raise MissingBodyError(f"kernel `{self.name}` has no Python body to run", here(),
+                                   found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
+                                   help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
         arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
         outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
         failed = run_kernel(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
@@ -173,15 +178,15 @@ class BoundKernel:
 def kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
     """Decorate a function as a kernel. Its parameters are annotated; its body computes on tiles and is traced, not run.
 
-    Raises: K101 for parameters that are not annotated, or wrongly.
+    Options give bodies in a target's own language: `c_src` (text) or `c_path` (file) the body of a C function for cpu_sim, with
+    `scratch_bytes` of scratch memory; `cpp_src`, `cpp_body_path` or `cpp_tu_path` C++ for the NPU. The Python body stays the
+    meaning; where it is `...` the kernel has none, and runs only on targets that it has a body for.
+    Raises: K101 for parameters that are not annotated, or wrongly; K107 for bodies that cannot be used.
     """
-    if options:
-        raise WorkloadStructureError(f"@kernel option{'s' * (len(options) > 1)} {', '.join(options)} not supported yet", here(),
-                                     expected="@kernel without arguments")
     frame = sys._getframe(1)
     if function is None:
-        return lambda inner: Kernel(inner, _enclosing_names(frame, inner))
-    return Kernel(function, _enclosing_names(frame, function))
+        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options)
+    return Kernel(function, _enclosing_names(frame, function), options)
 
 
 def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:

@@ -35,7 +35,17 @@ def kernel_cost(kernel: k.Kernel, arch: Arch) -> s.Scalar:
         raise CompileOptionError(f"arch `{arch.name}` gives no cost of kernels", here(), expected="unit", found=arch.name,
                                  help="leave arch out for a run in unit cycles")
     tiles = {p.name: p.type for p in kernel.params if isinstance(p, k.TileParam)}
+    if not kernel.has_meaning:
+        return _moves_all(kernel)
     return _body(kernel.body, tiles)
+
+
+def _moves_all(kernel: k.Kernel) -> s.Scalar:
+    """Return the cost of a kernel whose work is not known: every element that is bound moves once."""
+    total: s.Scalar = s.Const(0)
+    for param in kernel.memory_params:
+        total = s.add(total, s.mul(s.ParamExtent(param.name, 0), s.ParamExtent(param.name, 1)))
+    return total
 
 
 def _body(body: tuple[k.Stmt, ...], tiles: Mapping[str, TileType]) -> s.Scalar:

@@ -107,7 +107,8 @@ def _kept(folder: Path) -> str:
 
 def _run(command: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "LC_ALL": "C"})   # messages are searched for the user's lines
     except OSError as problem:
         raise NoCompilerError("the C compiler cannot be run", found=f"{command[0]}: {problem.strerror}",
                               help="set CC to a working compiler") from None

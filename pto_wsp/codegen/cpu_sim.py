@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
+from pto_wsp.codegen.kernel.own_body import emit_own_body
 from pto_wsp.codegen.orchestrator import lower_orchestrator
 from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
 from pto_wsp.expr.kernel import Kernel
@@ -34,8 +35,7 @@ def symbols_of(plan: TaskPlan) -> tuple[str, ...]:
 def emit_cpu_sim(plan: TaskPlan, lowered: tuple[Kernel, ...], plan_digest: str) -> SourceTree:
     """Return the C sources of a plan and its kernels after their passes: the same text for the same plan, in any process."""
     kernels = tuple(
-        emit_kernel(kernel, symbol,
-                    {param.name: unit for param, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True)})
+        _emit(kernel, symbol, {param.name: unit for param, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True)})
         for kernel, symbol, use in zip(lowered, symbols_of(plan), plan.kernels, strict=True)
     )
     unit = CpuSimUnit(
@@ -50,3 +50,8 @@ def emit_cpu_sim(plan: TaskPlan, lowered: tuple[Kernel, ...], plan_digest: str) 
     )
     names = (*_INCLUDED, "pto_artifact.h", "library.c")
     return SourceTree({f"src/{name}": render(f"cpu_sim/{name}.j2", unit) for name in names}, kernels, UNIT)
+
+
+def _emit(kernel: Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
+    own = kernel.c_body
+    return emit_kernel(kernel, symbol, unit_inner) if own is None else emit_own_body(kernel, own, symbol, unit_inner)

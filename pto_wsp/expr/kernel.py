@@ -222,14 +222,51 @@ class If:
 Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | For | If
 
 
+class BodyForm(Enum):
+    """What a body of the user's own is, and for which targets."""
+
+    C = "c_src"              # the body of a C function, for targets that run on the CPU
+    CPP = "cpp_src"          # the body of a C++ function, for the NPU
+    CPP_BODY = "cpp_body"    # the same, from a file
+    CPP_TU = "cpp_tu"        # a whole translation unit, for the NPU
+
+    def __repr__(self) -> str:
+        return f"BodyForm.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBody:
+    """A body that the user wrote in a target's own language.
+
+    `constants`: the values of Constexpr parameters, by name. `scratch_bytes`: what it may use of the task's scratch memory.
+    """
+
+    form: BodyForm
+    text: str
+    scratch_bytes: int = 0
+    constants: tuple[tuple[str, int | float | bool], ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)   # where the text starts
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel specialised: parameters in the order of the `def` (Constexpr ones are gone) and its body."""
+    """A kernel specialised: parameters in the order of the `def` (Constexpr ones are gone), its body, and bodies for one target."""
 
     name: str
     params: tuple[Param, ...]
     body: tuple[Stmt, ...]
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+    bodies: tuple[OwnBody, ...] = ()
+
+    @property
+    def has_meaning(self) -> bool:
+        """False for a kernel whose Python body does nothing because it has bodies of its own: then NumPy cannot run it."""
+        return bool(self.body) or not self.bodies
+
+    @property
+    def c_body(self) -> OwnBody | None:
+        """The user's own C body, where there is one."""
+        return next((own for own in self.bodies if own.form is BodyForm.C), None)
 
     @property
     def memory_params(self) -> tuple[MemoryParam, ...]:

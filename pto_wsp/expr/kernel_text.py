@@ -25,7 +25,10 @@ def print_kernel(kernel: k.Kernel) -> str:
     """Return the kernel as indented lines: values are %n, buffers carry the user's name and a number where two share it."""
     names = _buffer_names(kernel.body)
     params = ", ".join(print_param(param) for param in kernel.params)
-    body = list(_lines(kernel.body, 1, names)) or [f"{_INDENT}(nothing)"]
+    body = list(_lines(kernel.body, 1, names))
+    for own in kernel.bodies:
+        body += _own_body(own)
+    body = body or [f"{_INDENT}(nothing)"]
     return "\n".join([f"kernel {kernel.name}({params}):", *body])
 
 
@@ -40,6 +43,14 @@ def print_param(param: k.Param) -> str:
             return f"{name}: Scalar[{dtype}]"
         case _:
             assert_never(param)
+
+
+def _own_body(own: k.OwnBody) -> Iterator[str]:
+    given = [f"{name}={value!r}" for name, value in own.constants]
+    given += [f"scratch_bytes={own.scratch_bytes}"] if own.scratch_bytes else []
+    yield f"{_INDENT}{own.form.value}{' with ' if given else ''}{', '.join(given)}:"
+    for line in own.text.splitlines():
+        yield f"{_INDENT}{_INDENT}| {line}".rstrip()
 
 
 def _buffer_names(body: tuple[k.Stmt, ...]) -> dict[int, str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from types import MappingProxyType
 from typing import TypeVar, assert_never
 
 from pto_wsp.errors import ArgumentKindError, ArityError, KernelSignatureError, OutNeverStoredError, raise_all
@@ -22,6 +23,7 @@ from pto_wsp.frontend.annotations import (
     resolve_params,
 )
 from pto_wsp.frontend.kernel_trace import KernelTrace
+from pto_wsp.frontend.own_body import check_names, constants_of, read_bodies
 from pto_wsp.frontend.tile_value import TensorParamRef, TileParamRef
 from pto_wsp.ops.tracing import activate
 from pto_wsp.source import Span, definition_span, here
@@ -41,19 +43,24 @@ class KernelDef:
     name: str
     params: tuple[KernelParam, ...]
     span: Span = field(repr=False)
+    bodies: tuple[k.OwnBody, ...] = ()
 
     @staticmethod
-    def from_function(function: Callable[..., object], caller_locals: Mapping[str, object]) -> KernelDef:
-        """Return the declaration of a kernel. `caller_locals`: local names around the `def`, for annotations that are text.
+    def from_function(function: Callable[..., object], caller_locals: Mapping[str, object],
+                      options: Mapping[str, object] = MappingProxyType({})) -> KernelDef:
+        """Return the declaration of a kernel. `caller_locals`: local names around the `def`, for annotations that are text;
+        `options`: what the decorator was given.
 
-        Raises: K101, for all parameters that are wrong together.
+        Raises: K101, for all parameters that are wrong together; K107 for bodies of its own that cannot be used.
         """
         if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             raise KernelSignatureError("a kernel is a plain function", here(),
                                        expected="def name(x: In[...], y: Out[...]): ...",
                                        found=repr(function))
         params = resolve_params(function, caller_locals)
-        return KernelDef(function, function.__name__, params, definition_span(function.__code__))
+        bodies = read_bodies(function, options)
+        check_names(function.__name__, params, bodies)
+        return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies)
 
     def trace(self, constexprs: Mapping[str, object], tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
         """Run the body once and return it as kernel IR.
@@ -76,11 +83,16 @@ class KernelDef:
                 raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",
                                            found=repr(result), help="add an Out parameter and pto.store the value to it")
             body = trace.body()
+        bodies = tuple(replace(own, constants=constants_of(self.name, constexprs)) if own.form is k.BodyForm.C else own
+                       for own in self.bodies)
+        kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
+        if not kernel.has_meaning:
+            return kernel
         raise_all([OutNeverStoredError(f"kernel `{self.name}`: Out parameter `{p.name}` is never stored", p.span,
                                        help=f"pto.store({p.name}, value), or drop the parameter")
                    for p in declared
                    if not isinstance(p, k.ScalarParamDecl) and p.role is k.Role.OUT and p.name not in trace.stored])
-        return k.Kernel(self.name, tuple(declared), body, self.span)
+        return kernel
 
     def _argument(self, trace: KernelTrace, param: KernelParam, constexprs: Mapping[str, object],
                   tensor_dtypes: Mapping[str, DType]) -> tuple[k.Param | None, object]:

@@ -77,9 +77,13 @@ def shown_value(value: Scalar, found: int) -> str:
 
 
 def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failed_guard: int) -> TaskFailedError:
-    """Return the error for a kernel's guard that failed in a task."""
+    """Return the error for a task that failed: in a guard of its kernel, or by the word of the kernel's own body."""
     position = failed_task - columns.first_task
     task = submits(plan)[int(columns.task_site[position])]
+    own = plan.kernels[task.kernel].kernel.c_body
+    if own is not None:
+        return TaskFailedError(f"task {task_name(plan, task, columns.index_of(position))} failed: its own C body returned "
+                               f"{failed_guard + 1}", own.span, expected="return 0", notes=(f"the task was made at {task.span}",))
     return kernel_guard_error(plan, task, columns.index_of(position), failed_guard)
 
 
