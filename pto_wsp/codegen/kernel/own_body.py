@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import c_type, literal
+from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.printer import print_block, print_expr
 from pto_wsp.codegen.kernel.emit import KernelC
 from pto_wsp.codegen.kernel.env import Env
@@ -93,7 +93,7 @@ def _declared(param: k.Param) -> str:
         case k.ScalarParamDecl(dtype=dtype):
             return f"{_scalar_type(dtype)} {name}"
         case k.TileParam() | k.TensorParam():
-            kind = c_type(_dtype(param))
+            kind = memory_type(_dtype(param))
             const = "" if param.role.writes else "const "
             extents = (f"int64_t {name}_{part}" for part in ("rows", "cols", "row_step", "col_step"))
             return ", ".join((f"{const}{kind} *{name}", *extents))
@@ -109,7 +109,7 @@ def _call(env: Env, kernel: k.Kernel, own: k.OwnBody, function: str) -> c.Expr:
             slot = c.Call("pto_from_bits_f64", (slot,)) if param.dtype.is_float else slot
             arguments.append(c.Infix("!=", slot, c.Int(0)) if param.dtype is DType.BOOL else c.Cast(_scalar_type(param.dtype), slot))
             continue
-        kind = c_type(_dtype(param))
+        kind = memory_type(_dtype(param))
         pointer: c.Expr = c.Cast(f"{kind} *", c.Member(env.argument(param.name), "data"))
         steps = [env.stride(param.name, dim) for dim in (0, 1)]
         tile = _staged_tile(param)
@@ -134,7 +134,7 @@ def _staged(env: Env, param: k.MemoryParam) -> list[c.Stmt]:
         return []
     place = env.scratch(f"{c.c_ident(param.name)}_tile", tile)
     copied = f"{c.c_ident(param.name)}_copied"
-    source = c.Cast(f"const {c_type(tile.dtype)} *", c.Member(env.argument(param.name), "data"))
+    source = c.Cast(f"const {memory_type(tile.dtype)} *", c.Member(env.argument(param.name), "data"))
     stage = c.Call(f"pto_stage_{tile.dtype}", (
         c.Name(place.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *(env.stride(param.name, dim) for dim in (0, 1)),
         *(env.extent(param.name, dim) for dim in (0, 1)), literal(0, tile.dtype)))
@@ -172,7 +172,7 @@ def _shown_name(start: Span) -> str:
 
 
 def _scalar_type(dtype: DType) -> str:
-    return "_Bool" if dtype is DType.BOOL else "float" if dtype.is_float and dtype.nbytes < 8 else c_type(dtype)
+    return "_Bool" if dtype is DType.BOOL else "float" if dtype.is_float and dtype.nbytes < 8 else memory_type(dtype)
 
 
 def _dtype(param: k.MemoryParam) -> DType:
