@@ -72,6 +72,8 @@ def _statement(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return s.Const(lhs.type.rows * lhs.type.cols * rhs.type.cols)
         case k.For():
             return _loop(stmt, tiles)
+        case k.Rows() | k.Columns():
+            return _body(stmt.body, tiles)
         case k.If(condition, then, other):
             sides = _body(then, tiles), _body(other, tiles)
             return sides[0] if sides[0] == sides[1] else s.select(condition, *sides)

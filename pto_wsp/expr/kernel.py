@@ -108,7 +108,7 @@ class Load:
 
     The valid part is the smaller of (valid_rows, valid_cols), where given, and, for a Tile parameter, what is bound. For a Tensor
     parameter it must lie inside the region: a run-time guard, which passes number so that it keeps its number when statements
-    move. `transpose`: the result is the transposed piece.
+    move. `transpose`: the result is the transposed piece. `copy`: a pass has found that what is loaded changes before its last use.
     """
 
     result: Value
@@ -120,6 +120,7 @@ class Load:
     fill: float | int | bool = 0
     transpose: bool = False
     guard: int | None = None
+    copy: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -219,7 +220,32 @@ class If:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | For | If
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Run `body` for each of `rows` rows: its members handle their row. Passes make it.
+
+    A result that a statement outside uses is a whole tile there. Run on whole tiles, members in order, it means the same.
+    `vector`: rows are handled several at a time, because nothing in the body goes along a row.
+    """
+
+    rows: int
+    body: tuple[Stmt, ...]
+    vector: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Inside `Rows`: run `body` for each of `cols` columns of the row; reductions of the row are finished behind it.
+
+    `lanes`: in how many partial results, folded in a fixed order, the row's float reductions run.
+    """
+
+    cols: int
+    body: tuple[Stmt, ...]
+    lanes: int = 1
+
+
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | For | If | Rows | Columns
 
 
 class BodyForm(Enum):

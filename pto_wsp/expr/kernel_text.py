@@ -77,7 +77,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Load(result, param, row, col):
                 transpose = ", transpose" if stmt.transpose else ""
                 fill = f", fill={stmt.fill!r}" if stmt.fill else ""
-                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{_guard(stmt)}")
+                copy = ", copy" if stmt.copy else ""
+                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{copy}{_guard(stmt)}")
             case k.Store(param, value, row, col):
                 yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}"
             case k.Alloc(buffer, init):
@@ -101,6 +102,12 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 if other:
                     yield f"{pad}otherwise:"
                     yield from _inner(other, depth + 1, buffers)
+            case k.Rows(rows, inner, vector):
+                yield f"{pad}rows {rows}{', vector' if vector else ''}:"
+                yield from _inner(inner, depth + 1, buffers)
+            case k.Columns(cols, inner, lanes):
+                yield f"{pad}columns {cols}{f', {lanes} lanes' if lanes > 1 else ''}:"
+                yield from _inner(inner, depth + 1, buffers)
             case _:
                 assert_never(stmt)
 

@@ -16,6 +16,7 @@ from pto_wsp.expr.kernel import (
     Accumulate,
     Alloc,
     Buffer,
+    Columns,
     Compute,
     For,
     If,
@@ -23,6 +24,7 @@ from pto_wsp.expr.kernel import (
     Load,
     Print,
     Read,
+    Rows,
     Stmt,
     Store,
     TensorParam,
@@ -54,7 +56,7 @@ Body: TypeAlias = tuple[Stmt, ...]
 def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
     """Return the bodies inside a statement, in program order."""
     match stmt:
-        case For():
+        case For() | Rows() | Columns():
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
@@ -67,7 +69,7 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
 def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
     """Return the statement with `change` applied to each body inside it."""
     match stmt:
-        case For():
+        case For() | Rows() | Columns():
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
@@ -96,7 +98,7 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return (lhs, rhs)
         case Print():
             return (stmt.value,) if isinstance(stmt.value, Value) else ()
-        case For() | If():
+        case For() | If() | Rows() | Columns():
             return tuple(value for body in bodies_of(stmt) for inner in body for value in uses_of(inner))
         case Load() | Alloc() | Read():
             return ()
@@ -115,7 +117,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
         case Print():
             return replace(stmt, value=change(stmt.value)) if isinstance(stmt.value, Value) else stmt
-        case Load() | Alloc() | Read() | For() | If():
+        case Load() | Alloc() | Read() | For() | If() | Rows() | Columns():
             return stmt
         case _:
             assert_never(stmt)

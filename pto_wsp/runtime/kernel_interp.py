@@ -98,6 +98,8 @@ class _Run:
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index
                     self.body(body)
+            case k.Rows(_, body) | k.Columns(_, body):
+                self.body(body)
             case k.If(condition, then, other):
                 self.body(then if self.scalar(condition) else other)
             case _:

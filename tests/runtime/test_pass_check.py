@@ -72,6 +72,6 @@ def test_compile_checks_the_passes_where_asked(monkeypatch: pytest.MonkeyPatch) 
             shifted[i](x=x, y=y)
 
     once().compile(verify_passes=True).run()
-    monkeypatch.setattr(pto_wsp.driver, "KERNEL_PASSES", (*KERNEL_PASSES, KernelPass("turn_signs", turn_signs)))
+    monkeypatch.setattr(pto_wsp.driver, "KERNEL_PASSES", (KernelPass("turn_signs", turn_signs), *KERNEL_PASSES))
     with pytest.raises(InternalError, match="pass `turn_signs`"):
         once().compile(verify_passes=True)

@@ -18,12 +18,11 @@ from pto_wsp.codegen.kernel.rows import RowRegion
 from pto_wsp.codegen.kernel.whole import moved
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import piece_of, uses_of, valid_of, walk
+from pto_wsp.expr.kernel_walk import piece_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement
-from pto_wsp.plan.kernel.regions import Plan, Prepare, Step, Whole, plan_body
-from pto_wsp.plan.kernel.split import split
+from pto_wsp.plan.kernel.values import leaving, use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
@@ -83,17 +82,15 @@ class _Emission:
         self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Load | k.Store) and s.guard is not None),
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
-        self.shared = frozenset(p.name for p in kernel.memory_params if p.role.writes and p.role.reads)
-        self.used = {value.id for stmt in kernel.body for value in uses_of(stmt)}
+        self.uses = use_counts(kernel.body)
 
     def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
+        out: list[c.Stmt] = []
         for stmt in stmts:
             self._declare_buffer(stmt)
-        plan = plan_body(tuple(stmts), self.shared)
-        out: list[c.Stmt] = []
-        for step in plan.steps:
-            out += self._step(step, plan)
+        for stmt in stmts:
+            out += self._statement(stmt)
         return out
 
     def _declare_buffer(self, stmt: k.Stmt) -> None:
@@ -101,50 +98,33 @@ class _Emission:
             place = self.env.scratch(stmt.buffer.name, stmt.buffer.type)
             self.env.buffers[stmt.buffer.id] = replace(place, memory=f"buffer {stmt.buffer.id}")
 
-    def _step(self, step: Step, plan: Plan) -> list[c.Stmt]:
+    def _rows(self, stmt: k.Rows) -> list[c.Stmt]:
         out: list[c.Stmt] = []
-        for prepare in step.prepares:
-            out += self._prepare(prepare, plan)
-        if step.whole is not None:
-            return out + self._whole(step.whole)
-        if not step.members:
-            return out
         targets: dict[int, Place] = {}
         after: list[c.Stmt] = []
-        for stmt in step.members:
-            if isinstance(stmt, k.Store):
-                before, targets[id(stmt)], late = self._target(stmt)
+        for inner in walk(stmt.body):
+            if isinstance(inner, k.Store):
+                before, targets[id(inner)], late = self._target(inner)
                 out += before
                 after += late
-            elif isinstance(stmt, k.Write):
-                targets[id(stmt)] = self.env.buffers[stmt.buffer.id]
-        for part in split(step.rows, step.members, plan.external):
-            out += RowRegion(self.env, step.rows, part.members, part.external, targets).emit()
-        return out + after
+            elif isinstance(inner, k.Write):
+                targets[id(inner)] = self.env.buffers[inner.buffer.id]
+        return out + RowRegion(self.env, stmt, leaving(stmt.body, self.uses), targets).emit() + after
 
     # ---- loads and stores ----
 
-    def _prepare(self, stmt: Prepare, plan: Plan) -> list[c.Stmt]:
-        match stmt:
-            case k.Load():
-                return self._load(stmt, stmt.result.id in plan.copied)
-            case k.Alloc(buffer, init):
-                if init is None:
-                    return []
-                place = self.env.buffers[buffer.id]
-                fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), memory_literal(init, buffer.type.dtype))
-                return [c.For("int64_t", COL, c.Int(0), c.Int(buffer.type.n_elements), c.Int(1), (fill,))]
-            case k.Read(result, buffer):
-                self.env.values[result.id] = self.env.buffers[buffer.id]
-                return []
-            case _:
-                assert_never(stmt)
+    def _alloc(self, stmt: k.Alloc) -> list[c.Stmt]:
+        if stmt.init is None:
+            return []
+        place, tile = self.env.buffers[stmt.buffer.id], stmt.buffer.type
+        fill = c.Assign(c.Index(c.Name(place.pointer), c.Name(COL)), memory_literal(stmt.init, tile.dtype))
+        return [c.For("int64_t", COL, c.Int(0), c.Int(tile.n_elements), c.Int(1), (fill,))]
 
-    def _load(self, stmt: k.Load, copy: bool) -> list[c.Stmt]:
+    def _load(self, stmt: k.Load) -> list[c.Stmt]:
         env, tile = self.env, stmt.result.type
         kind = memory_type(tile.dtype)
         out, source, valid, partial = self._piece(stmt)
-        if stmt.result.id not in self.used:
+        if not self.uses[stmt.result.id]:
             return out if stmt.param in self.tensors else []   # only its guard is left
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
         if stmt.transpose:
@@ -153,7 +133,7 @@ class _Emission:
         stage = c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
             c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *steps, *valid,
             memory_literal(stmt.fill, tile.dtype))))
-        copy = copy or stmt.transpose or not self._has_unit_columns(stmt.param, tile)
+        copy = stmt.copy or stmt.transpose or not self._has_unit_columns(stmt.param, tile)
         if copy or partial == c.Int(1):
             env.values[stmt.result.id] = staged
             return [*out, stage]
@@ -247,8 +227,17 @@ class _Emission:
 
     # ---- statements on whole tiles ----
 
-    def _whole(self, stmt: Whole) -> list[c.Stmt]:
+    def _statement(self, stmt: k.Stmt) -> list[c.Stmt]:
         match stmt:
+            case k.Rows():
+                return self._rows(stmt)
+            case k.Load():
+                return self._load(stmt)
+            case k.Alloc():
+                return self._alloc(stmt)
+            case k.Read(result, buffer):
+                self.env.values[result.id] = self.env.buffers[buffer.id]
+                return []
             case k.For():
                 name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
                 start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
@@ -264,6 +253,8 @@ class _Emission:
                 return self._print(stmt)
             case k.Compute():
                 return self._tile_op(stmt)
+            case k.Store() | k.Write() | k.Columns():
+                unreachable(f"{type(stmt).__name__} outside rows")
             case _:
                 assert_never(stmt)
 

@@ -1,14 +1,12 @@
-"""Print a row region: one loop over rows, and in it loops over columns with the intermediate values in locals.
+"""Print `Rows`: one loop over rows, and in it loops over columns with the intermediate values in locals.
 
-Row reductions split a row's work into levels: what depends on a reduction of level n belongs to level n + 1. A value needed at
-several levels is computed again where that is cheap, else kept in a buffer of one row. Float reductions run in 64 lanes that
-are folded in a fixed order, so they vectorise and do not depend on the machine.
+What runs in which loop, what is kept and in how many lanes reductions run is decided by the passes in plan/kernel/; a value that
+one loop over columns makes and another reads is kept in a buffer of one row, one that other rows read in a whole tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
@@ -18,48 +16,29 @@ from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.dtypes import computed_in
-from pto_wsp.ops.entry import Finish, Function, Identity
+from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
-from pto_wsp.plan.kernel.regions import Member
+from pto_wsp.plan.kernel.values import leaving, use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 
-LANES = 64
 _IVDEP = "GCC ivdep"       # every access is to the column of the iteration, and overlapping arguments were staged
-_CHEAP = 2                 # operators that are repeated rather than kept
-_COSTLY = frozenset({"/"})
-
-
-@dataclass(slots=True)
-class _Loop:
-    """One loop over columns: what it computes, and what it leaves behind."""
-
-    level: int
-    cols: int
-    computes: list[k.Compute | k.Read] = field(default_factory=list)
-    reduces: list[k.Compute] = field(default_factory=list)
-    col_reduces: list[k.Compute] = field(default_factory=list)
-    stores: list[tuple[k.Value, Place]] = field(default_factory=list)
 
 
 class RowRegion:
-    """Emits the members of one region; `targets` gives the memory that each Store and Write goes to, by its id()."""
+    """Emits one `Rows`. `external`: ids of results that others read; `targets`: the memory that each Store and Write goes to, by
+    its id()."""
 
-    def __init__(self, env: Env, rows: int, members: Sequence[Member], external: frozenset[int],
-                 targets: dict[int, Place]) -> None:
-        self.env, self.rows, self.members, self.external, self.targets = env, rows, members, external, targets
+    def __init__(self, env: Env, stmt: k.Rows, external: frozenset[int], targets: dict[int, Place]) -> None:
+        self.env, self.stmt, self.rows, self.external, self.targets = env, stmt, stmt.rows, external, targets
         self.before: list[c.Stmt] = []
         self.row_start: list[c.Stmt] = []
         self.row_end: list[c.Stmt] = []
         self.after: list[c.Stmt] = []
-        self.made: dict[int, k.Compute | k.Read] = {}
-        self.level: dict[int, int] = {}            # wide: the level it can be computed at; one a row: the first that can use it
-        self.wanted: dict[int, set[int]] = {}      # wide: the levels that read it
         self.names: dict[int, str] = {}
         self.kept: dict[int, Place] = {}           # wide values in memory: whole tiles and row buffers
-        self.loops: dict[tuple[int, int], _Loop] = {}
         self.sums: dict[int, Place] = {}           # column reductions: where they add up
         self.row_pointers: dict[str, str] = {}
         self.scalars: dict[tuple[s.Scalar, DType], str] = {}
@@ -67,133 +46,72 @@ class RowRegion:
 
     def emit(self) -> list[c.Stmt]:
         """Return the C statements of the region."""
-        self._place_col_reduces()
-        self._assign_levels()
-        self._assign_loops()
+        self._place_results()
         body: list[c.Stmt] = []
-        top = max([level for level, _ in self.loops] + list(self.level.values()), default=0)
-        for level in range(top + 1):
-            for stmt in self.members:
-                if isinstance(stmt, k.Compute | k.Read) and self._is_row_scalar(stmt) and self.level[stmt.result.id] == level:
+        for stmt in self.stmt.body:
+            match stmt:
+                case k.Columns():
+                    body += self._column_loop(stmt)
+                case k.Compute() | k.Read():
                     body += self._row_scalar(stmt)
-            for loop in [found for found in self.loops.values() if found.level == level]:
-                body += self._column_loop(loop)
-        for stmt in self.members:
-            if isinstance(stmt, k.Store | k.Write) and stmt.value.type.cols == 1:
-                self.row_end.append(self._assign(self._row_element(self.targets[id(stmt)]), self._narrow(stmt.value), stmt.value))
+                case k.Store() | k.Write():
+                    self.row_end.append(self._assign(self._row_element(self.targets[id(stmt)]), self._narrow(stmt.value), stmt.value))
+                case _:
+                    unreachable(f"{type(stmt).__name__} in rows")
         body = [*self.row_start, *body, *self.row_end]
         if self.rows > 1:
-            pragma = "" if self.loops else _IVDEP
+            pragma = _IVDEP if self.stmt.vector else ""
             body = [c.For("int64_t", ROW, c.Int(0), c.Int(self.rows), c.Int(1), tuple(body), pragma)]
         elif body:
             body = [c.Block(tuple(body))]
         return [*self.before, *body, *self.after]
 
-    # ---- levels and loops ----
+    def _place_results(self) -> None:
+        """Name every result, and give memory to those that outlive their loop."""
+        uses = use_counts(self.stmt.body)
+        for stmt in self.stmt.body:
+            inner = stmt.body if isinstance(stmt, k.Columns) else (stmt,)
+            left = leaving(inner, uses) | self.external
+            for made in inner:
+                if not isinstance(made, k.Compute | k.Read):
+                    continue
+                value = made.result
+                if isinstance(made, k.Compute) and isinstance(find(made.op), ColReduce):
+                    self._place_col_reduce(made)
+                    continue
+                self.names[value.id] = self.env.name(made.op if isinstance(made, k.Compute) else made.buffer.name)
+                if value.type.cols == 1 and value.id in self.external:
+                    self._keep_row_scalar(value)
+                elif value.type.cols > 1 and value.id in left:
+                    self._keep_wide(value)
 
-    def _assign_levels(self) -> None:
-        for stmt in self.members:
-            if isinstance(stmt, k.Store | k.Write):
-                continue
-            value = stmt.result
-            self.made[value.id] = stmt
-            self.names[value.id] = self.env.name(stmt.op if isinstance(stmt, k.Compute) else stmt.buffer.name)
-            operands = [o for o in stmt.operands if isinstance(o, k.Value)] if isinstance(stmt, k.Compute) else []
-            level = max((self.level[o.id] for o in operands if o.id in self.level), default=0)
-            reduces = isinstance(stmt, k.Compute) and isinstance(find(stmt.op), RowReduce)
-            if reduces and operands and operands[0].type.cols > 1:
-                level += 1
-            if not self._is_col_reduce(stmt):
-                self.level[value.id] = level
+    def _keep_row_scalar(self, value: k.Value) -> None:
+        place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
+        self.env.values[value.id] = place
+        self.row_end.append(self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
 
-    def _assign_loops(self) -> None:
-        top = max(self.level.values(), default=0)
-        for stmt in reversed(self.members):
-            match stmt:
-                case k.Store() | k.Write():
-                    if stmt.value.type.cols > 1:
-                        level = top if self._is_hazard(stmt) else self.level.get(stmt.value.id, 0)
-                        self._loop(level, stmt.value.type.cols).stores.insert(0, (stmt.value, self.targets[id(stmt)]))
-                        self._want(stmt.value, level)
-                case k.Compute() if self._is_col_reduce(stmt):
-                    value = _first(stmt)
-                    level = self.level.get(value.id, 0) if isinstance(value, k.Value) else 0
-                    self._loop(level, stmt.result.type.cols).col_reduces.insert(0, stmt)
-                    self._want(value, level)
-                case k.Compute() if isinstance(find(stmt.op), RowReduce):
-                    value = _first(stmt)
-                    if isinstance(value, k.Value) and value.type.cols > 1:
-                        level = self.level[stmt.result.id] - 1
-                        self._loop(level, value.type.cols).reduces.insert(0, stmt)
-                        self._want(value, level)
-                    if stmt.result.id in self.external:
-                        self._keep_row_scalar(stmt)
-                case k.Compute() | k.Read():
-                    if stmt.result.type.cols == 1:
-                        if stmt.result.id in self.external:
-                            self._keep_row_scalar(stmt)
-                    else:
-                        self._assign_wide(stmt)
-                case _:
-                    assert_never(stmt)
-
-    def _assign_wide(self, stmt: k.Compute | k.Read) -> None:
-        value = stmt.result
-        levels = set(self.wanted.get(value.id, set()))
+    def _keep_wide(self, value: k.Value) -> None:
         if value.id in self.external:
             place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
             self.env.values[value.id] = self.kept[value.id] = place
-            levels = {min(levels | {self.level[value.id]})}
-            self._loop(min(levels), value.type.cols).stores.insert(0, (value, place))
-        elif len(levels) > 1 and self._cost(value) > _CHEAP:
+        else:
             tile = TileType(1, value.type.cols, value.type.dtype)
-            self.kept[value.id] = place = self.env.scratch(f"{self.names[value.id]}_row", tile)
-            levels = {min(levels)}
-            self._loop(min(levels), value.type.cols).stores.insert(0, (value, place))
-        for level in sorted(levels):
-            self._loop(level, value.type.cols).computes.insert(0, stmt)
-            for operand in stmt.operands if isinstance(stmt, k.Compute) else ():
-                self._want(operand, level)
+            self.kept[value.id] = self.env.scratch(f"{self.names[value.id]}_row", tile)
 
-    def _keep_row_scalar(self, stmt: k.Compute | k.Read) -> None:
-        value = stmt.result
-        place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
-        self.env.values[value.id] = place
-        self.row_end.insert(0, self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
-
-    def _want(self, operand: k.Operand, level: int) -> None:
-        if isinstance(operand, k.Value) and operand.type.cols > 1 and operand.id in self.made:
-            self.wanted.setdefault(operand.id, set()).add(level)
-
-    def _loop(self, level: int, cols: int) -> _Loop:
-        return self.loops.setdefault((level, cols), _Loop(level, cols))
-
-    def _is_hazard(self, store: k.Store | k.Write) -> bool:
-        """Tell whether some member reads in place what `store` writes: then the row is written last."""
-        target = self.targets[id(store)]
-        return any(place.memory == target.memory for stmt in self.members for place in self._read_places(stmt))
-
-    def _read_places(self, stmt: Member) -> list[Place]:
-        if isinstance(stmt, k.Read):
-            return [self.env.buffers[stmt.buffer.id]]
-        operands: Sequence[k.Operand] = stmt.operands if isinstance(stmt, k.Compute) else (stmt.value,)
-        return [self.env.values[o.id] for o in operands if isinstance(o, k.Value) and o.id in self.env.values]
-
-    def _cost(self, value: k.Value) -> int:
-        stmt = self.made.get(value.id)
-        if not isinstance(stmt, k.Compute) or value.id in self.kept or value.type.cols == 1:
-            return 0
-        entry = find(stmt.op)
-        own = 0 if isinstance(entry, Expand) else 1
-        if isinstance(entry, Elementwise | Cast) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
-            own = _CHEAP + 1
-        return own + sum(self._cost(o) for o in stmt.operands if isinstance(o, k.Value))
-
-    def _is_row_scalar(self, stmt: k.Compute | k.Read) -> bool:
-        return stmt.result.type.cols == 1 and not self._is_col_reduce(stmt)
-
-    def _is_col_reduce(self, stmt: Member) -> bool:
-        return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), ColReduce)
+    def _place_col_reduce(self, stmt: k.Compute) -> None:
+        """Make the [1, C] result of a column reduction, filled before the rows and finished after them."""
+        entry, value = find(stmt.op), stmt.result
+        dtype = value.type.dtype
+        place = self.env.values[value.id] = self.env.scratch(stmt.op, value.type)
+        wide = place if dtype is computed_in(dtype) else self.env.scratch(f"{stmt.op}_sums", value.type.with_dtype(computed_in(dtype)))
+        self.sums[value.id] = wide
+        element = c.Index(c.Name(wide.pointer), c.Name(COL))
+        self.before.append(self._columns(0, value.type.cols, (c.Assign(element, _identity(stmt)),)))
+        mean = isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT
+        if mean or wide is not place:
+            total = c.Infix("/", element, literal(self.rows, computed_in(dtype))) if mean else element
+            finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), rounded(total, dtype), value)
+            self.after.append(self._columns(0, value.type.cols, (finished,)))
 
     # ---- one a row ----
 
@@ -213,7 +131,7 @@ class RowRegion:
         """Return an operand that has one element a row, or one at all."""
         if isinstance(operand, k.ScalarOperand):
             return self._constant(operand)
-        if operand.id in self.made:
+        if operand.id in self.names:
             return c.Name(self.names[operand.id])
         place = self._place(operand)
         if place.pointer not in self.row_locals:
@@ -250,58 +168,65 @@ class RowRegion:
 
     # ---- columns ----
 
-    def _column_loop(self, loop: _Loop) -> list[c.Stmt]:
-        floats = [stmt for stmt in loop.reduces if stmt.result.type.dtype.is_float and loop.cols >= LANES // 4]
-        plain = [stmt for stmt in loop.reduces if stmt not in floats]
+    def _column_loop(self, loop: k.Columns) -> list[c.Stmt]:
+        reduces = [stmt for stmt in loop.body if isinstance(stmt, k.Compute) and isinstance(find(stmt.op), RowReduce)
+                   and any(isinstance(o, k.Value) and o.type.cols > 1 for o in stmt.operands)]
+        in_lanes = [stmt for stmt in reduces if loop.lanes > 1 and stmt.result.type.dtype.is_float]
         out: list[c.Stmt] = []
-        for stmt in loop.reduces:
+        for stmt in reduces:
             dtype = stmt.result.type.dtype
             start = _identity(stmt)
-            if stmt in floats:
+            if stmt in in_lanes:
                 lanes = self._lanes(stmt)
-                out.append(c.Declare(local_type(dtype), lanes, array=(LANES,), align=64))
-                out.append(c.For("int64_t", LANE, c.Int(0), c.Int(LANES), c.Int(1),
+                out.append(c.Declare(local_type(dtype), lanes, array=(loop.lanes,), align=64))
+                out.append(c.For("int64_t", LANE, c.Int(0), c.Int(loop.lanes), c.Int(1),
                                  (c.Assign(c.Index(c.Name(lanes), c.Name(LANE)), start),)))
             else:
                 out.append(c.Declare(local_type(dtype), self._sum_name(stmt), start))
-        whole = loop.cols // LANES * LANES
-        if not floats or loop.cols <= LANES:
-            out.append(self._columns(0, loop.cols, self._body(loop, floats, plain, c.Name(COL))))
+        whole = loop.cols // loop.lanes * loop.lanes
+        if not in_lanes or loop.cols <= loop.lanes:
+            out.append(self._columns(0, loop.cols, self._body(loop, in_lanes, c.Name(COL))))
         else:
             inner = (c.Declare("const int64_t", COL, c.Infix("+", c.Name(CHUNK), c.Name(LANE))),
-                     *self._body(loop, floats, plain, c.Name(LANE)))
-            lanes_loop = c.For("int64_t", LANE, c.Int(0), c.Int(LANES), c.Int(1), inner, _IVDEP)
-            out.append(c.For("int64_t", CHUNK, c.Int(0), c.Int(whole), c.Int(LANES), (lanes_loop,)))
+                     *self._body(loop, in_lanes, c.Name(LANE)))
+            lanes_loop = c.For("int64_t", LANE, c.Int(0), c.Int(loop.lanes), c.Int(1), inner, _IVDEP)
+            out.append(c.For("int64_t", CHUNK, c.Int(0), c.Int(whole), c.Int(loop.lanes), (lanes_loop,)))
             if whole < loop.cols:
                 lane = c.Infix("-", c.Name(COL), c.Int(whole))
-                out.append(self._columns(whole, loop.cols, self._body(loop, floats, plain, lane)))
-        for stmt in loop.reduces:
-            out += self._finish_reduce(stmt, loop.cols, stmt in floats)
+                out.append(self._columns(whole, loop.cols, self._body(loop, in_lanes, lane)))
+        for stmt in reduces:
+            out += self._finish_reduce(stmt, loop.cols, stmt in in_lanes)
         return out
 
     def _columns(self, start: int, stop: int, body: tuple[c.Stmt, ...]) -> c.Stmt:
         return c.For("int64_t", COL, c.Int(start), c.Int(stop), c.Int(1), body, _IVDEP)
 
-    def _body(self, loop: _Loop, floats: Sequence[k.Compute], plain: Sequence[k.Compute], lane: c.Expr) -> tuple[c.Stmt, ...]:
-        here = {stmt.result.id for stmt in loop.computes}
+    def _body(self, loop: k.Columns, in_lanes: Sequence[k.Compute], lane: c.Expr) -> tuple[c.Stmt, ...]:
+        here: set[int] = set()
         out: list[c.Stmt] = []
 
         def read(operand: k.Operand) -> c.Expr:
             return self._wide(operand, here)
 
-        for stmt in loop.computes:
-            kind = f"const {local_type(stmt.result.type.dtype)}"
-            value = (self._loaded(self.env.buffers[stmt.buffer.id]) if isinstance(stmt, k.Read)
-                     else self._expression(stmt, read, c.Name(COL)))
-            out.append(c.Declare(kind, self.names[stmt.result.id], value))
-        for reduce in (*floats, *plain):
-            total: c.Expr = c.Index(c.Name(self._lanes(reduce)), lane) if reduce in floats else c.Name(self._sum_name(reduce))
-            out.append(c.Assign(total, self._combine(reduce, total, read(_first(reduce)))))
-        for reduce in loop.col_reduces:
-            target = c.Index(c.Name(self.sums[reduce.result.id].pointer), c.Name(COL))
-            out.append(c.Assign(target, self._combine(reduce, target, read(_first(reduce)))))
-        for value_stored, place in loop.stores:
-            out.append(self._assign(self._element(place), read(value_stored), value_stored))
+        for stmt in loop.body:
+            match stmt:
+                case k.Compute() if isinstance(find(stmt.op), RowReduce):
+                    total: c.Expr = c.Index(c.Name(self._lanes(stmt)), lane) if stmt in in_lanes else c.Name(self._sum_name(stmt))
+                    out.append(c.Assign(total, self._combine(stmt, total, read(_first(stmt)))))
+                case k.Compute() if isinstance(find(stmt.op), ColReduce):
+                    target = c.Index(c.Name(self.sums[stmt.result.id].pointer), c.Name(COL))
+                    out.append(c.Assign(target, self._combine(stmt, target, read(_first(stmt)))))
+                case k.Compute(result) | k.Read(result):
+                    value = (self._loaded(self.env.buffers[stmt.buffer.id]) if isinstance(stmt, k.Read)
+                             else self._expression(stmt, read, c.Name(COL)))
+                    out.append(c.Declare(f"const {local_type(result.type.dtype)}", self.names[result.id], value))
+                    here.add(result.id)
+                    if result.id in self.kept:
+                        out.append(self._assign(self._element(self.kept[result.id]), c.Name(self.names[result.id]), result))
+                case k.Store(_, given) | k.Write(_, given):
+                    out.append(self._assign(self._element(self.targets[id(stmt)]), read(given), given))
+                case _:
+                    unreachable(f"{type(stmt).__name__} in columns")
         return tuple(out)
 
     def _wide(self, operand: k.Operand, here: set[int]) -> c.Expr:
@@ -375,24 +300,6 @@ class RowRegion:
                 return rounded(c.Cast(local_type(dtype), col if axis == 1 else row), dtype)
             case _:
                 unreachable(f"operation {stmt.op} inside a row")
-
-    def _place_col_reduces(self) -> None:
-        """Make the [1, C] results of column reductions, filled before the rows and finished after them."""
-        for stmt in self.members:
-            if not isinstance(stmt, k.Compute) or not self._is_col_reduce(stmt):
-                continue
-            entry, value = find(stmt.op), stmt.result
-            dtype = value.type.dtype
-            place = self.env.values[value.id] = self.env.scratch(stmt.op, value.type)
-            wide = place if dtype is computed_in(dtype) else self.env.scratch(f"{stmt.op}_sums", value.type.with_dtype(computed_in(dtype)))
-            self.sums[value.id] = wide
-            element = c.Index(c.Name(wide.pointer), c.Name(COL))
-            self.before.append(self._columns(0, value.type.cols, (c.Assign(element, _identity(stmt)),)))
-            mean = isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT
-            if mean or wide is not place:
-                total = c.Infix("/", element, literal(self.rows, computed_in(dtype))) if mean else element
-                finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), rounded(total, dtype), value)
-                self.after.append(self._columns(0, value.type.cols, (finished,)))
 
 
 def _first(stmt: k.Compute) -> k.Operand:

@@ -13,10 +13,14 @@ from pto_wsp.plan.kernel.accumulate import accumulate_in_place
 from pto_wsp.plan.kernel.common import merge_common
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.dead_code import drop_dead_code, verify_after_drop_dead_code
+from pto_wsp.plan.kernel.form_columns import form_columns, verify_after_form_columns
 from pto_wsp.plan.kernel.forward_buffers import forward_buffers
 from pto_wsp.plan.kernel.fuse_products import fuse_products
+from pto_wsp.plan.kernel.fuse_rows import fuse_rows, verify_after_fuse_rows
 from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
+from pto_wsp.plan.kernel.schedule_rows import schedule_rows
 from pto_wsp.plan.kernel.simplify import simplify
+from pto_wsp.plan.kernel.vectorise import vectorise, verify_after_vectorise
 from pto_wsp.values import dataclass
 
 
@@ -41,6 +45,10 @@ KERNEL_PASSES = (
     KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
     KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
+    KernelPass("fuse_rows", fuse_rows, verify_after_fuse_rows),   # what handles rows one by one shares loops over rows
+    KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
+    KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
+    KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
 )
 
 KernelObserver = Callable[[str, Kernel, Kernel], None]

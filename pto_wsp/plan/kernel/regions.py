@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
+from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import bodies_of, stores, uses_of, writes_buffer
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
@@ -168,6 +169,8 @@ class _Placement:
             case k.For() | k.If():
                 self._whole(stmt)
                 self.floor = self.stored = len(self.steps)
+            case k.Rows() | k.Columns():
+                unreachable("rows fused twice")
             case _:
                 assert_never(stmt)
 
@@ -290,7 +293,7 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
             return kind == "param" and stmt.param == key
         case k.Write() | k.Alloc() | k.Accumulate():
             return kind == "buffer" and stmt.buffer.id == key
-        case k.For() | k.If():
+        case k.For() | k.If() | k.Rows() | k.Columns():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
         case k.Compute() | k.Load() | k.Read() | k.Print():
             return False

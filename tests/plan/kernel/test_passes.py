@@ -103,8 +103,21 @@ def dead(x: In[Tensor], y: Out[Tile[2, 4, F32]]) -> None:
     never[:] = value
 
 
+def softmax(x: In[Tile[16, 100, F32]], y: Out[Tile[16, 100, F32]], total: Out[Tile[16, 1, F32]]) -> None:
+    weight = pto.exp(x - pto.rowmax(x))
+    pto.store(total, pto.rowsum(weight))
+    pto.store(y, weight / pto.rowsum(weight))
+
+
+def normed(x: InOut[Tile[4, 8, F32]], w: In[Tile[8, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
+    scaled = x * pto.rsqrt(pto.rowmean(x * x) + 1e-6)
+    pto.store(x, x + 1)
+    pto.store(y, scaled @ w + pto.colsum(x))
+
+
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
-            "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead}
+            "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "fuse_rows": normed,
+            "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax}
 
 
 @pytest.mark.parametrize("name", list(PASSES))

@@ -1,0 +1,216 @@
+"""Give each loop over rows its loops over columns, and decide what is kept between them.
+
+    rows 16:                     rows 16:
+        %1 = rowmax %0               columns 100:
+        %2 = sub %0, %1                  %1 = rowmax %0
+        %3 = exp %2                  columns 100:
+        store y, %3          →           %2 = sub %0, %1; %3 = exp %2; store y, %3
+
+Reductions of a row split its work into levels: what depends on a reduction of level n belongs to level n + 1. What several levels
+need is computed again where that is cheap (under a new name), else it is computed once, and kept for as long as the row takes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses, uses_of, walk
+from pto_wsp.ops.entry import Function
+from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, RowReduce
+from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.values import fresh_ids, leaving, use_counts
+from pto_wsp.values import dataclass
+
+_CHEAP = 2                 # operators that are repeated rather than kept
+_COSTLY = frozenset({"/"})
+
+
+def form_columns(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel with what goes along rows in `Columns`."""
+    uses, ids, sources = use_counts(kernel.body), fresh_ids(kernel), _sources(kernel.body)
+
+    def formed(body: Body) -> Body:
+        return tuple(_Levels(stmt, leaving(stmt.body, uses), sources, ids).formed() if isinstance(stmt, k.Rows)
+                     else map_bodies(stmt, formed) for stmt in body)
+
+    return replace(kernel, body=formed(kernel.body))
+
+
+def verify_after_form_columns(kernel: k.Kernel) -> None:
+    """What is wider than one column stands in `Columns` of its width."""
+    for rows in walk(kernel.body):
+        for stmt in rows.body if isinstance(rows, k.Rows) else ():
+            match stmt:
+                case k.Columns(cols, body):
+                    widths = {width for inner in body for width in _widths(inner)}
+                    assert widths <= {1, cols}, f"columns {cols}: {widths}"
+                case _:
+                    assert _widths(stmt) <= {1}, stmt
+
+
+def _widths(stmt: k.Stmt) -> set[int]:
+    own = {stmt.result.type.cols} if isinstance(stmt, k.Compute | k.Read) else set()
+    return own | {value.type.cols for value in uses_of(stmt)}
+
+
+def _sources(body: Body) -> dict[int, str]:
+    """Return the memory that values are read from in place, by their ids."""
+    found: dict[int, str] = {}
+    for stmt in walk(body):
+        match stmt:
+            case k.Load(result, param) if not stmt.copy:
+                found[result.id] = f"param {param}"
+            case k.Read(result, buffer):
+                found[result.id] = f"buffer {buffer.id}"
+            case _:
+                pass
+    return found
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One loop over columns: what it computes, and what it leaves behind."""
+
+    computes: list[k.Stmt] = field(default_factory=list)
+    reduces: list[k.Stmt] = field(default_factory=list)
+    col_reduces: list[k.Stmt] = field(default_factory=list)
+    stores: list[k.Stmt] = field(default_factory=list)
+
+
+class _Levels:
+    """The members of one `Rows` by level."""
+
+    def __init__(self, rows: k.Rows, external: frozenset[int], sources: dict[int, str], ids: Iterator[int]) -> None:
+        self.rows, self.members, self.external, self.sources, self.ids = rows, rows.body, external, sources, ids
+        self.made: dict[int, k.Compute | k.Read] = {}
+        self.level: dict[int, int] = {}            # wide: the level it can be computed at; one a row: the first that can use it
+        self.wanted: dict[int, set[int]] = {}      # wide: the levels that read it
+        self.kept: set[int] = set()                # wide values in memory: whole tiles and rows
+        self.loops: dict[tuple[int, int], _Loop] = {}
+        self.names: dict[tuple[int, int], k.Value] = {}    # (level, value id) -> what it is called where it is computed again
+
+    def formed(self) -> k.Rows:
+        """Return the rows with their columns."""
+        self._assign_levels()
+        self._assign_loops()
+        body: list[k.Stmt] = []
+        top = max([level for level, _ in self.loops] + list(self.level.values()), default=0)
+        for level in range(top + 1):
+            body += [stmt for stmt in self.members if self._is_row_scalar(stmt) and self.level[_result(stmt).id] == level]
+            for (at, cols), loop in self.loops.items():
+                if at == level:
+                    inner = (*loop.computes, *loop.reduces, *loop.col_reduces, *loop.stores)
+                    body.append(k.Columns(cols, tuple(self._named(stmt, level) for stmt in inner)))
+        body += [stmt for stmt in self.members if isinstance(stmt, k.Store | k.Write) and stmt.value.type.cols == 1]
+        return replace(self.rows, body=_live(body, self.external))
+
+    def _named(self, stmt: k.Stmt, level: int) -> k.Stmt:
+        stmt = map_uses(stmt, lambda value: self.names.get((level, value.id), value))
+        own = self.names.get((level, stmt.result.id)) if isinstance(stmt, k.Compute | k.Read) else None
+        return stmt if own is None or not isinstance(stmt, k.Compute | k.Read) else replace(stmt, result=own)
+
+    def _assign_levels(self) -> None:
+        for stmt in self.members:
+            if not isinstance(stmt, k.Compute | k.Read):
+                continue
+            self.made[stmt.result.id] = stmt
+            level = max((self.level[o.id] for o in uses_of(stmt) if o.id in self.level), default=0)
+            if _is_a(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)):
+                level += 1
+            if not _is_a(stmt, ColReduce):
+                self.level[stmt.result.id] = level
+
+    def _assign_loops(self) -> None:
+        top = max(self.level.values(), default=0)
+        for stmt in reversed(self.members):
+            match stmt:
+                case k.Store(_, value) | k.Write(_, value):
+                    if value.type.cols > 1:
+                        level = top if self._is_hazard(stmt) else self.level.get(value.id, 0)
+                        self._loop(level, value.type.cols).stores.insert(0, stmt)
+                        self._want(value, level)
+                case k.Compute() if _is_a(stmt, ColReduce):
+                    for value in uses_of(stmt):
+                        level = self.level.get(value.id, 0)
+                        self._loop(level, value.type.cols).col_reduces.insert(0, stmt)
+                        self._want(value, level)
+                case k.Compute() if _is_a(stmt, RowReduce):
+                    for value in uses_of(stmt):
+                        if value.type.cols > 1:
+                            level = self.level[stmt.result.id] - 1
+                            self._loop(level, value.type.cols).reduces.insert(0, stmt)
+                            self._want(value, level)
+                case k.Compute() | k.Read() if stmt.result.type.cols > 1:
+                    self._assign_wide(stmt)
+                case _:
+                    pass
+
+    def _assign_wide(self, stmt: k.Compute | k.Read) -> None:
+        value = stmt.result
+        levels = set(self.wanted.get(value.id, set()))
+        if value.id in self.external:
+            self.kept.add(value.id)
+            levels = {min(levels | {self.level[value.id]})}
+        elif len(levels) > 1 and self._cost(value) > _CHEAP:
+            self.kept.add(value.id)
+            levels = {min(levels)}
+        for again, level in enumerate(sorted(levels)):
+            if again:
+                self.names[level, value.id] = k.Value(next(self.ids), value.type)
+            self._loop(level, value.type.cols).computes.insert(0, stmt)
+            for operand in uses_of(stmt):
+                self._want(operand, level)
+
+    def _want(self, operand: k.Value, level: int) -> None:
+        if operand.type.cols > 1 and operand.id in self.made:
+            self.wanted.setdefault(operand.id, set()).add(level)
+
+    def _loop(self, level: int, cols: int) -> _Loop:
+        return self.loops.setdefault((level, cols), _Loop())
+
+    def _is_hazard(self, store: k.Store | k.Write) -> bool:
+        """Tell whether some member reads in place what `store` writes: then the row is written last."""
+        target = f"param {store.param}" if isinstance(store, k.Store) else f"buffer {store.buffer.id}"
+        return any(self.sources.get(value.id) == target for stmt in self.members
+                   for value in (*uses_of(stmt), *((stmt.result,) if isinstance(stmt, k.Read) else ())))
+
+    def _cost(self, value: k.Value) -> int:
+        stmt = self.made.get(value.id)
+        if not isinstance(stmt, k.Compute) or value.id in self.kept or value.type.cols == 1:
+            return 0
+        entry = find(stmt.op)
+        own = 0 if isinstance(entry, Expand) else 1
+        if isinstance(entry, Elementwise | Cast) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
+            own = _CHEAP + 1
+        return own + sum(self._cost(o) for o in uses_of(stmt))
+
+    def _is_row_scalar(self, stmt: k.Stmt) -> bool:
+        """Tell whether a member is computed once a row, outside loops over columns."""
+        if not isinstance(stmt, k.Compute | k.Read) or stmt.result.type.cols > 1 or _is_a(stmt, ColReduce):
+            return False
+        return not (_is_a(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)))
+
+
+def _result(stmt: k.Stmt) -> k.Value:
+    assert isinstance(stmt, k.Compute | k.Read)
+    return stmt.result
+
+
+def _is_a(stmt: k.Stmt, kind: type[RowReduce] | type[ColReduce]) -> bool:
+    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), kind)
+
+
+def _live(body: Sequence[k.Stmt], external: frozenset[int]) -> Body:
+    """Drop what is computed once a row and used nowhere."""
+    uses: Counter[int] = use_counts(tuple(body))
+    out: list[k.Stmt] = []
+    for stmt in reversed(body):
+        if isinstance(stmt, k.Compute | k.Read) and not uses[stmt.result.id] and stmt.result.id not in external:
+            uses.subtract(value.id for value in uses_of(stmt))
+            continue
+        out.append(stmt)
+    return tuple(reversed(out))
