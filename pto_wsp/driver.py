@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from pto_wsp.arch.model import Arch, builtin_arch
 from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
@@ -36,6 +34,7 @@ from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan, TensorSlot
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.text import print_plan
+from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine
@@ -51,17 +50,16 @@ from pto_wsp.verify.verdict import Finding
 _LATER = ("overheads", "sanitize", "check_finite", "options")
 
 
-class CompileOptions(BaseModel):
+class CompileOptions(Record):
     """What compile() takes beside target, arch and strict."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
     threads: Annotated[int, Field(strict=True, ge=1, le=1024)] | None = Field(
-        None, description="host threads; None: all that this process may use")
-    portable: Annotated[bool, Field(strict=True)] = Field(False, description="code for the baseline CPU instead of this one")
-    dump: Annotated[bool, Field(strict=True)] = Field(False, description="write plan and kernels before and after each pass into ir/")
+        default=None, description="host threads; None: all that this process may use")
+    portable: Annotated[bool, Field(strict=True)] = Field(default=False, description="code for the baseline CPU instead of this one")
+    dump: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="write plan and kernels before and after each pass into ir/")
     verify_passes: Annotated[bool, Field(strict=True)] = Field(
-        False, description="run each kernel before and after each of its passes and compare the numbers")
+        default=False, description="run each kernel before and after each of its passes and compare the numbers")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,10 +132,10 @@ def read_options(options: Mapping[str, object]) -> CompileOptions:
                                      help=f"did you mean {near[0]}=...?" if near else None)
     try:
         return CompileOptions.model_validate(dict(options))
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        raise CompileOptionError(f"compile() option `{first['loc'][0]}` does not take this value", here(),
-                                 expected=str(first["msg"]), found=repr(first["input"])) from None
+    except ValueError as problem:
+        name, expected, found = first_problem(problem)
+        raise CompileOptionError(f"compile() option `{name}` does not take this value", here(), expected=expected,
+                                 found=repr(found)) from None
 
 
 def _check_target(target: object) -> None:

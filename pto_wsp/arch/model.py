@@ -11,19 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from pto_wsp.errors import CompileOptionError
+from pto_wsp.records import Field, Record
 from pto_wsp.source import here
 
-_FROZEN = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 _KIB = 1024
 
 
-class Memory(BaseModel):
+class Memory(Record):
     """A memory of a core, or the one that all cores share."""
-
-    model_config = _FROZEN
 
     name: str = Field(description="GM, L2, L1, L0A, L0B, L0C or UB.")
     capacity_bytes: int | None = Field(default=None, description="Its size; None: not bounded, or not given by the sources. "
@@ -38,10 +34,8 @@ class Memory(BaseModel):
         return None if self.capacity_bytes is None else self.capacity_bytes - self.reserved_bytes
 
 
-class ExecUnit(BaseModel):
+class ExecUnit(Record):
     """An execution unit of a core."""
-
-    model_config = _FROZEN
 
     name: str = Field(description="cube, vector, MTE1, MTE2, MTE3, fixpipe or scalar.")
     elements_per_cycle: float | None = Field(default=None,
@@ -50,19 +44,15 @@ class ExecUnit(BaseModel):
     startup_cycles: int | None = Field(default=None, description="Latency of one instruction. Source: as elements_per_cycle.")
 
 
-class Cores(BaseModel):
+class Cores(Record):
     """The cores that run kernels; None: as many as the schedule names."""
-
-    model_config = _FROZEN
 
     cube: int | None = Field(default=None, description="AIC cores. Source: the table of instances in the execution design.")
     vector: int | None = Field(default=None, description="AIV cores. Source: as cube.")
 
 
-class Aicpu(BaseModel):
+class Aicpu(Record):
     """The control processors that make, dispatch and retire tasks."""
-
-    model_config = _FROZEN
 
     count: int | None = Field(default=None, description="How many there are; None: as many as the policy names. "
                               "Source: by definition for `unit`, else not given.")
@@ -75,10 +65,8 @@ class Aicpu(BaseModel):
     retire_cycles: int | None = Field(default=None, description="Cost of one retired task. Source: as submit_cycles.")
 
 
-class Arch(BaseModel):
+class Arch(Record):
     """A machine."""
-
-    model_config = _FROZEN
 
     name: str = Field(description="What a user writes for arch=.")
     clock_ghz: float | None = Field(default=None,

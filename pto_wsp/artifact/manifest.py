@@ -7,18 +7,11 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from pto_wsp.errors import CacheCorruptError
+from pto_wsp.records import Record, first_problem
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-
-
-class Record(BaseModel):
-    """Base of the manifest's parts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class KernelEntry(Record):
@@ -97,12 +90,12 @@ class Manifest(Record):
 
     def computed_digest(self) -> str:
         """Return the checksum that `digest` should be."""
-        body = self.model_dump(mode="json", exclude={"digest"})
+        body = self.model_dump(exclude=frozenset({"digest"}))
         return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def write(self, root: Path) -> None:
         """Write manifest.json into the artifact."""
-        text = json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True)
+        text = json.dumps(self.model_dump(), indent=2, sort_keys=True)
         (root / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
@@ -116,10 +109,9 @@ def read_manifest(root: Path) -> Manifest:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except OSError as problem:
         raise _corrupt(root, MANIFEST, str(problem.strerror)) from None
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise _corrupt(root, MANIFEST, f"{where}: {first['msg']}" if where else first["msg"]) from None
+    except ValueError as problem:
+        where, expected, _ = first_problem(problem)
+        raise _corrupt(root, MANIFEST, f"{where}: {expected}" if where else expected) from None
     if manifest.digest != manifest.computed_digest():
         raise _corrupt(root, MANIFEST, "its digest is not that of its contents")
     for name, digest in manifest.files:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
-
+from pto_wsp.records import After, Record
 from pto_wsp.resources import templates_dir
 
 if TYPE_CHECKING:
@@ -31,15 +30,13 @@ def _hex(text: str) -> str:
     return text
 
 
-CIdent = Annotated[str, AfterValidator(_identifier)]
-CComment = Annotated[str, AfterValidator(_comment)]
-Hex = Annotated[str, AfterValidator(_hex)]
+CIdent = Annotated[str, After(_identifier)]
+CComment = Annotated[str, After(_comment)]
+Hex = Annotated[str, After(_hex)]
 
 
-class Unit(BaseModel):
+class Unit(Record):
     """Base of the render models: one a file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class KernelUnit(Unit):

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
-
+from pto_wsp.records import Field
 from pto_wsp.schedule.keys import KeyLike, trace_key, trace_keys
 from pto_wsp.schedule.policy import Count, Executors, Key, Policy
 
@@ -16,6 +15,7 @@ class RoundRobin(Policy):
     """Submission index mod n."""
 
     kind: Literal["round_robin"] = "round_robin"
+    kind_is_class = True
     num_aicpus: Executors
 
 
@@ -23,6 +23,7 @@ class Affinity(Policy):
     """Key mod n: tasks of one key share an executor."""
 
     kind: Literal["affinity"] = "affinity"
+    kind_is_class = True
     key: Key
     num_aicpus: Executors
 
@@ -31,6 +32,7 @@ class Hash(Policy):
     """FNV-1a-64 of the key's 8 little-endian bytes, mod n."""
 
     kind: Literal["hash"] = "hash"
+    kind_is_class = True
     key: Key
     num_aicpus: Executors
 
@@ -39,6 +41,7 @@ class DispatchBy(Policy):
     """fn(t) mod n."""
 
     kind: Literal["dispatch_by"] = "dispatch_by"
+    kind_is_class = True
     key: Key
     num_aicpus: Executors
 
@@ -47,6 +50,7 @@ class DispatchSteal(Policy):
     """One queue that all executors share; n defaults to the arch's AICPUs."""
 
     kind: Literal["work_steal"] = "work_steal"
+    kind_is_class = True
     num_aicpus: Executors | None = None
 
 

@@ -1,14 +1,15 @@
-"""What every policy is: a frozen pydantic model with positional forms, whose bad values are errors at the user's call."""
+"""What every policy is: a frozen record with positional forms, whose bad values are errors at the user's call."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, get_args
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError
 
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.expr import codec
+from pto_wsp.records import Before, Codec, Field, Record, first_problem
 from pto_wsp.source import here
 from pto_wsp.types.scalar import Scalar, print_scalar
 
@@ -17,15 +18,15 @@ def _plain_int(value: object) -> object:
     return int(value) if isinstance(value, np.integer) else value
 
 
-Count = Annotated[int, BeforeValidator(_plain_int), Field(strict=True, ge=1)]
-Executors = Annotated[int, BeforeValidator(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
+Count = Annotated[int, Before(_plain_int), Field(strict=True, ge=1)]
+Executors = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
-class Policy(BaseModel):
+class Policy(Record):
     """Base of the policies. `positional` names the fields that may be given without their name, in order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, arbitrary_types_allowed=True)
     positional: ClassVar[tuple[str, ...]] = ()
+    kind_is_class: ClassVar[bool] = False
 
     def __init__(self, *args: object, **fields: object) -> None:
         names = type(self).positional
@@ -35,20 +36,19 @@ class Policy(BaseModel):
                                    found=f"{len(args)} positional values and {', '.join(fields) or 'no names'}")
         try:
             super().__init__(**given, **fields)
-        except ValidationError as problem:
-            first = problem.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or type(self).__name__
-            raise PolicyValueError(f"{type(self).__name__} does not take this value for {where}", here(),
-                                   expected=str(first["msg"]), found=_shown(first.get("input"))) from None
+        except ValueError as problem:
+            where, expected, found = first_problem(problem)
+            raise PolicyValueError(f"{type(self).__name__} does not take this value for {where or type(self).__name__}", here(),
+                                   expected=expected, found=_shown(found)) from None
 
     def __str__(self) -> str:
         return repr(self)
 
-    def __repr_args__(self) -> Any:
-        for name, value in super().__repr_args__():
-            if name == "kind" and len(get_args(type(self).model_fields[name].annotation)) == 1:   # the class says it
-                continue
-            yield name, value
+    def shown_fields(self) -> Iterator[tuple[str, object]]:
+        """Yield what `repr` shows: not the kind where the class says it."""
+        for name, value in super().shown_fields():
+            if name != "kind" or not self.kind_is_class:
+                yield name, value
 
 
 def _shown(value: object) -> str:
@@ -82,4 +82,4 @@ def _read_key(value: object) -> KeyExpr:
     raise ValueError("a traced key")
 
 
-Key = Annotated[KeyExpr, PlainValidator(_read_key), PlainSerializer(lambda key: codec.to_data(key.node))]
+Key = Annotated[KeyExpr, Codec(_read_key, lambda key: codec.to_data(key.node))]

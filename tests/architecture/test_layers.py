@@ -29,7 +29,7 @@ LAYERS = (
     ("ops",),
     ("types",),
     ("errors", "source", "resources"),
-    ("values",),
+    ("records", "values"),
 )
 # Above every row: the package's own __init__ and __main__. Nothing imports them.
 TOP = frozenset({"", "__main__"})
@@ -38,9 +38,10 @@ TOP = frozenset({"", "__main__"})
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
+    "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
 }
-LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "rich", "typer"})
+LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "typer"})
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 
