@@ -37,7 +37,6 @@ from pto_wsp import (
     Workload,
     ceildiv,
     kernel,
-    minimum,
     pto,
     timeline,
     workload,
@@ -57,23 +56,30 @@ def attention_kernel(block: int) -> Kernel:
     @kernel
     def attend(q: In[Tile[block, HEAD_DIM, F32]], keys: In[Tensor], values: In[Tensor], first: Scalar[I32],
                out: Out[Tile[block, HEAD_DIM, F32]]):
-        """`keys`, `values`: [tokens of the request, HEAD_DIM]; `first`: which token of the request row 0 of `q` is."""
+        """`keys`, `values`: [tokens of the request, HEAD_DIM]; `first`: which token row 0 of `q` is, a multiple of `block`."""
         acc = pto.alloc((block, HEAD_DIM), F32, init=0)
         row_max = pto.alloc((block, 1), F32, init=-math.inf)
         row_sum = pto.alloc((block, 1), F32, init=0)
-        query = pto.iota((block, 1), I32, axis=0) + first
-        for start in pto.range(0, first + q.valid[0], block):   # no key behind the last query counts
-            rows = minimum(block, keys.shape[0] - start)        # the last block of keys is short
-            k = pto.load(keys, (start, 0), shape=(block, HEAD_DIM), valid=(rows, None))
-            v = pto.load(values, (start, 0), shape=(block, HEAD_DIM), valid=(rows, None))
-            key = pto.iota((1, block), I32, axis=1) + start
-            score = pto.where(key <= query, (q @ k.T) * scale, -math.inf)
+        scaled = q * scale
+
+        def meet(score, v):
+            """Add a block of keys, of which the scores are given, to what was summed so far."""
             new_max = pto.maximum(row_max, pto.rowmax(score))
-            shrink = pto.exp(row_max - new_max)                 # what was summed so far, seen from the new maximum
+            shrink = pto.exp(row_max - new_max)             # what was summed so far, seen from the new maximum
             weight = pto.exp(score - new_max)
             acc[:] = acc * shrink + weight @ v
             row_sum[:] = row_sum * shrink + pto.rowsum(weight)
             row_max[:] = new_max
+
+        for start in pto.range(0, first, block):            # keys before the first query: every query sees them
+            k = pto.load(keys, (start, 0), shape=(block, HEAD_DIM))
+            v = pto.load(values, (start, 0), shape=(block, HEAD_DIM))
+            meet(scaled @ k.T, v)
+        rows = q.valid[0]                                   # the last block is short
+        k = pto.load(keys, (first, 0), shape=(block, HEAD_DIM), valid=(rows, None))
+        v = pto.load(values, (first, 0), shape=(block, HEAD_DIM), valid=(rows, None))
+        sees = pto.iota((1, block), I32, axis=1) <= pto.iota((block, 1), I32, axis=0)
+        meet(pto.where(sees, scaled @ k.T, -math.inf), v)
         pto.store(out, acc / row_sum)
 
     return attend

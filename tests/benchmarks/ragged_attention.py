@@ -22,6 +22,7 @@ import cffi
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
+BLOCK = 128
 CASES = {"example": None, "128…4096": [128, 512, 2048, 4096]}
 
 
@@ -98,7 +99,7 @@ def main() -> int:
         rng = np.random.default_rng(0)
         lens = [min(n, 1024) for n in example.draw_lengths(25, rng)][:13] if lengths is None else lengths
         batch = example.Batch.random(lens, heads, rng)
-        program = example.attention_workload(batch, 64).compile(threads=options.threads)
+        program = example.attention_workload(batch, BLOCK).compile(threads=options.threads)
         program.run()
         calls: dict[str, tuple[Callable[[], object], float]] = {"pto_wsp": (program.run, batch.error())}
         peer = torch_call(batch, heads, options.threads)

@@ -4,77 +4,87 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, minimum, pto, workload
+from pto_wsp import DType, In, Kernel, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, pto, workload
 from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, output, relative_error
 
 F32, I32 = DType.F32, DType.I32
 DIM = 64
 SCALE = 1 / math.sqrt(DIM)
-QUERIES, KEYS = 64, 64
+BLOCK = 128      # of queries and of keys
 
 
-# ---- all keys ----
-
-@kernel
-def attend(q: In[Tile[QUERIES, DIM, F32]], keys: In[Tensor], values: In[Tensor], out: Out[Tile[QUERIES, DIM, F32]]):
-    """Attention of a block of queries over all keys."""
-    acc = pto.alloc((QUERIES, DIM), F32, init=0)
-    row_max = pto.alloc((QUERIES, 1), F32, init=-math.inf)
-    row_sum = pto.alloc((QUERIES, 1), F32, init=0)
-    scaled = q * SCALE
-    for start in pto.range(0, keys.shape[0], KEYS):
-        k = pto.load(keys, (start, 0), shape=(KEYS, DIM))
-        v = pto.load(values, (start, 0), shape=(KEYS, DIM))
-        score = scaled @ k.T
-        new_max = pto.maximum(row_max, pto.rowmax(score))
-        shrink = pto.exp(row_max - new_max)
-        weight = pto.exp(score - new_max)
-        acc[:] = acc * shrink + weight @ v
-        row_sum[:] = row_sum * shrink + pto.rowsum(weight)
-        row_max[:] = new_max
-    pto.store(out, acc / row_sum)
+def meet(state: tuple[Any, Any, Any], score: Any, v: Any) -> None:
+    """Add a block of keys, of which the scores are given, to the sums of values and of weights seen from the largest score so far."""
+    acc, row_max, row_sum = state
+    new_max = pto.maximum(row_max, pto.rowmax(score))
+    shrink = pto.exp(row_max - new_max)
+    weight = pto.exp(score - new_max)
+    acc[:] = acc * shrink + weight @ v
+    row_sum[:] = row_sum * shrink + pto.rowsum(weight)
+    row_max[:] = new_max
 
 
-# ---- the keys up to each query ----
+def attention_kernel(block: int) -> Kernel:
+    """Return attention of a block of queries over all keys."""
 
-@kernel
-def attend_before(q: In[Tile[QUERIES, DIM, F32]], keys: In[Tensor], values: In[Tensor], first: Scalar[I32],
-                  out: Out[Tile[QUERIES, DIM, F32]]):
-    """Causal attention; `first` is which token row 0 of `q` is. The last block of queries and of keys may be short."""
-    acc = pto.alloc((QUERIES, DIM), F32, init=0)
-    row_max = pto.alloc((QUERIES, 1), F32, init=-math.inf)
-    row_sum = pto.alloc((QUERIES, 1), F32, init=0)
-    scaled = q * SCALE
-    query = pto.iota((QUERIES, 1), I32, axis=0) + first
-    for start in pto.range(0, first + q.valid[0], KEYS):
-        rows = minimum(KEYS, keys.shape[0] - start)
-        k = pto.load(keys, (start, 0), shape=(KEYS, DIM), valid=(rows, None))
-        v = pto.load(values, (start, 0), shape=(KEYS, DIM), valid=(rows, None))
-        key = pto.iota((1, KEYS), I32, axis=1) + start
-        score = pto.where(key <= query, scaled @ k.T, -math.inf)
-        new_max = pto.maximum(row_max, pto.rowmax(score))
-        shrink = pto.exp(row_max - new_max)
-        weight = pto.exp(score - new_max)
-        acc[:] = acc * shrink + weight @ v
-        row_sum[:] = row_sum * shrink + pto.rowsum(weight)
-        row_max[:] = new_max
-    pto.store(out, acc / row_sum)
+    @kernel
+    def attend(q: In[Tile[block, DIM, F32]], keys: In[Tensor], values: In[Tensor], out: Out[Tile[block, DIM, F32]]):
+        acc = pto.alloc((block, DIM), F32, init=0)
+        row_max = pto.alloc((block, 1), F32, init=-math.inf)
+        row_sum = pto.alloc((block, 1), F32, init=0)
+        scaled = q * SCALE
+        for start in pto.range(0, keys.shape[0], block):
+            k = pto.load(keys, (start, 0), shape=(block, DIM))
+            v = pto.load(values, (start, 0), shape=(block, DIM))
+            meet((acc, row_max, row_sum), scaled @ k.T, v)
+        pto.store(out, acc / row_sum)
+
+    return attend
+
+
+def causal_kernel(block: int) -> Kernel:
+    """Return attention of a block of queries over the keys up to each of them.
+
+    `first`: which token row 0 of `q` is, a multiple of `block`. The last block of queries may be short.
+    """
+
+    @kernel
+    def attend_before(q: In[Tile[block, DIM, F32]], keys: In[Tensor], values: In[Tensor], first: Scalar[I32],
+                      out: Out[Tile[block, DIM, F32]]):
+        acc = pto.alloc((block, DIM), F32, init=0)
+        row_max = pto.alloc((block, 1), F32, init=-math.inf)
+        row_sum = pto.alloc((block, 1), F32, init=0)
+        scaled = q * SCALE
+        for start in pto.range(0, first, block):    # every query sees them
+            k = pto.load(keys, (start, 0), shape=(block, DIM))
+            v = pto.load(values, (start, 0), shape=(block, DIM))
+            meet((acc, row_max, row_sum), scaled @ k.T, v)
+        rows = q.valid[0]
+        k = pto.load(keys, (first, 0), shape=(block, DIM), valid=(rows, None))
+        v = pto.load(values, (first, 0), shape=(block, DIM), valid=(rows, None))
+        sees = pto.iota((1, block), I32, axis=1) <= pto.iota((block, 1), I32, axis=0)
+        meet((acc, row_max, row_sum), pto.where(sees, scaled @ k.T, -math.inf), v)
+        pto.store(out, acc / row_sum)
+
+    return attend_before
 
 
 def attention_workload(q: Array, k: Array, v: Array, out: Array, *, causal: bool) -> Workload:
     """Return attention of arrays [heads, tokens, DIM]; tokens is a multiple of a block."""
     Q, K, V, Y = (Tensor(a) for a in (q, k, v, out))
     n_heads, n_tokens, _ = q.shape
+    attend, attend_before = attention_kernel(BLOCK), causal_kernel(BLOCK)
 
     @workload
     def attention():
-        for h, i in P(n_heads, n_tokens // QUERIES):
-            mine = slice(i * QUERIES, (i + 1) * QUERIES)
+        for h, i in P(n_heads, n_tokens // BLOCK):
+            mine = slice(i * BLOCK, (i + 1) * BLOCK)
             if causal:
-                attend_before[h, i](q=Q[h, mine], keys=K[h], values=V[h], first=i * QUERIES, out=Y[h, mine])
+                attend_before[h, i](q=Q[h, mine], keys=K[h], values=V[h], first=i * BLOCK, out=Y[h, mine])
             else:
                 attend[h, i](q=Q[h, mine], keys=K[h], values=V[h], out=Y[h, mine])
 
@@ -112,7 +122,7 @@ def attention_work(key: str, *, causal: bool) -> Work:
         return 2 * 2 * int(sizes["heads"]) * DIM * int(pairs)
 
     return Work(key, f"{'causal ' * causal}attention, 8 heads, 1024 tokens, 64 wide, f32", Bound.FMA, {"heads": 8, "tokens": 1024},
-                {"heads": 2, "tokens": 192}, attention_inputs,
+                {"heads": 2, "tokens": 256}, attention_inputs,
                 lambda given: attention_expected(given["q"], given["k"], given["v"], causal=causal), prepare, operations, relative_error,
                 1e-5)
 
@@ -123,15 +133,16 @@ def ragged_workload(q: Array, k: Array, v: Array, lens: Array, n_heads: int, out
     """Return causal attention of requests one after the other: the rows of head h of request b are lens[b] rows in a line."""
     Q, K, V, Y = (Tensor(a) for a in (q, k, v, out))
     lengths, starts = Tensor(lens), Tensor(n_heads * (np.cumsum(lens) - lens))
+    attend_before = causal_kernel(BLOCK)
 
     @workload
     def ragged_attention():
         for b, h in P(len(lens), n_heads):
             first = starts[b] + h * lengths[b]
             mine = slice(first, first + lengths[b])
-            for i in P(ceildiv(lengths[b], QUERIES)):
-                attend_before[b, h, i](q=Q[mine][i * QUERIES:].clip(QUERIES, DIM), keys=K[mine], values=V[mine], first=i * QUERIES,
-                                       out=Y[mine][i * QUERIES:].clip(QUERIES, DIM))
+            for i in P(ceildiv(lengths[b], BLOCK)):
+                attend_before[b, h, i](q=Q[mine][i * BLOCK:].clip(BLOCK, DIM), keys=K[mine], values=V[mine], first=i * BLOCK,
+                                       out=Y[mine][i * BLOCK:].clip(BLOCK, DIM))
 
     return ragged_attention()
 
