@@ -17,7 +17,13 @@
 
 #include "pto_tile.h"
 
-enum { PTO_MATMUL_ACCUMULATE = 1, PTO_MATMUL_TRANSPOSE_A = 2, PTO_MATMUL_TRANSPOSE_B = 4 };
+enum {
+    PTO_MATMUL_ACCUMULATE = 1,
+    PTO_MATMUL_TRANSPOSE_A = 2,
+    PTO_MATMUL_TRANSPOSE_B = 4,
+    PTO_MATMUL_TURN = 8,           /* for a few columns: compute c transposed, so that rows of a fill the vectors */
+    PTO_MATMUL_FEW_ROWS = 16       /* for 1 to 3 rows, nothing transposed, elements that are words; needs PTO_USES_FEW_ROWS */
+};
 
 #define PTO_MATMUL_WORDS 256       /* of k in a step: a panel of b is 32 KiB */
 #define PTO_MATMUL_CHUNK 512       /* rows of a in a step at most, so that they stay in L2 */

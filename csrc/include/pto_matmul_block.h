@@ -60,22 +60,31 @@ PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_
 }
 #undef PTO_MM_ROWS_
 
-#if PTO_MM_IN_PLACE
-/* A few rows: nothing is worth packing, and wide blocks hide the latency of the sums. Returns how many columns it did. */
+#ifdef PTO_MM_FEW_ROWS
+#define PTO_MM_WIDE_ROWS_(h, w)                                                                                      \
+    for (; m == h && j + w * PTO_MM_LANES <= n; j += w * PTO_MM_LANES)                                               \
+        PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, h, w);
+
+/* 1 to 3 rows: wide blocks hide the latency of the sums. Returns how many columns it did: all but what fills no vector. */
 PTO_MATMUL_FUNCTION int64_t PTO_MM(few_rows)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda,
                                              const PTO_MM_WORD *b, int64_t ldb, int64_t m, int64_t n, int64_t words, int add)
 {
-    enum { WIDE = PTO_MATMUL_ROWS == 12 ? 8 : 4 };
     int64_t j = 0;
-    for (; j + WIDE * PTO_MM_LANES <= n; j += WIDE * PTO_MM_LANES)
-        if (m == 1)
-            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 1, WIDE);
-        else if (m == 2)
-            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 2, WIDE);
-        else
-            PTO_MM(block)(c + j, ldc, a, lda, b + j, ldb, words, 0, add, 3, WIDE);
+#if PTO_MATMUL_ROWS == 12
+    PTO_MM_WIDE_ROWS_(1, 8)
+    PTO_MM_WIDE_ROWS_(2, 8)
+    PTO_MM_WIDE_ROWS_(3, 8)
+#else
+    PTO_MM_WIDE_ROWS_(1, 8)
+    PTO_MM_WIDE_ROWS_(2, 4)
+    PTO_MM_WIDE_ROWS_(3, 4)
+#endif
+    PTO_MM_WIDE_ROWS_(1, 1)
+    PTO_MM_WIDE_ROWS_(2, 1)
+    PTO_MM_WIDE_ROWS_(3, 1)
     return j;
 }
+#undef PTO_MM_WIDE_ROWS_
 #endif
 
 #ifdef PTO_MM_BIAS_LEFT

@@ -10,6 +10,9 @@ typedef PTO_MM_SUM PTO_MM(sums_at) __attribute__((vector_size(PTO_VECTOR_BYTES),
 typedef PTO_MM_WORD PTO_MM(words) __attribute__((vector_size(PTO_VECTOR_BYTES)));
 typedef PTO_MM_WORD PTO_MM(words_at) __attribute__((vector_size(PTO_VECTOR_BYTES), aligned(sizeof(PTO_MM_WORD)), may_alias));
 
+#if defined(PTO_USES_FEW_ROWS) && PTO_MM_IN_PLACE
+#define PTO_MM_FEW_ROWS
+#endif
 #define PTO_MM_LANES ((int64_t)(PTO_VECTOR_BYTES / sizeof(PTO_MM_SUM)))
 #define PTO_MM_WIDTH (2 * PTO_MM_LANES)
 #define PTO_MM_WORDS(k) (((k) + PTO_MM_PER_WORD - 1) / PTO_MM_PER_WORD)
@@ -86,7 +89,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
 /* c[i * c_row + j * c_col] = the sum over p of a[i * a_row + p * a_k] b[p * b_k + j * b_col]. */
 PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_ELEMENT *a, int64_t a_row,
                                          int64_t a_k, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t m, int64_t n,
-                                         int64_t k, int accumulate, char *pack)
+                                         int64_t k, int flags, char *pack)
 {
     enum { DEPTH = PTO_MATMUL_WORDS * PTO_MM_PER_WORD };
     const int64_t packed_cols = PTO_MM_LEAST((n + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH, PTO_MATMUL_PANELS) * PTO_MM_WIDTH;
@@ -97,7 +100,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
         const int64_t r = m * chunk / n_chunks, h = m * (chunk + 1) / n_chunks - r;
         for (int64_t p = 0; p < k; p += DEPTH) {
             const int64_t depth = PTO_MM_LEAST(k - p, DEPTH), words = PTO_MM_WORDS(depth);
-            const int add = accumulate || p > 0;
+            const int add = (flags & PTO_MATMUL_ACCUMULATE) || p > 0;
             const PTO_MM_ELEMENT *const from_a = a + r * a_row + p * a_k, *const from_b = b + p * b_k;
             const PTO_MM_WORD *left = (const PTO_MM_WORD *)from_a;
             int64_t left_step = a_row, j = 0;
@@ -105,8 +108,8 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
                 left = rows, left_step = (words + 15) / 16 * 16 + PTO_MATMUL_PAD;
                 PTO_MM(pack_rows)(rows, left_step, from_a, a_row, a_k, h, depth);
             }
-#if PTO_MM_IN_PLACE
-            if (h <= 3 && b_col == 1 && c_col == 1)
+#ifdef PTO_MM_FEW_ROWS
+            if (flags & PTO_MATMUL_FEW_ROWS)
                 j = PTO_MM(few_rows)(c + r * c_row, c_row, left, left_step, (const PTO_MM_WORD *)from_b, b_k, h, n, words, add);
 #endif
             if (j < n)
@@ -122,15 +125,14 @@ PTO_MATMUL_FUNCTION void PTO_MM(matmul)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM
 {
     const int64_t a_row = flags & PTO_MATMUL_TRANSPOSE_A ? 1 : lda, a_k = flags & PTO_MATMUL_TRANSPOSE_A ? lda : 1;
     const int64_t b_col = flags & PTO_MATMUL_TRANSPOSE_B ? ldb : 1, b_k = flags & PTO_MATMUL_TRANSPOSE_B ? 1 : ldb;
-    const int accumulate = flags & PTO_MATMUL_ACCUMULATE;
-    if (k <= 0 && !accumulate)
+    if (k <= 0 && !(flags & PTO_MATMUL_ACCUMULATE))
         for (int64_t i = 0; i < m; ++i)
             for (int64_t j = 0; j < n; ++j)
                 c[i * ldc + j] = 0;
-    if (n <= 8 && n < m)   /* c transposed = b transposed x a transposed: the rows of a fill the vectors */
-        PTO_MM(product)(c, 1, ldc, b, b_col, b_k, a, a_k, a_row, n, m, k, accumulate, pack);
+    if (flags & PTO_MATMUL_TURN)   /* c transposed = b transposed x a transposed: the rows of a fill the vectors */
+        PTO_MM(product)(c, 1, ldc, b, b_col, b_k, a, a_k, a_row, n, m, k, flags, pack);
     else
-        PTO_MM(product)(c, ldc, 1, a, a_row, a_k, b, b_k, b_col, m, n, k, accumulate, pack);
+        PTO_MM(product)(c, ldc, 1, a, a_row, a_k, b, b_k, b_col, m, n, k, flags, pack);
 }
 
 #undef PTO_MM_DTYPE
@@ -141,6 +143,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(matmul)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM
 #undef PTO_MM_IN_PLACE
 #undef PTO_MM_STEP
 #undef PTO_MM_BIAS_LEFT
+#undef PTO_MM_FEW_ROWS
 #undef PTO_MM_LANES
 #undef PTO_MM_WIDTH
 #undef PTO_MM_WORDS

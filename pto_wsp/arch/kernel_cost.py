@@ -68,8 +68,8 @@ def _statement(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return _move(stmt, tiles)
         case k.Alloc() | k.Read() | k.Write() | k.Print():
             return s.Const(0)
-        case k.Accumulate(_, lhs, rhs):
-            return s.Const(lhs.type.rows * lhs.type.cols * rhs.type.cols)
+        case k.Accumulate(buffer, lhs):
+            return s.Const(lhs.type.n_elements * buffer.type.cols)
         case k.For():
             return _loop(stmt, tiles)
         case k.Rows() | k.Columns():
@@ -87,7 +87,7 @@ def _compute(stmt: k.Compute) -> int:
         case Work.LARGEST_TILE:
             return max(tile.n_elements for tile in tiles)
         case Work.MKN:
-            return tiles[1].rows * tiles[1].cols * tiles[2].cols
+            return tiles[1].n_elements * tiles[0].cols
         case work:
             assert_never(work)
 

@@ -117,7 +117,11 @@ class ColReduce(OpEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matmul(OpEntry):
-    """[M, K] @ [K, N] -> [M, N], plus an optional third operand [M, N]; i8 accumulates in i32, others in their own dtype."""
+    """[M, K] @ [K, N] -> [M, N], plus an optional third operand [M, N], in the dtype of MATMUL_RESULT.
+
+    Attributes that a pass sets: `transpose_a` and `transpose_b`, where True, say that an operand is given as [K, M] or [N, K];
+    `form` says how the product runs, which changes no result.
+    """
 
     ref: Callable[..., Array]
 
@@ -137,7 +141,7 @@ class Matmul(OpEntry):
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [M, N] in the dtype of the accumulator."""
-        lhs, rhs = types[0], types[1]
+        lhs, rhs = (TileType(t.cols, t.rows, t.dtype) if _transposed(attrs, at) else t for at, t in enumerate(types[:2]))
         rules.check_same_dtype(self.name, (lhs, rhs))
         rules.check_dtype(self.name, lhs, self.dtypes, self.hint)
         rules.check_inner(self.name, lhs, rhs)
@@ -148,7 +152,11 @@ class Matmul(OpEntry):
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
         """Return acc + a @ b as NumPy computes it."""
-        return self.ref(*operands)
+        return self.ref(*(x.T if at < 2 and _transposed(attrs, at) else x for at, x in enumerate(operands)))
+
+
+def _transposed(attrs: Attrs, operand: int) -> bool:
+    return (("transpose_a", "transpose_b")[operand], True) in attrs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@
 #define PTO_USES_MATMUL_I8
 #define PTO_USES_MATMUL_I32
 #define PTO_USES_MATMUL_I64
+#define PTO_USES_FEW_ROWS
 #include "pto_matmul.h"
 
 #include "check.h"
@@ -17,9 +18,7 @@ static int64_t least(int64_t a, int64_t b)
 static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
 {
     const int64_t width = 128 / word, words = least(k, 256);
-    const int64_t here = (least((n + width - 1) / width, 4) * width * words + least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word;
-    const int64_t turned = (least((m + width - 1) / width, 4) * width * words + least(n, 512) * ((words + 15) / 16 * 16 + 16)) * word;
-    return (size_t)(n <= 8 && n < m && turned > here ? turned : here);
+    return (size_t)((least((n + width - 1) / width, 4) * width * words + least(m, 512) * ((words + 15) / 16 * 16 + 16)) * word);
 }
 
 /* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
@@ -30,7 +29,7 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
         const int64_t b_rows = flags & PTO_MATMUL_TRANSPOSE_B ? n : k, b_cols = flags & PTO_MATMUL_TRANSPOSE_B ? k : n; \
         const int64_t lda = a_cols + gap, ldb = b_cols + gap, ldc = n + gap;                                         \
         const size_t a_size = (size_t)((a_rows - 1) * lda + a_cols), b_size = (size_t)((b_rows - 1) * ldb + b_cols); \
-        const size_t c_size = (size_t)((m - 1) * ldc + n), bytes = pack_bytes(sizeof(S), m, n, k);                   \
+        const size_t c_size = (size_t)((m - 1) * ldc + n), bytes = flags & PTO_MATMUL_TURN ? pack_bytes(sizeof(S), n, m, k) : pack_bytes(sizeof(S), m, n, k);                  \
         T *a = malloc(a_size * sizeof(T)), *b = malloc(b_size * sizeof(T));                                          \
         S *c = malloc(c_size * sizeof(S)), *want = malloc(c_size * sizeof(S));                                       \
         char *pack = aligned_alloc(64, bytes);                                                                       \
@@ -97,12 +96,27 @@ static void products_around_panels_and_steps(void)
     product_f32(40, 64, 512, PTO_MATMUL_ACCUMULATE, 0);
 }
 
+static void products_of_a_few_rows_in_place(void)
+{
+    for (int64_t few = 1; few <= 3; ++few)
+        for (int64_t n = 1; n < 420; n += 1 + n / 3)
+            for (int64_t k = 1; k < 700; k += 1 + k) {
+                const int flags = PTO_MATMUL_FEW_ROWS | (int)pick(0, 1);
+                const int64_t gap = pick(0, 5);
+                product_f32(few, n, k, flags, gap);
+                product_f64(few, n, k, flags, gap);
+                product_i32(few, n, k, flags, gap);
+                product_i64(few, n, k, flags, gap);
+            }
+}
+
 static void products_of_a_few_rows_or_columns(void)
 {
     for (int64_t few = 1; few <= 9; ++few)
         for (int flags = 0; flags < 8; ++flags) {
             all_dtypes(few, 300 + few, 270, flags, 0);
             all_dtypes(200 + few, few, 270, flags, 5);
+            all_dtypes(70 + few, few, 270, flags | PTO_MATMUL_TURN, 1);
         }
 }
 
@@ -133,7 +147,7 @@ static void extremes_of_i8(void)
 int main(void)
 {
     const check_test tests[] = {TEST(small_products_of_every_size), TEST(products_around_panels_and_steps),
-                                TEST(products_of_a_few_rows_or_columns), TEST(nothing_to_sum_leaves_zero_or_what_was),
+                                TEST(products_of_a_few_rows_or_columns), TEST(products_of_a_few_rows_in_place), TEST(nothing_to_sum_leaves_zero_or_what_was),
                                 TEST(extremes_of_i8)};
     return RUN_TESTS(tests);
 }

@@ -13,7 +13,7 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import memory_literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.env import COL, Env, Place
-from pto_wsp.codegen.kernel.products import pack_bytes
+from pto_wsp.codegen.kernel.products import multiply
 from pto_wsp.codegen.kernel.rows import RowRegion
 from pto_wsp.codegen.kernel.whole import moved
 from pto_wsp.errors import unreachable
@@ -31,7 +31,8 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KernelC:
-    """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of; `headers`: what else it needs."""
+    """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of; `headers`: what else it needs;
+    `few_rows`: whether it multiplies a few rows."""
 
     symbol: str
     text: str
@@ -39,6 +40,7 @@ class KernelC:
     n_guards: int
     matmuls: tuple[DType, ...]
     headers: tuple[str, ...]
+    few_rows: bool
 
 
 def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
@@ -58,7 +60,7 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
             f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
-                   tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)))
+                   tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)), env.few_rows)
 
 
 def prelude(kernels: Iterable[KernelC]) -> str:
@@ -69,6 +71,7 @@ def prelude(kernels: Iterable[KernelC]) -> str:
     lines = ['#include "pto_wsp.h"', '#include "pto_math.h"', '#include "pto_tile.h"', *(f'#include "{header}"' for header in headers)]
     if used:
         lines += [f"#define PTO_USES_MATMUL_{dtype.name}" for dtype in DType if dtype in used]
+        lines += ["#define PTO_USES_FEW_ROWS"] if any(kernel.few_rows for kernel in kernels) else []
         lines.append('#include "pto_matmul.h"')
     return "\n".join(lines) + "\n"
 
@@ -247,8 +250,8 @@ class _Emission:
                 if not then:
                     return [c.If(c.Prefix("!", test), tuple(self.body(other)))]
                 return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
-            case k.Accumulate(buffer, lhs, rhs):
-                return [self._product(self.env.buffers[buffer.id], lhs, rhs, accumulate=True)]
+            case k.Accumulate(buffer, lhs, rhs, attrs):
+                return [multiply(self.env, self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs, accumulate=True)]
             case k.Print():
                 return self._print(stmt)
             case k.Compute():
@@ -276,7 +279,7 @@ class _Emission:
                 out: list[c.Stmt] = []
                 if start:
                     out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
-                return [*out, self._multiply(place, lhs, rhs, accumulate=bool(start))]
+                return [*out, multiply(self.env, place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
             case Movement():
                 return moved(self.env, place, stmt, entry)
             case _:
@@ -286,18 +289,6 @@ class _Emission:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
         return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
             c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, memory_literal(0, to.type.dtype))))
-
-    def _product(self, to: Place, lhs: k.Value, rhs: k.Value, accumulate: bool) -> c.Stmt:
-        return self._multiply(to, self._tile(lhs), self._tile(rhs), accumulate)
-
-    def _multiply(self, to: Place, lhs: Place, rhs: Place, accumulate: bool) -> c.Stmt:
-        dtype = lhs.type.dtype
-        self.env.matmuls.add(dtype)
-        m, n, inner = lhs.type.rows, rhs.type.cols, lhs.type.cols
-        pack = self.env.pack(pack_bytes(dtype, m, n, inner))
-        return c.Evaluate(c.Call(f"pto_matmul_{dtype}", (
-            c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, c.Int(m), c.Int(n),
-            c.Int(inner), c.Name("PTO_MATMUL_ACCUMULATE") if accumulate else c.Int(0), pack)))
 
     def _tile(self, operand: k.Operand) -> Place:
         if isinstance(operand, k.ScalarOperand):

@@ -44,6 +44,7 @@ class Env:
     variables: dict[s.Var, str] = field(default_factory=dict)
     matmuls: set[DType] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)           # of csrc/include that only some kernels need
+    few_rows: bool = False                                   # whether a product has that form
     pack_bytes: int = 0                                      # for the packed panels of products, one at a time
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
 

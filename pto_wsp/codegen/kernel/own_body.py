@@ -68,7 +68,8 @@ def emit_own_body(kernel: k.Kernel, own: k.OwnBody, symbol: str, unit_inner: Map
         "}",
         ""])
     used = set(re.findall(r"\bpto_matmul_(\w+)", own.text))
-    return KernelC(c.c_ident(symbol), text, env.scratch_bytes, 0, tuple(dtype for dtype in DType if str(dtype) in used), ())
+    return KernelC(c.c_ident(symbol), text, env.scratch_bytes, 0, tuple(dtype for dtype in DType if str(dtype) in used), (),
+                   "PTO_MATMUL_FEW_ROWS" in own.text)
 
 
 def error_in_own_body(kernels: Iterable[k.Kernel], problem: CompilerFailedError) -> PtoError | None:

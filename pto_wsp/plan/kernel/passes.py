@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.kernel.accumulate import accumulate_in_place
+from pto_wsp.plan.kernel.choose_products import choose_products, verify_after_choose_products
 from pto_wsp.plan.kernel.common import merge_common
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.dead_code import drop_dead_code, verify_after_drop_dead_code
@@ -45,6 +46,7 @@ KERNEL_PASSES = (
     KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
     KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
+    KernelPass("choose_products", choose_products, verify_after_choose_products),   # products say how they run; transpositions go into them
     KernelPass("fuse_rows", fuse_rows, verify_after_fuse_rows),   # what handles rows one by one shares loops over rows
     KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
     KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns

@@ -89,6 +89,20 @@ def gemm(a: In[Tensor], b: In[Tensor], y: Out[Tile[4, 16, F32]]) -> None:
     pto.store(y, acc)
 
 
+def turned(a: In[Tensor], b: In[Tensor], q: In[Tile[4, 8, F32]], y: Out[Tile[4, 16, F32]], z: Out[Tile[16, 8, F32]],
+           few: Out[Tile[4, 1, F32]], row: Out[Tile[1, 16, F32]]) -> None:
+    acc = pto.alloc((4, 16), F32, init=0)
+    rows = pto.load(b, (16, 0), shape=(16, 8))
+    outside = rows.T
+    for i in pto.range(2):
+        acc += pto.load(a, (i, 0), shape=(8, 4), transpose=True).T.T @ pto.load(b, (i, 0), shape=(16, 8), transpose=True)
+        acc += q @ outside
+    pto.store(y, acc)
+    pto.store(z, rows @ (q.T @ q) + pto.load(b, (0, 0), shape=(8, 16), transpose=True))
+    pto.store(few, pto.load(a, (0, 0), shape=(8, 4), transpose=True) @ pto.load(b, (0, 0), shape=(8, 1)))
+    pto.store(row, pto.load(q, (1, 0), shape=(1, 8)) @ pto.load(b, (0, 0), shape=(8, 16)))
+
+
 def dead(x: In[Tensor], y: Out[Tile[2, 4, F32]]) -> None:
     kept = pto.alloc((2, 4), F32, init=7)
     unread = pto.alloc((2, 4), F32, init=0)
@@ -116,7 +130,7 @@ def normed(x: InOut[Tile[4, 8, F32]], w: In[Tile[8, 8, F32]], y: Out[Tile[4, 8, 
 
 
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
-            "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "fuse_rows": normed,
+            "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
             "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax}
 
 

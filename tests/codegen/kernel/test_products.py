@@ -1,0 +1,104 @@
+"""Products of matrices in C against NumPy: dtypes, transposed operands, rows with gaps, a few rows or columns, long sums."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.codegen.kernel.emit import emit_kernel
+from pto_wsp.expr import kernel as k
+from pto_wsp.frontend.annotations import In, Out, Scalar, Tensor
+from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.ops.dtypes import MATMUL_RESULT
+from pto_wsp.plan.kernel.passes import run_kernel_passes
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+from ..conftest import Array, Built
+
+F32, I8, I32 = DType.F32, DType.I8, DType.I32
+Build = Callable[..., Built]
+
+
+def trace(function: Callable[..., None], **tensors: DType) -> k.Kernel:
+    """Return the kernel IR of a Python function, whose annotations may use names of the caller."""
+    return KernelDef.from_function(function, sys._getframe(1).f_locals).trace({}, tensors)
+
+
+def numbers(dtype: DType, *shape: int, seed: int = 0) -> Array:
+    """Return whole numbers small enough that sums of a thousand products are exact in any order."""
+    return np.random.default_rng(seed).integers(-128 if dtype is I8 else -9, 10, shape).astype(dtype.np)
+
+
+def four_ways(m: int, n: int, inner: int, dtype: DType) -> k.Kernel:
+    """Return a kernel with one product for each transposition of pieces of wider tensors, of tiles, and one that accumulates."""
+    result = MATMUL_RESULT[dtype]
+
+    def product(a: In[Tensor], b: In[Tensor], turned_a: In[Tensor], turned_b: In[Tensor], plain: Out[Tile[m, n, result]],  # type: ignore[valid-type]
+                left: Out[Tile[m, n, result]], right: Out[Tile[m, n, result]], both: Out[Tile[m, n, result]],  # type: ignore[valid-type]
+                tiles: Out[Tile[m, n, result]], double: Out[Tile[m, n, result]]) -> None:  # type: ignore[valid-type]
+        lhs, rhs = pto.load(a, (1, 2), shape=(m, inner)), pto.load(b, (1, 2), shape=(inner, n))
+        down, across = pto.load(turned_a, (2, 1), shape=(inner, m)), pto.load(turned_b, (2, 1), shape=(n, inner))
+        pto.store(plain, lhs @ rhs)
+        pto.store(left, pto.load(turned_a, (2, 1), shape=(inner, m), transpose=True) @ rhs)
+        pto.store(right, lhs @ pto.load(turned_b, (2, 1), shape=(n, inner), transpose=True))
+        pto.store(both, down.T @ across.T)
+        pto.store(tiles, pto.maximum(down, down).T @ rhs)
+        total = pto.alloc((m, n), result, init=1)
+        for _ in pto.range(2):
+            total += lhs @ across.T
+        pto.store(double, total)
+
+    return trace(product, a=dtype, b=dtype, turned_a=dtype, turned_b=dtype)
+
+
+@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
+@pytest.mark.parametrize(("m", "n", "inner"), [(61, 65, 77), (3, 200, 33), (40, 7, 300), (1, 1, 1)])
+@pytest.mark.parametrize("dtype", tuple(MATMUL_RESULT), ids=str)
+def test_operands_are_read_as_they_lie(build: Build, m: int, n: int, inner: int, dtype: DType, portable: bool) -> None:
+    built = build(four_ways(m, n, inner, dtype), portable=portable)
+    lhs, rhs = numbers(dtype, m, inner), numbers(dtype, inner, n, seed=1)
+    wide = MATMUL_RESULT[dtype].np
+
+    def around(x: Array, row: int, col: int) -> Array:
+        return np.ascontiguousarray(np.pad(x, ((row, 1), (col, 3)), constant_values=99))
+
+    args = {"a": around(lhs, 1, 2), "b": around(rhs, 1, 2), "turned_a": around(lhs.T, 2, 1), "turned_b": around(rhs.T, 2, 1),
+            **{name: np.zeros((m, n), wide) for name in ("plain", "left", "right", "both", "tiles", "double")}}
+    assert built(args) == 0
+    expected = lhs.astype(wide) @ rhs.astype(wide)
+    for name in ("plain", "left", "right", "both", "tiles"):
+        np.testing.assert_array_equal(args[name], expected, err_msg=name)
+    np.testing.assert_array_equal(args["double"], 2 * expected + 1)
+
+
+def test_no_transposed_copy_is_made() -> None:
+    def product(q: In[Tile[16, 32, I8]], keys: In[Tile[64, 32, I8]], out: Out[Tile[16, 64, I32]]) -> None:
+        pto.store(out, q @ keys.T)
+
+    code = emit_kernel(run_kernel_passes(trace(product)), "product", {"q": True, "keys": True, "out": True})
+    assert "pto_matmul_i8(matmul, 64, q, q_step, keys, keys_step, 16, 64, 32, PTO_MATMUL_TRANSPOSE_B, pack);" in code.text
+    assert "transpose" not in code.text
+
+
+def test_same_sums_whatever_the_tile(build: Build) -> None:
+    """The order of a sum depends on nothing but its length: rows and columns of a larger product have the same bits."""
+    def whole(a: In[Tile[40, 700, F32]], b: In[Tile[700, 90, F32]], out: Out[Tile[40, 90, F32]]) -> None:
+        pto.store(out, a @ b)
+
+    def part(a: In[Tensor], b: In[Tensor], row: Scalar[I32], out: Out[Tile[2, 90, F32]], column: Out[Tile[40, 1, F32]]) -> None:
+        pto.store(out, pto.load(a, (row, 0), shape=(2, 700)) @ pto.load(b, (0, 0), shape=(700, 90)))
+        pto.store(column, pto.load(a, (0, 0), shape=(40, 700)) @ pto.load(b, (0, row), shape=(700, 1)))
+
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((40, 700), np.float32), rng.standard_normal((700, 90), np.float32)
+    everything = {"a": a, "b": b, "out": np.zeros((40, 90), np.float32)}
+    build(trace(whole))(everything)
+    few = {"a": a, "b": b, "row": 17, "out": np.zeros((2, 90), np.float32), "column": np.zeros((40, 1), np.float32)}
+    build(trace(part, a=F32, b=F32))(few)
+    np.testing.assert_array_equal(few["out"], everything["out"][17:19])
+    np.testing.assert_array_equal(few["column"], everything["out"][:, 17:18])
