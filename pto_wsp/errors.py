@@ -140,6 +140,13 @@ class MissingBodyError(PtoError):
     fix = "Write the Python body, or give the target's own: c_src for cpu_sim."
 
 
+class CarriedValueError(PtoError):
+    code = "K109"
+    cause = "A loop or branch reads a Python variable and then assigns to it, as if its body ran more than once while it is traced."
+    example = "acc = pto.alloc((4, 8), DType.F32, init=0)\nfor j in pto.range(4):\n    acc = acc + x"
+    fix = "Write the buffer in place: acc += x, or acc[:] = acc + x."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."

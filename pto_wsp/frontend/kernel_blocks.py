@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from pto_wsp.errors import SymbolicControlError, unreachable
+from pto_wsp.errors import BufferMisuseError, SymbolicControlError, unreachable
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 
@@ -56,6 +57,13 @@ class Blocks:
     def kind(self, block: int) -> str:
         """Return what the body of that id belongs to: "kernel", "loop" or "branch"."""
         return self._kinds[block]
+
+    def made_at(self, value: k.Value) -> Span | None:
+        """Return where a value was made, None for one of no open body."""
+        bodies = [tuple(block.stmts) for block in self.open]
+        bodies += [block.opener.then for block in self.open if isinstance(block.opener, k.If)]
+        return next((stmt.span for body in bodies for stmt in walk(body) if isinstance(stmt, k.Compute | k.Load | k.Read)
+                     and stmt.result.id == value.id), None)
 
     @property
     def open_vars(self) -> frozenset[s.Var]:
@@ -163,3 +171,16 @@ class Blocks:
                                                 "in them; put what is not to run into `with pto.otherwise():`")
             case None:
                 unreachable("end of a body")
+
+
+def check_buffers_change(body: tuple[k.Stmt, ...]) -> None:
+    """Raise K106 for a buffer made ahead of a loop that reads it, where nothing ever writes it: the loop was to change it."""
+    written = {stmt.buffer.id for stmt in walk(body) if isinstance(stmt, k.Write)}
+    for loop in (stmt for stmt in walk(body) if isinstance(stmt, k.For)):
+        own = {stmt.buffer.id for stmt in walk(loop.body) if isinstance(stmt, k.Alloc)}
+        for stmt in walk(loop.body):
+            if isinstance(stmt, k.Read) and stmt.buffer.id not in written | own:
+                name = stmt.buffer.name
+                raise BufferMisuseError(f"buffer `{name}` is read in a loop and never written: it holds its init in every turn", stmt.span,
+                                        help=f"write it in place: {name} += ..., or {name}[:] = ...; `{name} = ...` gives the name to "
+                                             "another value, and a constant is pto.full(shape, value, dtype)")

@@ -9,15 +9,16 @@ Each body is traced once, whatever its bounds and conditions will be when the ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import NoReturn
 
-from pto_wsp.errors import ArgumentKindError, SymbolicControlError
+from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError
+from pto_wsp.frontend.carried import Carried, carried_by, held_by_names
 from pto_wsp.frontend.early_exit import left_early
 from pto_wsp.frontend.kernel_trace import KernelTrace, current_kernel
 from pto_wsp.frontend.loop_names import loop_names
-from pto_wsp.frontend.tile_value import is_tile
+from pto_wsp.frontend.tile_value import BufferRef, TileParamRef, is_tile
 from pto_wsp.ops.calls import user_call
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
@@ -61,23 +62,27 @@ class TileLoop:
 class _Pass:
     """The iterator of one `for`: opens the loop, gives its variable, and closes the loop when asked for more."""
 
-    __slots__ = ("_loop", "_over", "_var")
+    __slots__ = ("_before", "_loop", "_over", "_var")
 
     def __init__(self, loop: TileLoop) -> None:
         self._loop = loop
         self._var: s.Var | None = None
         self._over = False
+        self._before: Mapping[str, object] = {}
 
     def __iter__(self) -> Iterator[Symbolic]:
         return self
 
     def __next__(self) -> Symbolic:
+        frame = user_frame()
         if self._var is None:
-            names = loop_names(user_frame(), 1)
+            self._before = held_by_names(frame)
+            names = loop_names(frame, 1)
             self._var = self._loop.trace.blocks.open_loop(names[0] if names else "i", self._loop.bounds, here())
             return Symbolic(self._var)
         if not self._over:
             self._over = True
+            _check_carried(carried_by(frame, frame.f_lasti, None, self._before), "loop", "in every turn")
             self._loop.trace.blocks.close_loop(self._var)
         raise StopIteration
 
@@ -120,7 +125,7 @@ class Side:
     def __init__(self, trace: KernelTrace, condition: s.Scalar | None) -> None:
         self._trace = trace
         self._condition = condition
-        self._bodies: list[tuple[int, int]] = []   # open ones: the id, and where the frame stood
+        self._bodies: list[tuple[int, int, Mapping[str, object]]] = []   # open ones: the id, where the frame stood, what it held
         trace.blocks.announce(self, here())
 
     def __enter__(self) -> None:
@@ -131,15 +136,35 @@ class Side:
             raise SymbolicControlError("`pto.otherwise()` does not stand directly after a `with pto.when(...)`", here(),
                                        help="nothing may come between the two sides; a second condition is nested: "
                                             "with pto.otherwise(): with pto.when(c): ...")
-        self._bodies.append((body, user_frame().f_lasti))
+        frame = user_frame()
+        self._bodies.append((body, frame.f_lasti, held_by_names(frame)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        body, entered_at = self._bodies.pop()
+        body, entered_at, before = self._bodies.pop()
         if kind is None:
-            self._trace.blocks.close_branch(body, early=left_early(user_frame(), entered_at))
+            frame = user_frame()
+            self._trace.blocks.close_branch(body, early=left_early(frame, entered_at))
+            _check_carried(carried_by(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
 
     def __bool__(self) -> NoReturn:
         raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
 
     def __repr__(self) -> str:
         return "pto.otherwise()" if self._condition is None else f"pto.when({s.print_scalar(self._condition)})"
+
+
+def _check_carried(carried: Carried | None, kind: str, when: str) -> None:
+    """Raise K109 for a variable that a body reads and then assigns to."""
+    if carried is None:
+        return
+    name = carried.name
+    if isinstance(carried.before, BufferRef) or (isinstance(carried.before, TileParamRef) and carried.before.param.role.writes):
+        help = f"write it in place: {name} += ..., or {name}[:] = ..."
+    elif is_tile(carried.before):
+        rows, cols = carried.before.shape
+        help = (f"keep it in a buffer, made before the {kind}: held = pto.alloc(({rows}, {cols}), {carried.before.dtype!r}); "
+                f"held[:] = {name}; then held[:] = ... in it")
+    else:
+        help = (f"count with the loop's variable, or keep a [1, 1] buffer; a variable of the {kind}'s own takes another name")
+    raise CarriedValueError(f"`{name}` is read in a {kind} and then assigned to", carried.span,
+                            found=f"a body that is traced once: `{name}` is read as it was before the {kind}, {when}", help=help)

@@ -20,7 +20,7 @@ from pto_wsp.errors import (
     unreachable,
 )
 from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.kernel_blocks import Blocks
+from pto_wsp.frontend.kernel_blocks import Blocks, check_buffers_change
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 from pto_wsp.ops.create import expand
 from pto_wsp.ops.table import find
@@ -176,7 +176,9 @@ class KernelTrace:
             raise EscapedValueError(f"{what} belongs to another kernel", here(), help="pass it through a parameter")
         if not self.blocks.is_open(tile.block):
             kind = self.blocks.kind(tile.block)
+            made = self.blocks.made_at(tile.value) if isinstance(tile, TileValue) else None
             raise EscapedValueError(f"{what} was made inside a {kind} that has ended", here(),
+                                    notes=() if made is None else (f"it was made at {made}",),
                                     help=f"keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the {kind}, "
                                          "acc[:] = value in it")
 
@@ -233,9 +235,11 @@ class KernelTrace:
     def body(self) -> tuple[k.Stmt, ...]:
         """Return the statements of the whole kernel, loads of In parameters first.
 
-        Raises: K103 when a loop was left by break or return.
+        Raises: K103 when a loop was left by break or return, K106 for a buffer that a loop reads and nothing writes.
         """
-        return (*self._hoisted, *self.blocks.finish())
+        body = (*self._hoisted, *self.blocks.finish())
+        check_buffers_change(body)
+        return body
 
     def new_buffer(self, name: str, type: TileType, init: s.Number | None) -> BufferRef:
         """Append the allocation of a buffer and return it."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import literal, memory_type
+from pto_wsp.codegen.c.dtypes import literal, memory_literal, memory_type
 from pto_wsp.codegen.c.printer import print_block, print_expr
 from pto_wsp.codegen.kernel.emit import KernelC
 from pto_wsp.codegen.kernel.env import Env
@@ -138,7 +138,7 @@ def _staged(env: Env, param: k.MemoryParam) -> list[c.Stmt]:
     source = c.Cast(f"const {memory_type(tile.dtype)} *", c.Member(env.argument(param.name), "data"))
     stage = c.Call(f"pto_stage_{tile.dtype}", (
         c.Name(place.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *(env.stride(param.name, dim) for dim in (0, 1)),
-        *(env.extent(param.name, dim) for dim in (0, 1)), literal(0, tile.dtype)))
+        *(env.extent(param.name, dim) for dim in (0, 1)), memory_literal(0, tile.dtype)))
     flagged = c.Infix("!=", c.Infix("&", c.Member(env.argument(param.name), "flags"), c.Name("PTO_STAGE")), c.Int(0))
     return [c.Declare("const int", copied, flagged), c.If(c.Name(copied), (c.Evaluate(stage),))]
 

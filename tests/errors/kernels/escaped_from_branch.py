@@ -19,3 +19,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #   13 |     pto.store(y, t)
 #      |     ^^^^^^^^^^^^^^^
 #    = help:     keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the branch, acc[:] = value in it
+#    = note:     it was made at escaped_from_branch.py:12:13

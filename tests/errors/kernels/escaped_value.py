@@ -18,3 +18,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #   12 |     pto.store(y, t)
 #      |     ^^^^^^^^^^^^^^^
 #    = help:     keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the loop, acc[:] = value in it
+#    = note:     it was made at escaped_value.py:11:13

@@ -20,3 +20,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
 #   14 |         pto.store(y, t + 1)
 #      |                      ^^^^^
 #    = help:     keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the branch, acc[:] = value in it
+#    = note:     it was made at other_side_value.py:11:13

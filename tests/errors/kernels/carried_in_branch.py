@@ -1,0 +1,22 @@
+"""A Python number is counted up in a branch."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    count = 1
+    with pto.when(n > 2):
+        count = count + 1
+    pto.store(y, x * count)
+
+
+# error[K109]: `count` is read in a branch and then assigned to
+#   --> carried_in_branch.py:12:9
+#      |
+#   12 |         count = count + 1
+#      |         ^^^^^
+#    = found:    a body that is traced once: `count` is read as it was before the branch, whether it runs or not
+#    = help:     count with the loop's variable, or keep a [1, 1] buffer; a variable of the branch's own takes another name
