@@ -28,6 +28,7 @@ from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_text import print_kernel, print_param
 from pto_wsp.plan.capability import TARGETS, Capability, capabilities
 from pto_wsp.plan.digest import plan_digest
+from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES
 from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.plan.lower import lower
@@ -47,7 +48,7 @@ from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.verdict import Finding
 
-_LATER = ("overheads", "sanitize", "check_finite", "options")
+_LATER = ("overheads", "sanitize", "options")
 
 
 class CompileOptions(Record):
@@ -58,6 +59,8 @@ class CompileOptions(Record):
     portable: Annotated[bool, Field(strict=True)] = Field(default=False, description="code for the baseline CPU instead of this one")
     dump: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="write plan and kernels before and after each pass into ir/")
+    check_finite: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="end a run at the first operation that makes a NaN or infinity out of finite numbers; slow")
     verify_passes: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="run each kernel before and after each of its passes and compare the numbers")
 
@@ -91,8 +94,9 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
         raise CompileOptionError("compile() option `strict` does not take this value", here(), expected="True or False",
                                  found=repr(strict))
     checked, model = read_options(options), _read_arch(arch)
-    if target == "interp" and checked != CompileOptions():
-        raise CompileOptionError(f"target interp has no {', '.join(options)}", here(),
+    if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite):
+        refused = ", ".join(name for name in options if name != "check_finite")
+        raise CompileOptionError(f"target interp has no {refused}", here(),
                                  help="these options are for targets that generate code")
     recorded = _check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
@@ -101,17 +105,18 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])
     if target == "interp":
-        return Compiled(plan, target, model, schedule, findings, Interpreter(plan), None, None, _since(started), False)
+        interpreter = Interpreter(plan, check_finite=checked.check_finite)
+        return Compiled(plan, target, model, schedule, findings, interpreter, None, None, _since(started), False)
     if checked.verify_passes:
         for use in plan.kernels:
             check_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES)
     digest = plan_digest(plan)
-    key = _key(digest, schedule, model, recorded, dumps, portable=checked.portable)
+    key = _key(digest, schedule, model, recorded, dumps, checked)
     found = lookup(key)
     from_cache = found is not None
     if found is None:
         found = publish(key, c_ident(plan.name), lambda root: _build(root, plan, digest, schedule, model, findings, recorded, dumps,
-                                                                     portable=checked.portable))
+                                                                     checked))
     root, manifest = found
     engine = Engine(_load(str(root), manifest.library, digest), plan, checked.threads)
     return Compiled(plan, target, model, schedule, findings, engine, root, manifest, _since(started), from_cache)
@@ -174,9 +179,9 @@ def _alternatives(name: str, able: Mapping[str, Capability]) -> str:
     return f"one of {', '.join(others)}" if others else "no such directive: no target of this version enforces it"
 
 
-def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> str:
-    parts = (digest, repr(schedule), arch.model_dump_json(), repr(recorded), "dump" if dumps else "", machine_key(portable),
-             _generator_digest())
+def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:
+    parts = (digest, repr(schedule), arch.model_dump_json(), repr(recorded), "dump" if dumps else "", machine_key(options.portable),
+             "check_finite" if options.check_finite else "", _generator_digest())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -190,15 +195,16 @@ def _generator_digest() -> str:
 
 
 def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Arch, findings: tuple[Finding, ...],
-           recorded: tuple[str, ...], dumps: Mapping[str, str], *, portable: bool) -> Manifest:
+           recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> Manifest:
     """Fill an empty folder with the artifact and return its manifest, not sealed yet."""
     kernel_dumps: dict[str, str] = {}
-    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES, _kernel_dumper(kernel_dumps, symbol) if dumps else None)
+    passes = CHECKED_PASSES if options.check_finite else KERNEL_PASSES
+    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), passes, _kernel_dumper(kernel_dumps, symbol) if dumps else None)
                     for symbol, use in zip(symbols_of(plan), plan.kernels, strict=True))
     tree = emit_cpu_sim(plan, lowered, digest)
     library = f"lib{c_ident(plan.name)}.so"
     try:
-        version, flags = build_artifact(root, {**tree.files, **dumps, **kernel_dumps}, library, tree.unit, portable=portable)
+        version, flags = build_artifact(root, {**tree.files, **dumps, **kernel_dumps}, library, tree.unit, portable=options.portable)
     except CompilerFailedError as problem:
         raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
     return Manifest(
@@ -210,7 +216,7 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
                       for k, symbol in enumerate(plan.symbols)),
         schedule=schedule.model_dump_json(), recorded_directives=recorded,
         checks=tuple(CheckEntry(check=f.check, verdict=f.verdict.value, detail=f.detail) for f in findings),
-        compiler=Compiler(version=version, flags=flags, cpu=("portable",) if portable else cpu_features()))
+        compiler=Compiler(version=version, flags=flags, cpu=("portable",) if options.portable else cpu_features()))
 
 
 def _kernel_entries(plan: TaskPlan, tree: SourceTree) -> tuple[KernelEntry, ...]:

@@ -349,6 +349,11 @@ class RunBoundsError(PtoError):
     example = "program.execute(lens=longer_than_the_tensor)"
     fix = "Bind tensors that are large enough."
 
+class NotFiniteError(PtoError):
+    code = "R105"
+    cause = "With check_finite=True: an operation made a NaN or an infinity out of finite numbers, or a task loaded a NaN."
+    example = "y = pto.log(x)  # x holds -1"
+    fix = "The report names the task, the operation, the element and what it was made from."
 
 
 def catalog() -> tuple[type[PtoError], ...]:

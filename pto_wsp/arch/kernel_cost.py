@@ -66,7 +66,7 @@ def _statement(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
             return s.Const(_compute(stmt))
         case k.Load() | k.Store():
             return _move(stmt, tiles)
-        case k.Alloc() | k.Read() | k.Write() | k.Print():
+        case k.Alloc() | k.Read() | k.Write() | k.Print() | k.Check():
             return s.Const(0)
         case k.Accumulate(buffer, lhs):
             return s.Const(lhs.type.n_elements * buffer.type.cols)

@@ -198,6 +198,37 @@ class Print:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
+class Reach(Enum):
+    """Which elements of an operand make element (r, c) of a result; those of one row or column are shared by all of them."""
+
+    ELEMENT = "(r, c)"
+    ROW = "row r"
+    COLUMN = "column c"
+    ALL = "all of it"
+
+    def __repr__(self) -> str:
+        return f"Reach.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a result was made from."""
+
+    operand: Operand
+    reach: Reach
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """End the task when `value`, which `what` made, holds a NaN or infinity that its sources do not; a pass makes it."""
+
+    number: int
+    value: Value
+    what: str
+    sources: tuple[Source, ...]
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class For:
     """Run `body` for var in range(start, stop, step); step > 0."""
@@ -245,7 +276,7 @@ class Columns:
     lanes: int = 1
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | For | If | Rows | Columns
+Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | Check | For | If | Rows | Columns
 
 
 class BodyForm(Enum):

@@ -16,6 +16,7 @@ from pto_wsp.expr.kernel import (
     Accumulate,
     Alloc,
     Buffer,
+    Check,
     Columns,
     Compute,
     For,
@@ -60,7 +61,7 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print():
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
             return ()
         case _:
             assert_never(stmt)
@@ -73,7 +74,7 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print():
+        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
             return stmt
         case _:
             assert_never(stmt)
@@ -98,6 +99,8 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return (lhs, rhs)
         case Print():
             return (stmt.value,) if isinstance(stmt.value, Value) else ()
+        case Check():
+            return (stmt.value, *(source.operand for source in stmt.sources if isinstance(source.operand, Value)))
         case For() | If() | Rows() | Columns():
             return tuple(value for body in bodies_of(stmt) for inner in body for value in uses_of(inner))
         case Load() | Alloc() | Read():
@@ -117,6 +120,10 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
         case Print():
             return replace(stmt, value=change(stmt.value)) if isinstance(stmt.value, Value) else stmt
+        case Check():
+            sources = tuple(replace(source, operand=change(source.operand)) if isinstance(source.operand, Value) else source
+                            for source in stmt.sources)
+            return replace(stmt, value=change(stmt.value), sources=sources)
         case Load() | Alloc() | Read() | For() | If() | Rows() | Columns():
             return stmt
         case _:

@@ -11,6 +11,7 @@ from pto_wsp.artifact.build import load_runtime
 from pto_wsp.plan.model import Submit, TaskPlan
 from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
+from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
 from pto_wsp.runtime.prints import PrintKeeper, Prints
@@ -48,8 +49,9 @@ def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[TaskInstance | tuple[
 class Interpreter:
     """Runs of one plan in NumPy. The stream is kept for the simulator, as the native engine keeps its record."""
 
-    def __init__(self, plan: TaskPlan) -> None:
+    def __init__(self, plan: TaskPlan, *, check_finite: bool = False) -> None:
         self.plan = plan
+        self._kernels = tuple(checked_kernel(use) if check_finite else use.kernel for use in plan.kernels)
         self._stream: tuple[TaskInstance | tuple[int, ...], ...] = ()
         self._bindings: Bindings | None = None
         self._recorder: Recorder | None = None
@@ -58,7 +60,8 @@ class Interpreter:
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task in program order, whatever `order_seed` says.
 
-        Raises: R101 for a task that failed, R104 for a check that did not hold (no task has run then).
+        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
+        hold (no task has run then).
         """
         del order_seed
         self._recorder = None
@@ -70,14 +73,17 @@ class Interpreter:
             self._task(number, task, bindings)
 
     def _task(self, number: int, task: TaskInstance, bindings: Bindings) -> None:
-        kernel = self.plan.kernels[task.submit.kernel].kernel
+        kernel = self._kernels[task.submit.kernel]
         args: dict[str, Array | Number] = {
             param.name: placed_array(bindings.arrays[view.slot], view)
             for param, view in zip(kernel.memory_params, task.views, strict=True)
         }
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
-        with np.errstate(all="ignore"):
-            failed = run_kernel(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+        try:
+            with np.errstate(all="ignore"):
+                failed = run_kernel(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+        except FaultFound as found:
+            raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
         if failed is not None:
             raise kernel_guard_error(self.plan, task.submit, task.index, failed)
 

@@ -18,6 +18,7 @@ from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
+from pto_wsp.runtime.finite import check_value
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -94,6 +95,10 @@ class _Run:
             case k.Print(value=value):
                 if self.show is not None:
                     self.show(stmt, self.operand(value))
+            case k.Check(number, value, _, sources):
+                made_from = [(self.operand(source.operand), source.reach, isinstance(source.operand, k.ScalarOperand))
+                             for source in sources]
+                check_value(number, self.values[value.id], made_from)
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index

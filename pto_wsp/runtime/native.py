@@ -14,7 +14,8 @@ from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, InternalError
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.failures import bounds_error, task_error
+from pto_wsp.runtime.failures import bounds_error
+from pto_wsp.runtime.finite import native_error
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record import RecordColumns, read_columns
 from pto_wsp.values import dataclass
@@ -124,8 +125,8 @@ class Engine:
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
 
-        Raises: R101 for a task that failed, R104 for a check that did not hold (no task has run then, unless the stream is longer
-        than a record keeps).
+        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
+        hold (no task has run then, unless the stream is longer than a record keeps).
         """
         ffi, lib = self.runtime.ffi, self.runtime.lib
         fingerprint = bindings.fingerprint(self.plan)
@@ -158,7 +159,7 @@ class Engine:
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)
-            raise task_error(self.plan, columns, result.failed_task, result.failed_guard)
+            raise native_error(self.plan, columns, result)
         if status == lib.PTO_E_CANCELLED:
             raise KeyboardInterrupt
         _check_status(status, "the run")

@@ -12,6 +12,7 @@ from typing import assert_never
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import memory_literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
+from pto_wsp.codegen.kernel.checks import checked
 from pto_wsp.codegen.kernel.env import COL, Env, Place
 from pto_wsp.codegen.kernel.products import multiply
 from pto_wsp.codegen.kernel.rows import RowRegion
@@ -254,6 +255,8 @@ class _Emission:
                 return [multiply(self.env, self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs, accumulate=True)]
             case k.Print():
                 return self._print(stmt)
+            case k.Check():
+                return checked(self.env, stmt, self._tile)
             case k.Compute():
                 return self._tile_op(stmt)
             case k.Store() | k.Write() | k.Columns():

@@ -21,7 +21,7 @@ from pto_wsp.ops.whole import Movement
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Accumulate | k.Print | k.For | k.If
+Whole: TypeAlias = k.Compute | k.Accumulate | k.Print | k.Check | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -163,7 +163,7 @@ class _Placement:
             case k.Accumulate(buffer):
                 self._whole(stmt)
                 self.memory_ready[("buffer", buffer.id)] = len(self.steps)
-            case k.Print():
+            case k.Print() | k.Check():
                 self._whole(stmt)
                 self.floor = len(self.steps)   # what fails after it fails after it
             case k.For() | k.If():
@@ -295,7 +295,7 @@ def _changes(stmt: k.Stmt, memory: Memory) -> bool:
             return kind == "buffer" and stmt.buffer.id == key
         case k.For() | k.If() | k.Rows() | k.Columns():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
-        case k.Compute() | k.Load() | k.Read() | k.Print():
+        case k.Compute() | k.Load() | k.Read() | k.Print() | k.Check():
             return False
         case _:
             assert_never(stmt)

@@ -1,0 +1,147 @@
+/* pto_check.h: does a tile hold a NaN or an infinity that nothing it was made from explains? For check_finite.
+
+   A result explains itself when it is finite. A NaN is explained by a NaN among the elements that made it, an infinity by
+   anything there that is not finite: exp(inf) is no fault, 1 / 0 is one. */
+#ifndef PTO_FINITE_CHECK_H
+#define PTO_FINITE_CHECK_H
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "pto_wsp.h"
+
+typedef enum pto_float { PTO_FLOAT_F64, PTO_FLOAT_F32, PTO_FLOAT_F16, PTO_FLOAT_BF16, PTO_FLOAT_NUMBER } pto_float;
+
+/* What made element (r, c) of a result: data[r * by_row + c * by_col + i * step0 + j * step1], i < n0, j < n1. A NUMBER is
+   a double that the kernel was given: its infinity explains one, a NaN explains nothing. */
+typedef struct pto_source {
+    const void *data;
+    pto_float kind;
+    int64_t by_row, by_col;
+    int64_t n0, step0, n1, step1;
+} pto_source;
+
+/* The bits of an element with its sign gone, and those of infinity: larger is a NaN. */
+static inline uint64_t pto_magnitude(const void *data, pto_float kind, int64_t at)
+{
+    uint64_t wide;
+    uint32_t single;
+    uint16_t half;
+    switch (kind) {
+    case PTO_FLOAT_F32:
+        memcpy(&single, (const char *)data + at * 4, sizeof single);
+        return single & 0x7fffffffu;
+    case PTO_FLOAT_F16:
+    case PTO_FLOAT_BF16:
+        memcpy(&half, (const char *)data + at * 2, sizeof half);
+        return half & 0x7fffu;
+    default:
+        memcpy(&wide, (const char *)data + at * 8, sizeof wide);
+        return wide & 0x7fffffffffffffffu;
+    }
+}
+
+static inline uint64_t pto_infinity(pto_float kind)
+{
+    return kind == PTO_FLOAT_F32 ? 0x7f800000u : kind == PTO_FLOAT_F16 ? 0x7c00u : kind == PTO_FLOAT_BF16 ? 0x7f80u
+                                                                                                        : 0x7ff0000000000000u;
+}
+
+static inline double pto_widened(const void *data, pto_float kind, int64_t at)
+{
+    double wide;
+    float single;
+    uint16_t half;
+    uint32_t bits;
+    switch (kind) {
+    case PTO_FLOAT_F32:
+        memcpy(&single, (const char *)data + at * 4, sizeof single);
+        return single;
+    case PTO_FLOAT_BF16:
+        memcpy(&half, (const char *)data + at * 2, sizeof half);
+        bits = (uint32_t)half << 16;
+        memcpy(&single, &bits, sizeof single);
+        return single;
+    case PTO_FLOAT_F16:
+        memcpy(&half, (const char *)data + at * 2, sizeof half);
+        bits = half & 0x3ffu;
+        if ((half & 0x7c00u) == 0x7c00u)
+            wide = bits ? NAN : INFINITY;
+        else if ((half & 0x7c00u) == 0)
+            wide = ldexp(bits, -24);
+        else
+            wide = ldexp(bits + 0x400u, ((half >> 10) & 31) - 25);
+        return half >> 15 ? -wide : wide;
+    default:
+        memcpy(&wide, (const char *)data + at * 8, sizeof wide);
+        return wide;
+    }
+}
+
+static inline bool pto_all_finite(const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols)
+{
+    uint64_t infinity = pto_infinity(kind);
+    int n_odd = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            n_odd |= pto_magnitude(data, kind, r * step + c) >= infinity;
+    return n_odd == 0;
+}
+
+static inline bool pto_explains(const pto_source *source, int64_t row, int64_t col, bool nan)
+{
+    if (nan && source->kind == PTO_FLOAT_NUMBER)
+        return false;
+    uint64_t infinity = pto_infinity(source->kind);
+    for (int64_t i = 0; i < source->n0; i++)
+        for (int64_t j = 0; j < source->n1; j++) {
+            uint64_t bits = pto_magnitude(source->data, source->kind, row * source->by_row + col * source->by_col +
+                                                                          i * source->step0 + j * source->step1);
+            if (nan ? bits > infinity : source->kind == PTO_FLOAT_NUMBER ? bits == infinity : bits >= infinity)
+                return true;
+        }
+    return false;
+}
+
+static inline int64_t pto_double_bits(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* True when an element is not explained; it is then in context->fault: lower and upper hold what the first two sources of
+   one element each gave. */
+static bool pto_check_finite(pto_context *context, const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols,
+                             int32_t n_sources, const pto_source *sources)
+{
+    bool finite = false;               /* one loop a kind, so that each vectorises */
+    switch (kind) {
+    case PTO_FLOAT_F32: finite = pto_all_finite(data, PTO_FLOAT_F32, step, rows, cols); break;
+    case PTO_FLOAT_F64: finite = pto_all_finite(data, PTO_FLOAT_F64, step, rows, cols); break;
+    case PTO_FLOAT_F16: finite = pto_all_finite(data, PTO_FLOAT_F16, step, rows, cols); break;
+    default: finite = pto_all_finite(data, kind, step, rows, cols); break;
+    }
+    if (finite)
+        return false;
+    uint64_t infinity = pto_infinity(kind);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) {
+            uint64_t bits = pto_magnitude(data, kind, r * step + c);
+            bool explained = bits < infinity;
+            for (int32_t i = 0; i < n_sources && !explained; i++)
+                explained = pto_explains(&sources[i], r, c, bits > infinity);
+            if (explained)
+                continue;
+            double value = pto_widened(data, kind, r * step + c);
+            context->fault = (pto_fault){.row = r, .col = c, .value = pto_double_bits(value)};
+            for (int32_t i = 0; i < n_sources && i < 2; i++)
+                if (sources[i].n0 * sources[i].n1 == 1)
+                    (i == 0 ? &context->fault.lower : &context->fault.upper)[0] = pto_double_bits(
+                        pto_widened(sources[i].data, sources[i].kind, r * sources[i].by_row + c * sources[i].by_col));
+            return true;
+        }
+    return false;
+}
+
+#endif

@@ -1,0 +1,108 @@
+"""Check every float result where it is made, for `check_finite=True`.
+
+    %2 = log %0, %1          →      %2 = log %0, %1; check %2 of log, from %0, %1
+
+The last pass before loops over rows are formed: what it checks is what runs, so the numbers stay what they are. A result is at
+fault when it is NaN and no element that it came from is, or infinite and all that it came from are finite; a load is at fault
+when it brings a NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, walk
+from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
+from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.source import Span
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+
+FIRST_CHECK = 1 << 20     # a kernel's checks are numbered from here, past its guards
+
+
+def check_finite(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel with a check behind every statement that makes floats."""
+    return replace(kernel, body=_Checks(kernel).body(kernel.body))
+
+
+_BEFORE = next(at for at, step in enumerate(KERNEL_PASSES) if step.name == "fuse_rows")
+CHECKED_PASSES = (
+    *KERNEL_PASSES[:_BEFORE],
+    KernelPass("check_finite", check_finite),   # floats are checked where they are made
+    *KERNEL_PASSES[_BEFORE:],
+)
+
+
+class _Checks:
+    """Numbers checks in program order; values that it reads itself get numbers past the kernel's."""
+
+    def __init__(self, kernel: k.Kernel) -> None:
+        self.n_checks = FIRST_CHECK
+        results = (result_of(stmt) for stmt in walk(kernel.body))
+        self.n_values = 1 + max((value.id for value in results if value is not None), default=-1)
+
+    def body(self, body: Body) -> Body:
+        """Return a body with its checks."""
+        return tuple(checked for stmt in body for checked in self._statement(stmt))
+
+    def _statement(self, stmt: k.Stmt) -> Iterator[k.Stmt]:
+        match stmt:
+            case k.Compute(result, op, operands) if result.type.dtype.is_float:
+                yield stmt
+                yield self._check(result, op, _sources(stmt.op, operands, stmt.attrs), stmt.span)
+            case k.Accumulate(buffer, lhs, rhs, attrs) if buffer.type.dtype.is_float:
+                before, after = self._value(buffer), self._value(buffer)
+                yield k.Read(before, buffer, stmt.span)
+                yield stmt
+                yield k.Read(after, buffer, stmt.span)
+                yield self._check(after, "matmul", _sources("matmul", (lhs, rhs, before), attrs), stmt.span)
+            case k.Load(result, param) if result.type.dtype.is_float:
+                yield stmt
+                if not math.isnan(stmt.fill):    # a NaN that was asked for cannot be told from one that was found
+                    yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
+            case _:
+                yield map_bodies(stmt, self.body)
+
+    def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span) -> k.Check:
+        self.n_checks += 1
+        return k.Check(self.n_checks - 1, value, what, sources, span)
+
+    def _value(self, buffer: k.Buffer) -> k.Value:
+        self.n_values += 1
+        return k.Value(self.n_values - 1, buffer.type)
+
+
+def checks_of(kernel: k.Kernel) -> dict[int, k.Check]:
+    """Return the checks of a kernel by number."""
+    return {stmt.number: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Check)}
+
+
+def _infinities(dtype: DType) -> k.Source:
+    """Memory may hold infinities: they are masks."""
+    return k.Source(k.ScalarOperand(s.Const(math.inf), dtype), k.Reach.ELEMENT)
+
+
+def _sources(op: str, operands: tuple[k.Operand, ...], attrs: tuple[tuple[str, k.Attr], ...]) -> tuple[k.Source, ...]:
+    """Return which elements of which operands make one of the result; only floats have something to explain."""
+    match find(op):
+        case Elementwise() | Cast() | Expand():
+            reaches = [k.Reach.ELEMENT] * len(operands)
+        case RowReduce():
+            reaches = [k.Reach.ROW]
+        case ColReduce():
+            reaches = [k.Reach.COLUMN]
+        case Matmul() if not attrs:
+            reaches = [k.Reach.ROW, k.Reach.COLUMN, k.Reach.ELEMENT]
+        case _:
+            reaches = [k.Reach.ALL] * len(operands)
+    return tuple(k.Source(operand, reach) for operand, reach in zip(operands, reaches, strict=False) if _dtype(operand).is_float)
+
+
+def _dtype(operand: k.Operand) -> DType:
+    return operand.type.dtype if isinstance(operand, k.Value) else operand.dtype
