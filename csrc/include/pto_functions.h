@@ -104,12 +104,8 @@ PTO_INLINE double pto_sin_f64(double x) { return __builtin_sin(x); }
 PTO_INLINE double pto_cos_f64(double x) { return __builtin_cos(x); }
 
 #define PTO_COMPOSED_(t, T)                                                                                          \
-    PTO_INLINE T pto_sigmoid_##t(T x)                                                                                \
-    {                                                                                                                \
-        T small = pto_exp_##t(-pto_abs_##t(x));                                                                      \
-        return (x < 0 ? small : (T)1) / (1 + small);                                                                 \
-    }                                                                                                                \
-    PTO_INLINE T pto_silu_##t(T x) { return x * pto_sigmoid_##t(x); }                                                \
+    PTO_INLINE T pto_sigmoid_##t(T x) { return 1 / (1 + pto_exp_##t(-x)); }                                          \
+    PTO_INLINE T pto_silu_##t(T x) { return x / (1 + pto_exp_##t(-x)); }                                             \
     PTO_INLINE T pto_gelu_##t(T x) { return (T)0.5 * x * (1 + pto_erf_##t(x * (T)0.7071067811865475244)); }          \
     PTO_INLINE T pto_gelu_tanh_##t(T x)                                                                              \
     {                                                                                                                \

@@ -84,20 +84,22 @@ recip = Elementwise(name="recip", doc="Return 1 / x.", params=("x",), ref=_recip
 
 
 def _sigmoid(x: Array) -> Array:
-    one = x.dtype.type(1)
-    small = np.exp(-np.abs(x))
-    result: Array = np.where(np.isnan(x), x, np.where(x >= 0, one, small) / (one + small))
-    return result
+    return _over_one_and_exp(x.dtype.type(1), x)
 
 
 def _silu(x: Array) -> Array:
-    result: Array = x * _sigmoid(x)
+    return _over_one_and_exp(x, x)
+
+
+def _over_one_and_exp(numerator: Array, x: Array) -> Array:
+    with np.errstate(over="ignore"):   # to infinity, and the quotient to 0
+        result: Array = numerator / (x.dtype.type(1) + np.exp(-x))
     return result
 
 
-sigmoid = Elementwise(name="sigmoid", doc="Return 1 / (1 + exp(-x)), without overflow.", params=("x",), ref=_sigmoid,
+sigmoid = Elementwise(name="sigmoid", doc="Return 1 / (1 + exp(-x)); 0 where exp(-x) overflows.", params=("x",), ref=_sigmoid,
                       c=Function("pto_sigmoid_{t}"), dtypes=FLOATS)
-silu = Elementwise(name="silu", doc="Return x * sigmoid(x); NaN for -inf.", params=("x",), ref=_silu,
+silu = Elementwise(name="silu", doc="Return x / (1 + exp(-x)); 0 where exp(-x) overflows, NaN for -inf.", params=("x",), ref=_silu,
                    c=Function("pto_silu_{t}"), dtypes=FLOATS)
 floor = Elementwise(name="floor", doc="Return x rounded down.", params=("x",), ref=np.floor, c=Function("pto_floor_{t}"),
                     dtypes=FLOATS, rounds=False)
