@@ -1,16 +1,18 @@
 """`dataclass`, the standard one, with frozen slotted classes made in a third of the time.
 
 This package is built of some 180 such classes, and up to Python 3.12 the standard library compiles six functions for each, one by
-one, which was the largest part of `import pto_wsp`. Here the functions of a class are compiled together and those that are the same
-for all are shared. Type checkers see the standard decorator; `fields`, `replace` and `match` work as on any dataclass.
+one, which was the largest part of `import pto_wsp`. Here the fields are found more simply, only `__init__` is compiled, and the other
+functions are shared. Type checkers see the standard decorator; `fields`, `replace` and `match` work as on any dataclass.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
+from inspect import get_annotations
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 _set = object.__setattr__
@@ -23,38 +25,94 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool 
         plain = frozen and slots and not options and target.__bases__ == (object,) and not hasattr(target, "__post_init__")
         if not plain or sys.version_info >= (3, 13):   # from 3.13 on the standard library compiles them together itself
             return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr, **options)
-        return _fast(_standard(target, init=False, repr=False, eq=False), eq=eq, repr=repr)
+        parts = _fields_of(target)
+        if parts is None:
+            return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr)
+        return _fast(target, parts, eq=eq, repr=repr)
 
     return make if cls is None else make(cls)
 
 
-def _fast(cls: type, *, eq: bool, repr: bool) -> type:
-    """Add the methods of a frozen dataclass to `cls` and give it slots."""
-    parts = fields(cls)
-    methods = {"__setattr__": _refuse_set, "__delattr__": _refuse_delete, "__getstate__": _get_state, "__setstate__": _set_state}
-    scope: dict[str, Any] = {"_set": _set, "_MISSING": MISSING}
-    source = [_init(parts, scope)]
+@_standard(frozen=True)
+class _Model:
+    """A dataclass of the standard library, to take from it what all have alike."""
+
+    field: int
+
+
+_PARAMS = _Model.__dict__["__dataclass_params__"]
+_PLAIN_FIELD = fields(_Model)[0]._field_type   # type: ignore[attr-defined]
+
+
+def _fields_of(cls: type) -> tuple[Field[Any], ...] | None:
+    """Return the fields that a class declares, or None where one is of a kind that is left to the standard library."""
+    found = []
+    for name, annotation in get_annotations(cls).items():
+        default = cls.__dict__.get(name, MISSING)
+        one: Any = default if isinstance(default, Field) else field(default=default)
+        if not _is_plain(annotation) or one.kw_only not in (MISSING, False) or type(one.default).__hash__ is None:
+            return None
+        one.name, one.type, one.kw_only, one._field_type = name, annotation, False, _PLAIN_FIELD
+        found.append(one)
+    return tuple(found)
+
+
+def _is_plain(annotation: object) -> bool:
+    """Tell whether an annotation makes an ordinary field."""
+    text = annotation if isinstance(annotation, str) else repr(annotation)
+    return not any(special in text for special in ("ClassVar", "InitVar", "KW_ONLY"))
+
+
+def _fast(cls: type, parts: tuple[Field[Any], ...], *, eq: bool, repr: bool) -> type:
+    """Return `cls` as a frozen dataclass with slots."""
+    methods: dict[str, Any] = {"__setattr__": _refuse_set, "__delattr__": _refuse_delete, "__getstate__": _get_state,
+                               "__setstate__": _set_state, "__dataclass_params__": _PARAMS,
+                               "__dataclass_fields__": {f.name: f for f in parts},
+                               "__match_args__": tuple(f.name for f in parts if f.init)}
     if repr and "__repr__" not in cls.__dict__:
-        shown = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in parts if f.repr)
-        source.append(f"def __repr__(self): return f'{{self.__class__.__qualname__}}({shown})'")
+        methods["__repr__"] = _repr_of(tuple(f.name for f in parts if f.repr))
     if eq:
-        compared = [f.name for f in parts if f.compare]
-        mine, others = (f"({''.join(f'{who}.{name}, ' for name in compared)})" for who in ("self", "other"))
+        compared = _reader(tuple(f.name for f in parts if f.compare))
         if "__eq__" not in cls.__dict__:
-            source.append(f"def __eq__(self, other): return {mine} == {others} if other.__class__ is self.__class__ "
-                          "else NotImplemented")
+            methods["__eq__"] = _eq_of(compared)
         if "__hash__" not in cls.__dict__ or cls.__dict__["__hash__"] is None:
-            source.append(f"def __hash__(self): return hash({mine})")
-    exec("\n".join(source), scope)
-    methods |= {name: scope[name] for name in ("__init__", "__repr__", "__eq__", "__hash__") if name in scope}
-    for method in methods.values():
-        if method.__name__ in ("__init__", "__repr__", "__eq__", "__hash__"):
-            method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
+            methods["__hash__"] = _hash_of(compared)
+    scope: dict[str, Any] = {"_set": _set, "_MISSING": MISSING}
+    exec(_init(parts, scope), scope)
+    methods["__init__"] = scope["__init__"]
+    for name in ("__init__", "__repr__", "__eq__", "__hash__"):
+        if name in methods:
+            methods[name].__qualname__ = f"{cls.__qualname__}.{name}"
     names = {f.name for f in parts}
     kept = {name: value for name, value in cls.__dict__.items() if name not in names and name not in ("__dict__", "__weakref__")}
     made = type(cls)(cls.__name__, cls.__bases__, {**kept, **methods, "__slots__": tuple(f.name for f in parts)})
     made.__qualname__ = cls.__qualname__
     return made
+
+
+def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[object, ...]]:
+    """Return what reads some fields as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple([getattr(value, name) for name in names])
+
+
+def _repr_of(names: tuple[str, ...]) -> Callable[[Any], str]:
+    def __repr__(self: Any) -> str:
+        return f"{self.__class__.__qualname__}({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
+    return __repr__
+
+
+def _eq_of(compared: Callable[[Any], tuple[object, ...]]) -> Callable[[Any, Any], bool]:
+    def __eq__(self: Any, other: Any) -> bool:
+        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+    return __eq__
+
+
+def _hash_of(compared: Callable[[Any], tuple[object, ...]]) -> Callable[[Any], int]:
+    def __hash__(self: Any) -> int:
+        return hash(compared(self))
+    return __hash__
 
 
 def _init(parts: tuple[Field[Any], ...], scope: dict[str, Any]) -> str:

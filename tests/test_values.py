@@ -88,3 +88,25 @@ def test_other_forms_are_left_to_the_standard_library() -> None:
     value = made(1)
     value.a = 2
     assert value == made(2) and made.__hash__ is None
+
+
+@pytest.mark.parametrize("body", [
+    {"__annotations__": {"a": "ClassVar[int]", "b": "int"}, "a": 3, "__module__": "typing"},
+    {"__annotations__": {"a": "KW_ONLY", "b": "int"}, "__module__": "dataclasses"},
+    {"__annotations__": {"b": "int"}, "b": field(kw_only=True)},
+], ids=["ClassVar", "KW_ONLY", "kw_only"])
+def test_other_fields_are_left_to_the_standard_library(body: dict[str, Any]) -> None:
+    def make(decorator: Any) -> Any:
+        own = {name: field(kw_only=True) if isinstance(value, dataclasses.Field) else value for name, value in body.items()}
+        return decorator(frozen=True, slots=True)(type("Other", (), {**own, "__doc__": "x"}))
+
+    mine, other = make(ours), make(dataclasses.dataclass)
+    assert repr(mine(b=1)) == repr(other(b=1))
+    assert [f.name for f in fields(mine)] == [f.name for f in fields(other)]
+
+
+def test_a_default_that_changes_is_refused_and_so_is_a_field_without_one_after_it() -> None:
+    for body in ({"__annotations__": {"a": list}, "a": []}, {"__annotations__": {"a": int, "b": int}, "a": 1}):
+        for decorator in (ours, dataclasses.dataclass):
+            with pytest.raises((ValueError, TypeError, SyntaxError)):
+                decorator(frozen=True, slots=True)(type("Wrong", (), {**body, "__doc__": "x"}))
