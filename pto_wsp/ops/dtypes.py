@@ -19,7 +19,8 @@ COMPUTED = (*NUMBERS, DType.BOOL)
 STORAGE = (DType.FP8E4M3, DType.FP8E5M2)   # loaded, stored, moved and cast
 ALL = (*COMPUTED, *STORAGE)
 
-MATMUL_RESULT = {DType.F32: DType.F32, DType.F64: DType.F64, DType.I8: DType.I32, DType.I32: DType.I32, DType.I64: DType.I64}
+MATMUL_RESULT = {DType.F32: DType.F32, DType.F64: DType.F64, DType.F16: DType.F32, DType.BF16: DType.F32,
+                 DType.I8: DType.I32, DType.I32: DType.I32, DType.I64: DType.I64}
 
 
 def computed_in(dtype: DType) -> DType:

@@ -16,7 +16,7 @@ def _matmul(a: Array, b: Array, acc: Array | None = None) -> Array:
     return product if acc is None else acc + product
 
 
-matmul = Matmul(name="matmul", doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; i8 accumulates in i32.",
+matmul = Matmul(name="matmul", doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; f16 and bf16 accumulate in f32, i8 in i32.",
                 ref=_matmul, npu="TMATMUL", unit=Unit.CUBE, work=Work.MKN, dtypes=tuple(MATMUL_RESULT))
 
 ENTRIES = (matmul,)

@@ -1,6 +1,8 @@
 /* test_matmul.c: products of matrices against three loops: dtypes, transpositions, odd shapes, gaps between rows, exact scratch. */
 #define PTO_USES_MATMUL_F32
 #define PTO_USES_MATMUL_F64
+#define PTO_USES_MATMUL_F16
+#define PTO_USES_MATMUL_BF16
 #define PTO_USES_MATMUL_I8
 #define PTO_USES_MATMUL_I32
 #define PTO_USES_MATMUL_I64
@@ -22,30 +24,32 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
 }
 
 /* Operands end where their memory ends, so that a sanitizer sees a read too far. `gap`: elements behind each row. */
-#define PRODUCT_CASE(t, T, S, LOW)                                                                                   \
+#define PRODUCT_CASE(t, T, S, LOW, MADE, OF)                                                                         \
     static void product_##t(int64_t m, int64_t n, int64_t k, int flags, int64_t gap)                                 \
     {                                                                                                                \
-        const int64_t a_rows = flags & PTO_MATMUL_TRANSPOSE_A ? k : m, a_cols = flags & PTO_MATMUL_TRANSPOSE_A ? m : k; \
-        const int64_t b_rows = flags & PTO_MATMUL_TRANSPOSE_B ? n : k, b_cols = flags & PTO_MATMUL_TRANSPOSE_B ? k : n; \
+        const int64_t a_rows = flags & PTO_MATMUL_TRANSPOSE_A ? k : m, a_cols = flags & PTO_MATMUL_TRANSPOSE_A ? m : k;\
+        const int64_t b_rows = flags & PTO_MATMUL_TRANSPOSE_B ? n : k, b_cols = flags & PTO_MATMUL_TRANSPOSE_B ? k : n;\
         const int64_t lda = a_cols + gap, ldb = b_cols + gap, ldc = n + gap;                                         \
         const size_t a_size = (size_t)((a_rows - 1) * lda + a_cols), b_size = (size_t)((b_rows - 1) * ldb + b_cols); \
-        const size_t c_size = (size_t)((m - 1) * ldc + n), bytes = flags & PTO_MATMUL_TURN ? pack_bytes(sizeof(S), n, m, k) : pack_bytes(sizeof(S), m, n, k);                  \
+        const size_t c_size = (size_t)((m - 1) * ldc + n);                                                           \
+        const int turn = flags & PTO_MATMUL_TURN;                                                                    \
+        const size_t bytes = pack_bytes(sizeof(S), turn ? n : m, turn ? m : n, k);                                   \
         T *a = malloc(a_size * sizeof(T)), *b = malloc(b_size * sizeof(T));                                          \
         S *c = malloc(c_size * sizeof(S)), *want = malloc(c_size * sizeof(S));                                       \
         char *pack = aligned_alloc(64, bytes);                                                                       \
         memset(pack, 0xff, bytes);                                                                                   \
         for (size_t i = 0; i < a_size; ++i)                                                                          \
-            a[i] = (T)pick(LOW, 8);                                                                                  \
+            a[i] = MADE(pick(LOW, 8));                                                                               \
         for (size_t i = 0; i < b_size; ++i)                                                                          \
-            b[i] = (T)pick(LOW, 8);                                                                                  \
+            b[i] = MADE(pick(LOW, 8));                                                                               \
         for (size_t i = 0; i < c_size; ++i)                                                                          \
             want[i] = c[i] = (S)pick(-9, 9);                                                                         \
         for (int64_t i = 0; i < m; ++i)                                                                              \
             for (int64_t j = 0; j < n; ++j) {                                                                        \
                 S sum = flags & PTO_MATMUL_ACCUMULATE ? c[i * ldc + j] : 0;                                          \
                 for (int64_t p = 0; p < k; ++p)                                                                      \
-                    sum += (S)a[flags & PTO_MATMUL_TRANSPOSE_A ? p * lda + i : i * lda + p] *                        \
-                           (S)b[flags & PTO_MATMUL_TRANSPOSE_B ? j * ldb + p : p * ldb + j];                         \
+                    sum += OF(a[flags & PTO_MATMUL_TRANSPOSE_A ? p * lda + i : i * lda + p]) *                       \
+                           OF(b[flags & PTO_MATMUL_TRANSPOSE_B ? j * ldb + p : p * ldb + j]);                        \
                 want[i * ldc + j] = sum;                                                                             \
             }                                                                                                        \
         pto_matmul_##t(c, ldc, a, lda, b, ldb, m, n, k, flags, pack);                                                \
@@ -57,16 +61,20 @@ static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
     }
 
 /* whole numbers: every order of the sums gives the same */
-PRODUCT_CASE(f32, float, float, -9)
-PRODUCT_CASE(f64, double, double, -9)
-PRODUCT_CASE(i8, int8_t, int32_t, -128)
-PRODUCT_CASE(i32, int32_t, int32_t, -9)
-PRODUCT_CASE(i64, int64_t, int64_t, -9)
+PRODUCT_CASE(f32, float, float, -9, (float), (float))
+PRODUCT_CASE(f64, double, double, -9, (double), (double))
+PRODUCT_CASE(f16, uint16_t, float, -9, pto_narrow_f16, pto_widen_f16)
+PRODUCT_CASE(bf16, uint16_t, float, -9, pto_narrow_bf16, pto_widen_bf16)
+PRODUCT_CASE(i8, int8_t, int32_t, -128, (int8_t), (int32_t))
+PRODUCT_CASE(i32, int32_t, int32_t, -9, (int32_t), (int32_t))
+PRODUCT_CASE(i64, int64_t, int64_t, -9, (int64_t), (int64_t))
 
 static void all_dtypes(int64_t m, int64_t n, int64_t k, int flags, int64_t gap)
 {
     product_f32(m, n, k, flags, gap);
     product_f64(m, n, k, flags, gap);
+    product_f16(m, n, k, flags, gap);
+    product_bf16(m, n, k, flags, gap);
     product_i8(m, n, k, flags, gap);
     product_i32(m, n, k, flags, gap);
     product_i64(m, n, k, flags, gap);
