@@ -1,7 +1,7 @@
 """What one task of a kernel costs, in cycles, as a formula in what is known only when it runs.
 
 On `unit` nothing overlaps: a tile op costs rows * cols of its largest tile, a matmul m * k * n, a load or store the elements
-that it moves; reading, writing and allocating buffers costs nothing.
+that it moves, an order of rows rows * cols * log2(cols); reading, writing and allocating buffers costs nothing.
 
 >>> print_scalar(kernel_cost(rmsnorm_tile, unit))
 'x.shape[0] * x.shape[1] + out.shape[0] * out.shape[1] + 6160'
@@ -88,6 +88,9 @@ def _compute(stmt: k.Compute) -> int:
             return max(tile.n_elements for tile in tiles)
         case Work.MKN:
             return tiles[1].n_elements * tiles[0].cols
+        case Work.SORT:
+            rows, cols = tiles[1].shape
+            return rows * cols * max(1, (cols - 1).bit_length())
         case work:
             assert_never(work)
 

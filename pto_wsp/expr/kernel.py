@@ -93,13 +93,14 @@ Attr: TypeAlias = int | float | bool | str | DType | tuple[int, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """`result = op(operands, **attrs)`; `op` names an entry of the op table."""
+    """`result = op(operands, **attrs)`; `op` names an entry of the op table. `guard` as in `Load`, for an op that takes indices."""
 
     result: Value
     op: str
     operands: tuple[Operand, ...]
     attrs: tuple[tuple[str, Attr], ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+    guard: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

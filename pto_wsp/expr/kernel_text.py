@@ -73,7 +73,7 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
         match stmt:
             case k.Compute(result, op, operands, attrs):
                 shown = [_operand(o) for o in operands] + [f"{name}={_attr(value)}" for name, value in attrs]
-                yield _defined(pad, result, f"{op} {', '.join(shown)}")
+                yield _defined(pad, result, f"{op} {', '.join(shown)}{_guard(stmt)}")
             case k.Load(result, param, row, col):
                 transpose = ", transpose" if stmt.transpose else ""
                 fill = f", fill={stmt.fill!r}" if stmt.fill else ""
@@ -148,5 +148,5 @@ def _valid(stmt: k.Load | k.Store) -> str:
     return f", valid=({', '.join(shown)})"
 
 
-def _guard(stmt: k.Load | k.Store) -> str:
+def _guard(stmt: k.Load | k.Store | k.Compute) -> str:
     return "" if stmt.guard is None else f", guard {stmt.guard}"

@@ -1,6 +1,7 @@
 """Walking the statements of a kernel, what they define, use and change, and the run-time guards in the order of their numbers.
 
-A guard stands at each load from, and each store to, a Tensor parameter: the piece that is moved must lie inside the region.
+A guard stands at each load from, and each store to, a Tensor parameter: the piece that is moved must lie inside the region. One
+stands at each op that takes indices: they must lie inside the axis.
 
 >>> [guard.what for guard in guards_of(kernel)]
 ['load x[row, 0]']
@@ -32,6 +33,8 @@ from pto_wsp.expr.kernel import (
     Value,
     Write,
 )
+from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -39,15 +42,14 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A piece of a Tensor parameter that must lie inside the region when it is moved.
+    """A piece of a Tensor parameter that must lie inside the region when it is moved, or indices that must lie inside an axis.
 
-    With (n_rows, n_cols) = `valid_of(stmt)` as it is at that point, the guard holds when n_rows or n_cols is 0 (nothing
+    For a piece, with (n_rows, n_cols) = `valid_of(stmt)` as it is at that point, the guard holds when n_rows or n_cols is 0 (nothing
     moves), or when 0 <= row, 0 <= col, row + n_rows <= rows of the region and col + n_cols <= its columns.
     """
 
-    param: str
     what: str
-    stmt: Load | Store
+    stmt: Load | Store | Compute
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -158,7 +160,8 @@ def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:
 def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     """Return the guards of a kernel as it was traced, in pre-order; a guard's number is its place in this tuple."""
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
-    return tuple(_guard(stmt) for stmt in walk(kernel.body) if isinstance(stmt, Load | Store) and stmt.param in tensors)
+    return tuple(_guard(stmt) for stmt in walk(kernel.body)
+                 if (isinstance(stmt, Load | Store) and stmt.param in tensors) or (isinstance(stmt, Compute) and takes_indices(stmt)))
 
 
 def prints_of(kernel: Kernel) -> Mapping[int, Print]:
@@ -166,10 +169,18 @@ def prints_of(kernel: Kernel) -> Mapping[int, Print]:
     return {stmt.id: stmt for stmt in walk(kernel.body) if isinstance(stmt, Print)}
 
 
-def _guard(stmt: Load | Store) -> Guard:
+def takes_indices(stmt: Compute) -> bool:
+    """Tell whether an operation ends the task for an index that lies outside."""
+    entry = find(stmt.op)
+    return isinstance(entry, TileFunction) and entry.may_fail(stmt.attrs)
+
+
+def _guard(stmt: Load | Store | Compute) -> Guard:
+    if isinstance(stmt, Compute):
+        return Guard(f"{stmt.op} %{stmt.result.id}", stmt, stmt.span)
     verb = "load" if isinstance(stmt, Load) else "store"
     what = f"{verb} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
-    return Guard(stmt.param, what, stmt, stmt.span)
+    return Guard(what, stmt, stmt.span)
 
 
 def piece_of(stmt: Load | Store) -> tuple[int, int]:

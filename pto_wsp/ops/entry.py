@@ -33,12 +33,14 @@ class Work(Enum):
 
     LARGEST_TILE = "rows * cols of its largest operand or result"
     MKN = "m * k * n"
+    SORT = "rows * cols * log2(cols) of its operand, rounded up"
 
 
 class Identity(Enum):
     """What a reduction starts from: a value that changes nothing."""
 
     ZERO = "0"
+    ONE = "1"
     LOWEST = "-inf, or the smallest integer"
     HIGHEST = "+inf, or the largest integer"
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ops.dtypes import FLOATS, Array
-from pto_wsp.ops.elementwise import add, maximum, minimum
+from pto_wsp.ops.elementwise import add, maximum, minimum, mul
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import ColReduce, RowReduce
 
 
 def _sum(x: Array, axis: int) -> Array:
     result: Array = np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return result
+
+
+def _prod(x: Array, axis: int) -> Array:
+    result: Array = np.prod(x, axis=axis, keepdims=True, dtype=x.dtype)
     return result
 
 
@@ -40,6 +45,8 @@ rowmax = RowReduce(name="rowmax", doc="Return the largest element of each row, [
                    combine=maximum.c, npu="TROWMAX")
 rowmin = RowReduce(name="rowmin", doc="Return the smallest element of each row, [R, 1].", ref=_min, identity=Identity.HIGHEST,
                    combine=minimum.c, npu="TROWMIN")
+rowprod = RowReduce(name="rowprod", doc="Return the product of each row, [R, 1]; integers wrap in their dtype.", ref=_prod,
+                    identity=Identity.ONE, combine=mul.c, npu="TROWPROD")
 rowmean = RowReduce(name="rowmean", doc="Return the mean of each row, [R, 1]; floats only.", ref=_mean,
                     identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
 colsum = ColReduce(name="colsum", doc="Return the sum of each column, [1, C]; integers wrap in their dtype.", ref=_sum,
@@ -51,4 +58,4 @@ colmin = ColReduce(name="colmin", doc="Return the smallest element of each colum
 colmean = ColReduce(name="colmean", doc="Return the mean of each column, [1, C]; floats only.", ref=_mean,
                     identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
 
-ENTRIES = (rowsum, rowmax, rowmin, rowmean, colsum, colmax, colmin, colmean)
+ENTRIES = (rowsum, rowmax, rowmin, rowprod, rowmean, colsum, colmax, colmin, colmean)

@@ -19,7 +19,7 @@ from pto_wsp.ops.dtypes import HALVES, MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
 from pto_wsp.ops.rounding import MODES
 from pto_wsp.ops.tracing import Attr, Attrs
-from pto_wsp.ops.whole import Movement
+from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
@@ -260,7 +260,7 @@ class Iota(OpEntry):
         return numbers.astype(result.dtype.np)
 
 
-Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Cast | Expand | Iota
+Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Cast | Expand | Iota | TileFunction
 
 
 def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs = ()) -> Array:

@@ -9,6 +9,7 @@ A movement is a list of strided blocks, so one emitter serves them all, and what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from inspect import Signature
 from typing import TypeAlias
 
@@ -80,3 +81,92 @@ class Movement(OpEntry):
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
         """Return what NumPy makes of the operands."""
         return self.ref(operands, attrs)
+
+
+class Slot(Enum):
+    """An argument of a C function that is no operand: the result's pointer, memory to work in, where a fault is told."""
+
+    RESULT = "result"
+    WORK = "work"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The first element of an operand."""
+
+    operand: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowStep:
+    """How many elements lie between two rows of an operand."""
+
+    operand: int
+
+
+CArgument: TypeAlias = int | Slot | Pointer | RowStep
+
+
+@dataclass(frozen=True, slots=True)
+class CCall:
+    """The call that makes a result, which is row-major without gaps. `work_bytes`: of `Slot.WORK`; `copied`: an operand that the
+    result starts as. A function that is told where to put a fault returns 1 when it fails."""
+
+    header: str
+    function: str
+    arguments: tuple[CArgument, ...]
+    work_bytes: int = 0
+    copied: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFault:
+    """An index that lies outside: where it stands in its tile, what it is, and how many it had to be less than."""
+
+    row: int
+    col: int
+    value: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileFunction(OpEntry):
+    """A result that one call of a C function makes from whole tiles.
+
+    `parameters` and `parts` as in `Movement`; `result`: its type, checked; `ref`: the NumPy meaning; `call`: the C; `fault`: the
+    first index that lies outside, for an op that takes any.
+    """
+
+    parameters: Signature
+    parts: Split
+    result: Callable[[Sequence[TileType], Attrs], TileType]
+    ref: Callable[[Sequence[Array], Attrs], Array]
+    call: Callable[[Sequence[TileType], TileType, Attrs], CCall]
+    fault: Callable[[Sequence[Array], Attrs], IndexFault | None] | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """The parameters of the call."""
+        return self.parameters
+
+    def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
+        """Return the tiles and the attributes of a call."""
+        return self.parts(bound)
+
+    def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
+        """Return None: no operand is a number."""
+        return None
+
+    def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
+        """Return the type of the result."""
+        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        return self.result(types, attrs)
+
+    def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
+        """Return what NumPy makes of the operands."""
+        return self.ref(operands, attrs)
+
+    def may_fail(self, attrs: Attrs) -> bool:
+        """Tell whether a task may end here: indices that come from the op language itself are known to lie `inside`."""
+        return self.fault is not None and ("inside", True) not in attrs

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -18,6 +18,7 @@ from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.runtime.finite import check_value
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -78,7 +79,9 @@ class _Run:
         """Run one statement."""
         match stmt:
             case k.Compute(result, op, operands, attrs):
-                self.values[result.id] = evaluate(find(op), [self.operand(o) for o in operands], result.type, attrs)
+                inputs = [self.operand(o) for o in operands]
+                self.check_indices(stmt, inputs)
+                self.values[result.id] = evaluate(find(op), inputs, result.type, attrs)
             case k.Load(result):
                 self.values[result.id] = self.load(stmt)
             case k.Store():
@@ -109,6 +112,14 @@ class _Run:
                 self.body(then if self.scalar(condition) else other)
             case _:
                 assert_never(stmt)
+
+    def check_indices(self, stmt: k.Compute, operands: Sequence[Array]) -> None:
+        """End the run where an operation takes an index that lies outside."""
+        entry = find(stmt.op)
+        if isinstance(entry, TileFunction) and entry.fault is not None and entry.may_fail(stmt.attrs):
+            fault = entry.fault(operands, stmt.attrs)
+            if fault is not None:
+                raise _GuardFailed(self.guards[id(stmt)])
 
     def operand(self, operand: k.Operand) -> Array:
         """Return an operand as an array; a scalar is [1, 1]."""

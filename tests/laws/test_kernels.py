@@ -19,10 +19,11 @@ from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import ENTRIES
-from pto_wsp.ops.whole import Movement
+from pto_wsp.ops.whole import Movement, TileFunction
 from tests.laws.generated_kernels import Recipe, recipes, specials
+from tests.laws.index_ops import index_cases
 from tests.laws.movements import MOVEMENT_CASES
-from tests.tolerances import FUNCTIONS, SUMS, Array, assert_identical, assert_near
+from tests.tolerances import FUNCTIONS, PRODUCTS, SUMS, Array, assert_identical, assert_near
 
 Call = tuple[Kernel, Mapping[str, Any]]
 
@@ -90,7 +91,7 @@ def test_many_generated_kernels_agree_to_the_bit(recipes: list[Recipe]) -> None:
 EXACT = frozenset({
     "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "relu", "sqrt", "rsqrt", "recip", "floor", "ceil", "round",
     "floordiv", "mod", "and_", "or_", "xor", "not_", "eq", "ne", "lt", "le", "gt", "ge", "where", "rowmax", "rowmin", "colmax", "colmin",
-    *MOVEMENT_CASES, "expand", "iota", "cast"})
+    *MOVEMENT_CASES, "expand", "iota", "cast", "argsort", "topk", "rowargmax", "rowargmin", "gather", "scatter", "scatter_add"})
 ADDED_UP = frozenset({"rowsum", "rowmean", "colsum", "colmean", "matmul"})
 ZEROS_ALIKE = frozenset({"maximum", "minimum", "relu", "rowmax", "rowmin", "colmax", "colmin"})
 ROWS, COLS = 20, 24
@@ -136,6 +137,10 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
         case Movement():
             return [_call(op, extra, [tricky(dtype, 5 + k, shape) for k, shape in enumerate(shapes)], shapes, result, dtype)
                     for shapes, extra, result in MOVEMENT_CASES[op.name]]
+        case TileFunction():
+            sample = tame if op.name == "scatter_add" and dtype.is_float else tricky
+            return [_call(op, extra, arrays, [a.shape for a in arrays], result, result_dtype)
+                    for arrays, extra, result, result_dtype in index_cases(op.name, dtype, sample)]
         case Cast():
             return [_call(op, (to,), [tricky(dtype, 1)], [(ROWS, COLS)], (ROWS, COLS), to) for to in ALL]
         case Expand():
@@ -148,7 +153,8 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
 def _call(op: Op, extra: tuple[Any, ...], arrays: Sequence[Array], shapes: Sequence[tuple[int, int]], result: tuple[int, int],
           dtype: DType) -> Call:
     def apply(a: Any, b: Any, c: Any, out: Any) -> None:
-        pto.store(out, getattr(pto, op.name)(*[pto.load(x) for x in (a, b, c)[:len(arrays)]], *extra))
+        result = getattr(pto, op.name)(*[pto.load(x) for x in (a, b, c)[:len(arrays)]], *extra)
+        pto.store(out, result[1] if isinstance(result, tuple) else result)
 
     given = {name: array for name, array in zip("abc", arrays, strict=False)}
     filled = {name: given.get(name, np.zeros((1, 1), np.float32)) for name in "abc"}
@@ -181,6 +187,8 @@ def test_every_op_means_in_c_what_it_means_in_numpy(op: Op, dtype: DType, table_
         where = (op.name, dtype, [a.shape for a in inputs])
         if not DType.from_numpy(expected["out"].dtype).is_float or op.name in EXACT:
             assert_identical(found["out"], expected["out"], where, zeros_alike=op.name in ZEROS_ALIKE)
+        elif op.name == "rowprod":
+            assert_near(found["out"], expected["out"], PRODUCTS[dtype], where)
         elif op.name in ADDED_UP:
             assert_near(found["out"], expected["out"], SUMS[dtype], where, scale=COLS * 9.0)
         else:
@@ -189,7 +197,7 @@ def test_every_op_means_in_c_what_it_means_in_numpy(op: Op, dtype: DType, table_
 
 def test_every_op_is_exact_or_has_a_tolerance() -> None:
     functions = {"exp", "log", "tanh", "sigmoid", "silu", "pow"}
-    assert {op.name for op in ENTRIES} == EXACT | ADDED_UP | functions
+    assert {op.name for op in ENTRIES} == EXACT | ADDED_UP | functions | {"rowprod"}
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -16,13 +16,13 @@ from pto_wsp.codegen.kernel.checks import checked
 from pto_wsp.codegen.kernel.env import COL, Env, Place
 from pto_wsp.codegen.kernel.products import multiply
 from pto_wsp.codegen.kernel.rows import RowRegion
-from pto_wsp.codegen.kernel.whole import moved
+from pto_wsp.codegen.kernel.whole import called, moved
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import piece_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
-from pto_wsp.ops.whole import Movement
+from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.plan.kernel.values import leaving, use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -83,7 +83,7 @@ class _Emission:
     def __init__(self, kernel: k.Kernel, unit_inner: Mapping[str, bool]) -> None:
         self.kernel = kernel
         self.env = Env(kernel, dict(unit_inner))
-        self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Load | k.Store) and s.guard is not None),
+        self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Load | k.Store | k.Compute) and s.guard is not None),
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
@@ -285,6 +285,8 @@ class _Emission:
                 return [*out, multiply(self.env, place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
             case Movement():
                 return moved(self.env, place, stmt, entry)
+            case TileFunction():
+                return called(self.env, place, stmt, entry)
             case _:
                 unreachable(f"operation {stmt.op} on whole tiles")
 

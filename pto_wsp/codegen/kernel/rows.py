@@ -313,6 +313,8 @@ def _identity(stmt: k.Compute) -> c.Expr:
     match entry.identity:
         case Identity.ZERO:
             return literal(0, dtype)
+        case Identity.ONE:
+            return literal(1, dtype)
         case Identity.LOWEST:
             return lowest(dtype)
         case Identity.HIGHEST:

@@ -1,26 +1,27 @@
-"""Print what works on whole tiles through one C function: the block copies of movements.
+"""Print what works on whole tiles through C functions: the block copies of movements, and ops that are one call.
 
 >>> moved(env, place, stmt, find("transpose"))
 """
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import memory_type, stored
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.whole import Copy, Movement
+from pto_wsp.ops.whole import CArgument, CCall, Copy, Movement, Pointer, RowStep, Slot, TileFunction
 from pto_wsp.types.tile import TileType
 
 
 def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
     """Return the block copies that make a movement's result."""
     env.headers.add("pto_move.h")
-    types = tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
     out: list[c.Stmt] = []
     numbers: dict[int, c.Expr] = {}
-    for copy in entry.copies(types, result.type, stmt.attrs):
+    for copy in entry.copies(types_of(stmt), result.type, stmt.attrs):
         operand = stmt.operands[copy.operand]
         if isinstance(operand, k.Value):
             out.append(_copy(env, result, operand, copy))
@@ -35,6 +36,44 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
     return out
 
 
+def called(env: Env, result: Place, stmt: k.Compute, entry: TileFunction) -> list[c.Stmt]:
+    """Return the call that makes a result, which ends the task where the function finds a fault."""
+    call = entry.call(types_of(stmt), result.type, stmt.attrs)
+    env.headers.add(call.header)
+    out: list[c.Stmt] = []
+    if call.copied is not None:
+        env.headers.add("pto_move.h")
+        rows, cols = result.type.shape
+        out.append(_copy(env, result, stmt.operands[call.copied], Copy(call.copied, rows, cols, (0, 0), (1, 0), (0, 1), 0, (cols, 1))))
+    made = c.Call(call.function, tuple(_argument(env, result, stmt, call, argument) for argument in call.arguments))
+    if stmt.guard is None:
+        return [*out, c.Evaluate(made)]
+    return [*out, c.If(made, (c.Return(c.Int(1 + stmt.guard)),))]
+
+
+def types_of(stmt: k.Compute) -> tuple[TileType, ...]:
+    """Return the types of the operands; a number is [1, 1]."""
+    return tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
+
+
+def _argument(env: Env, result: Place, stmt: k.Compute, call: CCall, argument: CArgument) -> c.Expr:
+    match argument:
+        case Slot.RESULT:
+            return c.Name(result.pointer)
+        case Slot.WORK:
+            return env.pack(call.work_bytes)
+        case Slot.FAULT:
+            return c.Prefix("&", c.Member(c.Name("context"), "fault", arrow=True))
+        case Pointer(operand):
+            return c.Name(place_of(env, stmt.operands[operand]).pointer)
+        case RowStep(operand):
+            return place_of(env, stmt.operands[operand]).step
+        case int():
+            return c.Int(argument)
+        case _:
+            assert_never(argument)
+
+
 def place_of(env: Env, operand: k.Operand) -> Place:
     """Return where an operand lies, which is no number."""
     if isinstance(operand, k.ScalarOperand):
@@ -42,7 +81,7 @@ def place_of(env: Env, operand: k.Operand) -> Place:
     return env.values[operand.id]
 
 
-def _copy(env: Env, result: Place, operand: k.Value, copy: Copy) -> c.Stmt:
+def _copy(env: Env, result: Place, operand: k.Operand, copy: Copy) -> c.Stmt:
     place = place_of(env, operand)
     source = _plus(c.Name(place.pointer), _elements(place, copy.source))
     return c.Evaluate(c.Call(f"pto_move_{8 * place.type.dtype.nbytes}", (

@@ -5,7 +5,7 @@
     %1 = mul %0, 2.0
     store y, %0              →      store y, %0
 
-Stores stay, and so does a guarded load: the run may end there. A buffer whose init nothing reads is not filled.
+Stores stay, and so does what is guarded: the run may end there. A buffer whose init nothing reads is not filled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def drop_dead_code(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
 
 def verify_after_drop_dead_code(kernel: k.Kernel) -> None:
-    """Every result is used but those of guarded loads; every buffer that is made is written or read; no loop is empty."""
+    """Every result is used but guarded ones; every buffer that is made is written or read; no loop is empty."""
     used = {value.id for stmt in kernel.body for value in uses_of(stmt)}
     for stmt in walk(kernel.body):
         result = result_of(stmt)
@@ -78,4 +78,4 @@ def _live(body: Body, after: frozenset[int], in_use: set[int]) -> Body:
 
 
 def _may_fail(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Load) and stmt.guard is not None
+    return isinstance(stmt, k.Load | k.Compute) and stmt.guard is not None

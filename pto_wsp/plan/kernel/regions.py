@@ -17,7 +17,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import bodies_of, stores, uses_of, writes_buffer
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
-from pto_wsp.ops.whole import Movement
+from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
@@ -60,7 +60,7 @@ def is_row_local(stmt: k.Compute) -> bool:
     match find(stmt.op):
         case Elementwise() | Cast() | Expand() | Iota() | RowReduce() | ColReduce():
             return True
-        case Matmul() | Movement():
+        case Matmul() | Movement() | TileFunction():
             return False
         case unexpected:
             assert_never(unexpected)
