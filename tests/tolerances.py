@@ -43,6 +43,8 @@ FUNCTIONS = {
 PRODUCTS = {
     DType.F32: Tolerance(32, "24 factors in these tests, multiplied in another order: half an ulp each in either order"),
     DType.F64: Tolerance(32, "as f32"),
+    DType.F16: Tolerance(1, "multiplied in f32 and rounded once: half an ulp each, where the two products straddle a tie"),
+    DType.BF16: Tolerance(1, "as f16"),
 }
 # exp in f32 gives 0 where the result would be denormal, which NumPy keeps.
 SMALLEST_NORMAL = {DType.F32: float(np.finfo(np.float32).tiny), DType.F64: float(np.finfo(np.float64).tiny)}
