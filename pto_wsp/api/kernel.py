@@ -28,7 +28,8 @@ from pto_wsp.frontend.kernel_def import KernelDef
 from pto_wsp.frontend.task_call import call_kernel
 from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
-from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.guard_text import describe
+from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.prints import print_text
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -119,11 +120,12 @@ class Kernel:
                                    help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
         arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
         outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
-        failed = run_kernel(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
+        failed = failure_of(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
                                  for name, value in arrays.items()}, self._show)
         if failed is not None:
-            guard = guards_of(ir)[failed]
-            raise TaskFailedError(f"kernel `{self.name}` failed: {guard.what} lies outside the region given", guard.span)
+            guard = guards_of(ir)[failed.guard]
+            said = describe(guard, failed.index)
+            raise TaskFailedError(f"kernel `{self.name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
         arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
         return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
 

@@ -177,7 +177,9 @@ def takes_indices(stmt: Compute) -> bool:
 
 def _guard(stmt: Load | Store | Compute) -> Guard:
     if isinstance(stmt, Compute):
-        return Guard(f"{stmt.op} %{stmt.result.id}", stmt, stmt.span)
+        axis = next(value for name, value in stmt.attrs if name == "axis")
+        tile = next(o.type for o in stmt.operands if isinstance(o, Value))
+        return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, stmt.span)
     verb = "load" if isinstance(stmt, Load) else "store"
     what = f"{verb} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
     return Guard(what, stmt, stmt.span)

@@ -336,7 +336,8 @@ def _refuse(what: str, advice: str) -> NoReturn:
 
 def _is_whole(item: object) -> bool:
     items = item if isinstance(item, tuple) else (item,)
-    return len(items) <= 2 and all(isinstance(i, EllipsisType) or (isinstance(i, slice) and i == slice(None)) for i in items)
+    return len(items) <= 2 and all(isinstance(i, EllipsisType) or (isinstance(i, slice) and i.start is i.stop is i.step is None)
+                                   for i in items)
 
 
 def _require_whole(item: object, what: str) -> None:

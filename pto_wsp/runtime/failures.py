@@ -8,6 +8,7 @@ from typing import Any, overload
 from pto_wsp.errors import RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, NumberedCheck, Submit, TaskPlan, numbered_checks, submits
+from pto_wsp.runtime.guard_text import Failure, describe
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import argument_span
 from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
@@ -76,20 +77,20 @@ def shown_value(value: Scalar, found: int) -> str:
     return str(found) if isinstance(value, Const | Var) else f"{print_scalar(value)} = {found}"
 
 
-def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failed_guard: int) -> TaskFailedError:
+def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failure: Failure) -> TaskFailedError:
     """Return the error for a task that failed: in a guard of its kernel, or by the word of the kernel's own body."""
     position = failed_task - columns.first_task
     task = submits(plan)[int(columns.task_site[position])]
     own = plan.kernels[task.kernel].kernel.c_body
     if own is not None:
         return TaskFailedError(f"task {task_name(plan, task, columns.index_of(position))} failed: its own C body returned "
-                               f"{failed_guard + 1}", own.span, expected="return 0", notes=(f"the task was made at {task.span}",))
-    return kernel_guard_error(plan, task, columns.index_of(position), failed_guard)
+                               f"{failure.guard + 1}", own.span, expected="return 0", notes=(f"the task was made at {task.span}",))
+    return kernel_guard_error(plan, task, columns.index_of(position), failure)
 
 
-def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failed_guard: int) -> TaskFailedError:
-    """Return the error for guard `failed_guard` of the kernel of a task."""
-    guard = guards_of(plan.kernels[task.kernel].kernel)[failed_guard]
-    return TaskFailedError(f"task {task_name(plan, task, index)} failed: {guard.what} lies outside the region that is bound",
-                           guard.span, expected="rows and columns inside the view, or valid=... for a piece that may be short",
+def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failure: Failure) -> TaskFailedError:
+    """Return the error for a guard of the kernel of a task."""
+    guard = guards_of(plan.kernels[task.kernel].kernel)[failure.guard]
+    said = describe(guard, failure.index)
+    return TaskFailedError(f"task {task_name(plan, task, index)} failed: {said.what}", guard.span, expected=said.expected, found=said.found,
                            notes=(f"the task was made at {task.span}",))

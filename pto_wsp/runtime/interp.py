@@ -12,7 +12,7 @@ from pto_wsp.plan.model import Submit, TaskPlan
 from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
-from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
 from pto_wsp.runtime.prints import PrintKeeper, Prints
 from pto_wsp.runtime.stream import CheckFailed, PlacedView, TaskInstance, enumerate_tasks
@@ -81,7 +81,7 @@ class Interpreter:
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
         try:
             with np.errstate(all="ignore"):
-                failed = run_kernel(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
         except FaultFound as found:
             raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
         if failed is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import NoReturn, TypeAlias, assert_never
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
-from pto_wsp.ops.whole import TileFunction
+from pto_wsp.ops.whole import IndexFault, TileFunction
 from pto_wsp.runtime.finite import check_value
+from pto_wsp.runtime.guard_text import Failure
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -29,9 +30,9 @@ Show: TypeAlias = Callable[[k.Print, Array], None]
 class _GuardFailed(Exception):
     """Ends a run at the guard of this number."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
 def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> int | None:
@@ -41,11 +42,17 @@ def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Sho
     Shapes: a Tile parameter takes a rank-2 array no larger than the tile, its valid part; a Tensor parameter a rank-2 array of
     any size; results land in the arrays given. What was stored before a guard failed stays stored.
     """
+    failed = failure_of(kernel, args, show)
+    return None if failed is None else failed.guard
+
+
+def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> Failure | None:
+    """Run a kernel as `run_kernel` does; return the guard that failed with what it knows, None when the kernel ran."""
     run = _Run(kernel, args, show)
     try:
         run.body(kernel.body)
-    except _GuardFailed as failure:
-        return failure.number
+    except _GuardFailed as failed:
+        return failed.failure
     return None
 
 
@@ -119,7 +126,11 @@ class _Run:
         if isinstance(entry, TileFunction) and entry.fault is not None and entry.may_fail(stmt.attrs):
             fault = entry.fault(operands, stmt.attrs)
             if fault is not None:
-                raise _GuardFailed(self.guards[id(stmt)])
+                self.fail(stmt, fault)
+
+    def fail(self, stmt: k.Load | k.Store | k.Compute, index: IndexFault | None = None) -> NoReturn:
+        """End the run at the guard of a statement: its number as passes wrote it down, else its place."""
+        raise _GuardFailed(Failure(self.guards[id(stmt)] if stmt.guard is None else stmt.guard, index))
 
     def operand(self, operand: k.Operand) -> Array:
         """Return an operand as an array; a scalar is [1, 1]."""
@@ -154,7 +165,7 @@ class _Run:
             return array, row, col, max(min(n_rows, array.shape[0] - row), 0), max(min(n_cols, array.shape[1] - col), 0)
         inside = row >= 0 and col >= 0 and row + n_rows <= array.shape[0] and col + n_cols <= array.shape[1]
         if n_rows and n_cols and not inside:
-            raise _GuardFailed(self.guards[id(stmt)] if stmt.guard is None else stmt.guard)
+            self.fail(stmt)
         return array, row, col, n_rows, n_cols
 
     def whole(self, node: s.Scalar) -> int:

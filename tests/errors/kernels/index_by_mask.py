@@ -1,0 +1,19 @@
+"""A tile is indexed by a mask."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> None:
+    pto.store(y, x[x > 0])
+
+
+# error[T302]: a row of a tile is picked by a whole number or a slice
+#   --> index_by_mask.py:10:18
+#      |
+#   10 |     pto.store(y, x[x > 0])
+#      |                  ^^^^^^^^
+#    = expected: x[2:6, 0::2]
+#    = found:    <Tile[8, 16, bool]>

@@ -1,0 +1,20 @@
+"""An index made of floats."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> None:
+    pto.store(y, pto.gather(x, x))
+
+
+# error[T204]: `pto.gather`: the index is no tile of whole numbers
+#   --> index_of_floats.py:10:18
+#      |
+#   10 |     pto.store(y, pto.gather(x, x))
+#      |                  ^^^^^^^^^^^^^^^^
+#    = expected: i32 or i64
+#    = found:    Tile[8, 16, f32]
+#    = help:     convert it: pto.cast(index, DType.I32)

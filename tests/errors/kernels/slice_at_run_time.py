@@ -1,0 +1,20 @@
+"""A piece of a tile starts where only the run knows."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]], row: Scalar[DType.I32]) -> None:
+    pto.store(y, x[row:row + 1] + x)
+
+
+# error[T302]: a row of a tile that is known only at run time
+#   --> slice_at_run_time.py:10:18
+#      |
+#   10 |     pto.store(y, x[row:row + 1] + x)
+#      |                  ^^^^^^^^^^^^^^
+#    = expected: a whole number
+#    = found:    Symbolic(row)
+#    = help:     offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) reads a piece of a Tensor parameter anywhere

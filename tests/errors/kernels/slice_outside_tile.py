@@ -1,0 +1,19 @@
+"""A slice leaves its tile, which NumPy would cut without a word."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> None:
+    pto.store(y, x[:, 8:24])
+
+
+# error[T301]: the columns of a tile: the slice leaves it
+#   --> slice_outside_tile.py:10:18
+#      |
+#   10 |     pto.store(y, x[:, 8:24])
+#      |                  ^^^^^^^^^^
+#    = expected: bounds in -16 .. 16
+#    = found:    8:24

@@ -1,0 +1,18 @@
+"""Which way to sort, as a word."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> None:
+    pto.store(y, pto.sort(x, "descending"))
+
+
+# error[T205]: `pto.sort`: descending is True or False
+#   --> sort_by_word.py:10:18
+#      |
+#   10 |     pto.store(y, pto.sort(x, "descending"))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = found:    'descending'
