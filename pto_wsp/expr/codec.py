@@ -25,7 +25,8 @@ _NODES: Mapping[str, type] = {
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }
-_ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm}
+_ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm,
+                                       "SlotKind": k.SlotKind}
 # what repr() of a node is written in: eval(repr(node), dict(NAMES)) == node
 NAMES: Mapping[str, object] = {
     **_NODES, **_ENUMS, "Tile": tile.Tile, **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,

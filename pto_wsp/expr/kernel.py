@@ -280,6 +280,32 @@ class Columns:
 Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | Check | For | If | Rows | Columns
 
 
+class SlotKind(Enum):
+    """What a slot of the scratch arena is for; its key is the id of a value or a buffer, or the number of a statement."""
+
+    BUFFER = "buffer"
+    VALUE = "value"
+    SUMS = "sums"        # a column reduction of halves, added up in f32; by its value
+    STORE = "store"      # a tile on its way to a parameter; by the statement
+    PACK = "pack"        # what a product packs; by the statement
+
+    def __repr__(self) -> str:
+        return f"SlotKind.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in the scratch arena, and from which statement (in pre-order) to which it is needed."""
+
+    name: str
+    kind: SlotKind
+    key: int
+    type: TileType
+    offset: int = 0
+    first: int = 0
+    last: int = 0
+
+
 class BodyForm(Enum):
     """What a body of the user's own is, and for which targets."""
 
@@ -315,6 +341,7 @@ class Kernel:
     body: tuple[Stmt, ...]
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
     bodies: tuple[OwnBody, ...] = ()
+    arena: tuple[Slot, ...] = ()          # of its scratch memory; a pass plans it
 
     @property
     def has_meaning(self) -> bool:
@@ -325,6 +352,11 @@ class Kernel:
     def c_body(self) -> OwnBody | None:
         """The user's own C body, where there is one."""
         return next((own for own in self.bodies if own.form is BodyForm.C), None)
+
+    @property
+    def arena_bytes(self) -> int:
+        """How much scratch memory the arena takes."""
+        return max((slot.offset + slot.type.size_bytes for slot in self.arena), default=0)
 
     @property
     def memory_params(self) -> tuple[MemoryParam, ...]:

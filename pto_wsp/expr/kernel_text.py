@@ -29,7 +29,7 @@ def print_kernel(kernel: k.Kernel) -> str:
     for own in kernel.bodies:
         body += _own_body(own)
     body = body or [f"{_INDENT}(nothing)"]
-    return "\n".join([f"kernel {kernel.name}({params}):", *body])
+    return "\n".join([f"kernel {kernel.name}({params}):", *body, *_arena(kernel)])
 
 
 def print_param(param: k.Param) -> str:
@@ -112,6 +112,15 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield from _inner(inner, depth + 1, buffers)
             case _:
                 assert_never(stmt)
+
+
+def _arena(kernel: k.Kernel) -> Iterator[str]:
+    """The map of the scratch arena: who occupies what, and when."""
+    if kernel.arena:
+        yield f"{_INDENT}scratch {kernel.arena_bytes} bytes:"
+    for slot in kernel.arena:
+        where = f"{slot.offset:8} .. {slot.offset + slot.type.size_bytes:<8}"
+        yield f"{_INDENT}{where} {slot.name:24} {slot.kind.value:8} statements {slot.first} to {slot.last}"
 
 
 def _inner(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:

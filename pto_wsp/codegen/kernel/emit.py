@@ -23,7 +23,7 @@ from pto_wsp.expr.kernel_walk import piece_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
-from pto_wsp.plan.kernel.values import leaving, use_counts
+from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
@@ -52,9 +52,6 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     emission = _Emission(kernel, unit_inner)
     body = emission.body(kernel.body)
     env = emission.env
-    if env.pack_bytes:
-        offset = c.Int(env.reserve(env.pack_bytes))
-        env.pointers.append(c.Declare("char *const", "pack", c.Infix("+", c.Name("scratch"), offset)))
     lines = [c.Comment(f"{kernel.name}, {kernel.span.short}")] if kernel.span.line else [c.Comment(kernel.name)]
     unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")]
     head = print_block(lines, 0)
@@ -87,6 +84,7 @@ class _Emission:
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
+        self.number = {id(stmt): at for at, stmt in enumerate(walk(kernel.body))}
 
     def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
@@ -99,8 +97,11 @@ class _Emission:
 
     def _declare_buffer(self, stmt: k.Stmt) -> None:
         if isinstance(stmt, k.Alloc):
-            place = self.env.scratch(stmt.buffer.name, stmt.buffer.type)
+            place = self._kept(k.SlotKind.BUFFER, stmt.buffer.id)
             self.env.buffers[stmt.buffer.id] = replace(place, memory=f"buffer {stmt.buffer.id}")
+
+    def _kept(self, kind: k.SlotKind, key: int) -> Place:
+        return self.env.slot(kind, key) or unreachable(f"{kind.value} {key} without a place in scratch")
 
     def _rows(self, stmt: k.Rows) -> list[c.Stmt]:
         out: list[c.Stmt] = []
@@ -113,7 +114,7 @@ class _Emission:
                 after += late
             elif isinstance(inner, k.Write):
                 targets[id(inner)] = self.env.buffers[inner.buffer.id]
-        return out + RowRegion(self.env, stmt, leaving(stmt.body, self.uses), targets).emit() + after
+        return out + RowRegion(self.env, stmt, targets).emit() + after
 
     # ---- loads and stores ----
 
@@ -133,7 +134,9 @@ class _Emission:
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
         if stmt.transpose:
             steps, valid = steps[::-1], valid[::-1]
-        staged = env.scratch(f"{stmt.param}_tile", tile)
+        staged = env.slot(k.SlotKind.VALUE, stmt.result.id)
+        if staged is None:
+            return out + self._in_place(stmt, source, steps[0])
         stage = c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
             c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *steps, *valid,
             memory_literal(stmt.fill, tile.dtype))))
@@ -152,14 +155,28 @@ class _Emission:
             env.values[stmt.result.id] = Place(pointer, c.Int(tile.cols), tile, f"param {stmt.param}")
         return [*out, c.If(_or(partial, self._staging(stmt.param)), tuple(instead))]
 
+    def _in_place(self, stmt: k.Load, source: c.Expr, down: c.Expr) -> list[c.Stmt]:
+        """Declare where a piece lies that is never copied."""
+        tile, pointer = stmt.result.type, self.env.name(stmt.param)
+        out: list[c.Stmt] = [c.Declare(f"{memory_type(tile.dtype)} *const", pointer, source)]
+        step: c.Expr = c.Int(tile.cols)
+        if tile.rows > 1:
+            step = c.Name(self.env.name(f"{stmt.param}_step"))
+            out.append(c.Declare("const int64_t", step.text, down))
+        self.env.values[stmt.result.id] = Place(pointer, step, tile, f"param {stmt.param}")
+        return out
+
     def _target(self, stmt: k.Store) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
         """Return what goes before the rows, where the rows go, and what goes after them."""
         env, tile = self.env, stmt.value.type
         out, target, valid, partial = self._piece(stmt)
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
-        staged = env.scratch(f"{stmt.param}_tile", tile)
+        staged = env.slot(k.SlotKind.STORE, self.number[id(stmt)])
         at = env.name(f"{stmt.param}_at")
         kind = memory_type(tile.dtype)
+        if staged is None:   # never copied
+            out.append(c.Declare(f"{kind} *const", at, target))
+            return out, Place(at, steps[0] if tile.rows > 1 else c.Int(tile.cols), tile, f"param {stmt.param}"), []
         unstage = c.Evaluate(c.Call(f"pto_unstage_{tile.dtype}", (
             c.Name(at), *steps, c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), *valid)))
         out.append(c.Declare(f"{kind} *const", at, target))
@@ -252,7 +269,8 @@ class _Emission:
                     return [c.If(c.Prefix("!", test), tuple(self.body(other)))]
                 return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
             case k.Accumulate(buffer, lhs, rhs, attrs):
-                return [multiply(self.env, self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs, accumulate=True)]
+                return [multiply(self.env, self._pack(stmt), self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs,
+                                 accumulate=True)]
             case k.Print():
                 return self._print(stmt)
             case k.Check():
@@ -274,7 +292,7 @@ class _Emission:
 
     def _tile_op(self, stmt: k.Compute) -> list[c.Stmt]:
         entry, result = find(stmt.op), stmt.result
-        place = self.env.scratch(stmt.op, result.type)
+        place = self._kept(k.SlotKind.VALUE, result.id)
         self.env.values[result.id] = place
         match entry:
             case Matmul():
@@ -282,7 +300,7 @@ class _Emission:
                 out: list[c.Stmt] = []
                 if start:
                     out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
-                return [*out, multiply(self.env, place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
+                return [*out, multiply(self.env, self._pack(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
             case Movement():
                 return moved(self.env, place, stmt, entry)
             case TileFunction():
@@ -294,6 +312,9 @@ class _Emission:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
         return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
             c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, memory_literal(0, to.type.dtype))))
+
+    def _pack(self, stmt: k.Stmt) -> c.Expr:
+        return c.Name(self._kept(k.SlotKind.PACK, self.number[id(stmt)]).pointer)
 
     def _tile(self, operand: k.Operand) -> Place:
         if isinstance(operand, k.ScalarOperand):

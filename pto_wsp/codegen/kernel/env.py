@@ -17,7 +17,7 @@ from pto_wsp.values import dataclass
 
 ALIGN = 64
 ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"
-_RESERVED = ("args", "scalars", "scratch", "context", "pack", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "pto_context", "int8_t",
+_RESERVED = ("args", "scalars", "scratch", "context", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "pto_context", "int8_t",
              "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t")
 
 
@@ -45,8 +45,13 @@ class Env:
     matmuls: set[DType] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)           # of csrc/include that only some kernels need
     few_rows: bool = False                                   # whether a product has that form
-    pack_bytes: int = 0                                      # for the packed panels of products, one at a time
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
+    _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)
+    _places: dict[k.Slot, Place] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._slots = {(slot.kind, slot.key): slot for slot in self.kernel.arena}
+        self.reserve(self.kernel.arena_bytes)
 
     def name(self, wanted: str) -> str:
         """Return an identifier like `wanted` that nothing else in the function has."""
@@ -59,24 +64,30 @@ class Env:
         return found
 
     def scratch(self, wanted: str, tile: TileType) -> Place:
-        """Return a new tile in scratch, row-major without gaps."""
+        """Return a new tile in scratch behind the arena, row-major without gaps."""
+        return self._pointer(wanted, memory_type(tile.dtype), tile, self.reserve(tile.size_bytes))
+
+    def _pointer(self, wanted: str, element: str, tile: TileType, offset: int) -> Place:
         name = self.name(wanted)
-        kind = memory_type(tile.dtype)
-        offset = self.reserve(tile.size_bytes)
         where = c.Name("scratch") if offset == 0 else c.Infix("+", c.Name("scratch"), c.Int(offset))
-        self.pointers.append(c.Declare(f"{kind} *const", name, c.Cast(f"{kind} *", where)))
+        self.pointers.append(c.Declare(f"{element} *const", name, where if element == "char" else c.Cast(f"{element} *", where)))
         return Place(name, c.Int(tile.cols), tile)
+
+    def slot(self, kind: k.SlotKind, key: int) -> Place | None:
+        """Return the place that the kernel's arena has for a thing, row-major without gaps; None where it has none."""
+        found = self._slots.get((kind, key))
+        if found is None:
+            return None
+        if found not in self._places:
+            element = "char" if kind is k.SlotKind.PACK else memory_type(found.type.dtype)
+            self._places[found] = self._pointer(found.name, element, found.type, found.offset)
+        return self._places[found]
 
     def reserve(self, n_bytes: int) -> int:
         """Return the offset of `n_bytes` new bytes of scratch."""
         offset = self.scratch_bytes
         self.scratch_bytes += -(-n_bytes // ALIGN) * ALIGN
         return offset
-
-    def pack(self, n_bytes: int) -> c.Expr:
-        """Return the pointer to the memory that products pack panels in, of at least `n_bytes`."""
-        self.pack_bytes = max(self.pack_bytes, n_bytes)
-        return c.Name("pack")
 
     def argument(self, param: str) -> c.Expr:
         """Return args[i] of a memory parameter."""

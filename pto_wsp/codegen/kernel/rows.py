@@ -19,20 +19,17 @@ from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
-from pto_wsp.plan.kernel.values import leaving, use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
 
 _IVDEP = "GCC ivdep"       # every access is to the column of the iteration, and overlapping arguments were staged
 
 
 class RowRegion:
-    """Emits one `Rows`. `external`: ids of results that others read; `targets`: the memory that each Store and Write goes to, by
-    its id()."""
+    """Emits one `Rows`. `targets`: the memory that each Store and Write goes to, by its id()."""
 
-    def __init__(self, env: Env, stmt: k.Rows, external: frozenset[int], targets: dict[int, Place]) -> None:
-        self.env, self.stmt, self.rows, self.external, self.targets = env, stmt, stmt.rows, external, targets
+    def __init__(self, env: Env, stmt: k.Rows, targets: dict[int, Place]) -> None:
+        self.env, self.stmt, self.rows, self.targets = env, stmt, stmt.rows, targets
         self.before: list[c.Stmt] = []
         self.row_start: list[c.Stmt] = []
         self.row_end: list[c.Stmt] = []
@@ -67,43 +64,28 @@ class RowRegion:
         return [*self.before, *body, *self.after]
 
     def _place_results(self) -> None:
-        """Name every result, and give memory to those that outlive their loop."""
-        uses = use_counts(self.stmt.body)
+        """Name every result, and find the memory of those that outlive their loop."""
         for stmt in self.stmt.body:
-            inner = stmt.body if isinstance(stmt, k.Columns) else (stmt,)
-            left = leaving(inner, uses) | self.external
-            for made in inner:
+            for made in stmt.body if isinstance(stmt, k.Columns) else (stmt,):
                 if not isinstance(made, k.Compute | k.Read):
                     continue
-                value = made.result
+                value, place = made.result, self.env.slot(k.SlotKind.VALUE, made.result.id)
+                if place is not None:
+                    self.env.values[value.id] = place
                 if isinstance(made, k.Compute) and isinstance(find(made.op), ColReduce):
-                    self._place_col_reduce(made)
+                    self._start_col_reduce(made, place or unreachable("sums of columns without a place"))
                     continue
                 self.names[value.id] = self.env.name(made.op if isinstance(made, k.Compute) else made.buffer.name)
-                if value.type.cols == 1 and value.id in self.external:
-                    self._keep_row_scalar(value)
-                elif value.type.cols > 1 and value.id in left:
-                    self._keep_wide(value)
+                if place is not None and value.type.cols == 1:
+                    self.row_end.append(self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
+                elif place is not None:
+                    self.kept[value.id] = place
 
-    def _keep_row_scalar(self, value: k.Value) -> None:
-        place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
-        self.env.values[value.id] = place
-        self.row_end.append(self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
-
-    def _keep_wide(self, value: k.Value) -> None:
-        if value.id in self.external:
-            place = self.env.scratch(f"{self.names[value.id]}_tile", value.type)
-            self.env.values[value.id] = self.kept[value.id] = place
-        else:
-            tile = TileType(1, value.type.cols, value.type.dtype)
-            self.kept[value.id] = self.env.scratch(f"{self.names[value.id]}_row", tile)
-
-    def _place_col_reduce(self, stmt: k.Compute) -> None:
-        """Make the [1, C] result of a column reduction, filled before the rows and finished after them."""
+    def _start_col_reduce(self, stmt: k.Compute, place: Place) -> None:
+        """Fill the [1, C] result of a column reduction before the rows, and finish it after them."""
         entry, value = find(stmt.op), stmt.result
         dtype = value.type.dtype
-        place = self.env.values[value.id] = self.env.scratch(stmt.op, value.type)
-        wide = place if dtype is computed_in(dtype) else self.env.scratch(f"{stmt.op}_sums", value.type.with_dtype(computed_in(dtype)))
+        wide = self.env.slot(k.SlotKind.SUMS, value.id) or place
         self.sums[value.id] = wide
         element = c.Index(c.Name(wide.pointer), c.Name(COL))
         self.before.append(self._columns(0, value.type.cols, (c.Assign(element, _identity(stmt)),)))

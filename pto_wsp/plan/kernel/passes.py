@@ -19,6 +19,7 @@ from pto_wsp.plan.kernel.forward_buffers import forward_buffers
 from pto_wsp.plan.kernel.fuse_products import fuse_products
 from pto_wsp.plan.kernel.fuse_rows import fuse_rows, verify_after_fuse_rows
 from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
+from pto_wsp.plan.kernel.plan_arena import plan_arena, verify_after_plan_arena
 from pto_wsp.plan.kernel.schedule_rows import schedule_rows
 from pto_wsp.plan.kernel.simplify import simplify
 from pto_wsp.plan.kernel.vectorise import vectorise, verify_after_vectorise
@@ -51,6 +52,7 @@ KERNEL_PASSES = (
     KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
     KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
     KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
+    KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
 )
 
 KernelObserver = Callable[[str, Kernel, Kernel], None]

@@ -131,7 +131,7 @@ def normed(x: InOut[Tile[4, 8, F32]], w: In[Tile[8, 8, F32]], y: Out[Tile[4, 8, 
 
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
             "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
-            "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax}
+            "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax, "plan_arena": normed}
 
 
 @pytest.mark.parametrize("name", list(PASSES))
