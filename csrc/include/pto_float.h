@@ -16,7 +16,6 @@
     PTO_INLINE T pto_sqrt_##t(T a) { return __builtin_sqrt##f(a); }                                                  \
     PTO_INLINE T pto_rsqrt_##t(T a) { return 1 / __builtin_sqrt##f(a); }                                             \
     PTO_INLINE T pto_recip_##t(T a) { return 1 / a; }                                                                \
-    PTO_INLINE T pto_pow_##t(T a, T b) { return __builtin_pow##f(a, b); }                                            \
     PTO_INLINE T pto_mod_##t(T a, T b)                                                                               \
     {   /* the remainder with the divisor's sign, as Python and NumPy define it */                                   \
         T r = __builtin_fmod##f(a, b);                                                                               \

@@ -19,18 +19,6 @@ from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
 from pto_wsp.source import here
 
-# names of the language that this version has no meaning for yet
-_LATER = frozenset({
-    "cos",
-    "dequantize",
-    "erf",
-    "gelu",
-    "quantize",
-    "shl",
-    "shr",
-    "sin",
-})
-
 
 class UnknownNameError(ArgumentKindError, AttributeError):
     """`pto` has no such name; an AttributeError as well, so that `hasattr` and `getattr` with a default work."""
@@ -82,8 +70,6 @@ class PtoNamespace:
             return found
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in _LATER:
-            raise UnknownNameError(f"`pto.{name}` is not supported yet", here(), help="dir(pto) lists what is")
         near = difflib.get_close_matches(name, self._names, n=1)
         raise UnknownNameError(f"`pto` has no `{name}`", here(), help=f"did you mean pto.{near[0]}?" if near else
                                "dir(pto) lists the names")

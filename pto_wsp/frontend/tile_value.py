@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol, TypeGuard
 
 from pto_wsp.errors import BufferMisuseError, SymbolicControlError, ViewIndexError
 from pto_wsp.expr.kernel import Buffer, Role, TensorParam, TileParam, Value
-from pto_wsp.ops import compare, elementwise, matmul, movement
+from pto_wsp.ops import compare, elementwise, functions, matmul, movement
 from pto_wsp.ops.slices import axes_of, print_item
 from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
@@ -90,10 +90,10 @@ class TileOperators:
         return elementwise.mod(other, self)
 
     def __pow__(self, other: object) -> Operand:
-        return elementwise.pow(self, other)
+        return functions.pow(self, other)
 
     def __rpow__(self, other: object) -> Operand:
-        return elementwise.pow(other, self)
+        return functions.pow(other, self)
 
     def __matmul__(self, other: object) -> Operand:
         return matmul.matmul(self, other)
@@ -118,6 +118,18 @@ class TileOperators:
 
     def __rxor__(self, other: object) -> Operand:
         return elementwise.xor(other, self)
+
+    def __lshift__(self, other: object) -> Operand:
+        return elementwise.shl(self, other)
+
+    def __rlshift__(self, other: object) -> Operand:
+        return elementwise.shl(other, self)
+
+    def __rshift__(self, other: object) -> Operand:
+        return elementwise.shr(self, other)
+
+    def __rrshift__(self, other: object) -> Operand:
+        return elementwise.shr(other, self)
 
     def __neg__(self) -> Operand:
         return elementwise.neg(self)
@@ -244,6 +256,12 @@ class BufferRef(TileOperators):
 
     def __ixor__(self, other: object) -> BufferRef:
         return self._updated(self ^ other)
+
+    def __ilshift__(self, other: object) -> BufferRef:
+        return self._updated(self << other)
+
+    def __irshift__(self, other: object) -> BufferRef:
+        return self._updated(self >> other)
 
     def __ifloordiv__(self, other: object) -> BufferRef:
         return self._updated(self // other)

@@ -27,11 +27,21 @@ from pto_wsp.values import dataclass
 _HALVES = tuple(dtype.np for dtype in HALVES)
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One form of an op, chosen by the value of its option."""
+
+    value: str
+    ref: Callable[..., Array]
+    c: Spelling
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elementwise(OpEntry):
     """One element of the result from one of each operand, which broadcast. `mask_first`: operand 0 is BOOL, the others agree.
 
     `ref`: NumPy arrays that broadcast -> array. C: `c` of the operands' elements, {t} the dtype of the last operand.
+    `option` names a parameter that chooses one of `variants`, the first unless given. `ulp`: how far f32 in C may be from exact.
     """
 
     params: tuple[str, ...]
@@ -40,11 +50,31 @@ class Elementwise(OpEntry):
     to_mask: bool = False
     mask_first: bool = False
     rounds: bool = True      # the result for halves may be none, so it is rounded
+    ulp: float | None = None
+    option: str = ""
+    variants: tuple[Variant, ...] = ()
 
     @property
     def signature(self) -> Signature:
-        """One parameter an operand."""
-        return positional(self.params)
+        """One parameter an operand, and the option."""
+        plain = positional(self.params)
+        if not self.option:
+            return plain
+        chosen = Parameter(self.option, Parameter.POSITIONAL_OR_KEYWORD, default=self.variants[0].value)
+        return plain.replace(parameters=[*plain.parameters.values(), chosen])
+
+    def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
+        """Return the tile operands, and the option as an attribute."""
+        operands = tuple(value for name, value in bound.items() if name != self.option)
+        if not self.option:
+            return operands, ()
+        values = tuple(variant.value for variant in self.variants)
+        return operands, ((self.option, rules.as_choice(self.name, self.option, bound[self.option], values)),)
+
+    def form(self, attrs: Attrs) -> Variant:
+        """Return what the attributes choose."""
+        wanted = next((value for name, value in attrs if name == self.option), None)
+        return next((variant for variant in self.variants if variant.value == wanted), Variant("", self.ref, self.c))
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return BOOL for a leading mask, else the dtype of the first tile that shares it."""
@@ -64,7 +94,7 @@ class Elementwise(OpEntry):
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
         """Return what NumPy makes of the operands, halves widened to f32; `evaluate` rounds the result to the half."""
-        return self.ref(*map(widened, operands))
+        return self.form(attrs).ref(*map(widened, operands))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pto_wsp.errors import InternalError
-from pto_wsp.ops import broadcast, cast, compare, create, elementwise, index, matmul, movement, reduce
+from pto_wsp.ops import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.spec import Op
 
-ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES, *movement.ENTRIES, *index.ENTRIES,
-                           *create.ENTRIES, *cast.ENTRIES)
-FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *index.FUNCTIONS)
+ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
+                           *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
+FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS)
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 
 

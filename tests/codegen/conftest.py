@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,10 +47,11 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 
     def compile_text(text: str, declarations: str, portable: bool = False, quiet: bool = False) -> Library:
         flags = (*compile_flags(portable), *(("-w",) if quiet else ("-Wall", "-Wextra", "-Werror")))
-        name = hashlib.sha256(repr((text, flags)).encode()).hexdigest()[:16]
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        name = hashlib.sha256(repr((compiler, text, flags)).encode()).hexdigest()[:16]
         source, target = folder / f"{name}.c", folder / f"{name}.so"
         source.write_text(text)
-        command = [os.environ.get("CC", "cc"), *flags, f"-I{INCLUDE}", "-o", str(target), str(source), "-lm"]
+        command = [*compiler, *flags, f"-I{INCLUDE}", "-o", str(target), str(source), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr}\n{text}"
         ffi = cffi.FFI()

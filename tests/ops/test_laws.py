@@ -51,6 +51,13 @@ def apply(name: str, *operands: Array) -> Array:
     return evaluate(entry, operands, entry.infer(types, ()))
 
 
+def test_gelu_by_tanh() -> None:
+    x = np.linspace(-12, 8, 200)
+    expected = [v / (1 + math.exp(-2 * math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 3))) for v in x.tolist()]
+    found = evaluate(find("gelu"), [x[None]], TileType(1, 200, DType.F64), (("approximate", "tanh"),))
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+
+
 def held(value: float, dtype: DType) -> float:
     """Return a number as a float dtype holds it."""
     number: float = np.array(value).astype(dtype.np).item()
@@ -137,12 +144,14 @@ FLOAT_EXACT: dict[str, Callable[..., Number]] = {
 FLOAT_NEAR: dict[str, Callable[..., Number]] = {
     "exp": real(math.exp), "log": lambda x: -math.inf if x == 0 else real(math.log)(x), "tanh": math.tanh, "sigmoid": sigmoid,
     "silu": lambda x: x * sigmoid(x), "rsqrt": lambda x: divide(1.0, real(math.sqrt)(x)),
+    "sin": real(math.sin), "cos": real(math.cos), "erf": math.erf, "gelu": lambda x: 0.5 * x * math.erfc(-x / math.sqrt(2)),
 }
 INT_EXACT: dict[str, Callable[..., int]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "maximum": max, "minimum": min,
     "floordiv": lambda x, y: x // y if y else 0, "mod": lambda x, y: x % y if y else 0, "neg": lambda x: -x, "abs": abs,
     "relu": lambda x: max(x, 0), "sign": lambda x: (x > 0) - (x < 0),
     "and_": lambda x, y: x & y, "or_": lambda x, y: x | y, "xor": lambda x, y: x ^ y, "not_": lambda x: ~x,
+    "shl": lambda x, y: x << y, "shr": lambda x, y: x >> y,
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y, "le": lambda x, y: x <= y,
     "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
 }
@@ -176,6 +185,8 @@ def test_near_on_floats(name: str, dtype: DType) -> None:
 @pytest.mark.parametrize("name", INT_EXACT)
 def test_exact_and_wrapping_on_integers(name: str, dtype: DType) -> None:
     def wrapped(*items: int) -> Number:
+        if name in ("shl", "shr") and not 0 <= items[1] < 8 * dtype.nbytes:
+            return 0
         result = INT_EXACT[name](*items)
         return result if isinstance(result, bool) else wrap(result, dtype)
     check(name, dtype, arity(name), wrapped, exact=True)

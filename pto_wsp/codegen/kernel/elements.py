@@ -9,15 +9,16 @@ from pto_wsp.ops.dtypes import STORAGE, computed_in
 from pto_wsp.ops.entry import Function, Operator, Spelling
 from pto_wsp.ops.rounding import FORMATS, default_mode, is_real
 from pto_wsp.ops.spec import Cast, Elementwise
+from pto_wsp.ops.tracing import Attrs
 from pto_wsp.types.dtype import DType
 
 _WHOLE = {"rint": "pto_rint", "round": "pto_away", "floor": "pto_floor", "ceil": "pto_ceil", "trunc": "pto_trunc", "odd": "pto_odd"}
 _FIT = {"round": "PTO_AWAY", "floor": "PTO_FLOOR", "ceil": "PTO_CEIL", "trunc": "PTO_TRUNC", "odd": "PTO_ODD"}
 
 
-def elementwise(entry: Elementwise, operands: tuple[c.Expr, ...], dtype: DType) -> c.Expr:
+def elementwise(entry: Elementwise, operands: tuple[c.Expr, ...], dtype: DType, attrs: Attrs) -> c.Expr:
     """Return an elementwise op on operands of `dtype`."""
-    value = spell(entry.c, operands, dtype)
+    value = spell(entry.form(attrs).c, operands, dtype)
     return rounded(value, dtype) if entry.rounds and not entry.to_mask else value
 
 

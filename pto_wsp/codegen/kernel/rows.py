@@ -268,7 +268,7 @@ class RowRegion:
             case Elementwise():
                 last = stmt.operands[-1]
                 dtype = last.type.dtype if isinstance(last, k.Value) else last.dtype
-                return elementwise(entry, tuple(read(o) for o in stmt.operands), dtype)
+                return elementwise(entry, tuple(read(o) for o in stmt.operands), dtype, stmt.attrs)
             case Cast():
                 source = stmt.operands[0]
                 dtype = source.type.dtype if isinstance(source, k.Value) else source.dtype

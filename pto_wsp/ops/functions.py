@@ -1,0 +1,94 @@
+"""Functions of single elements: floats only. `ulp`: the error of f32, against the exact value rounded; f64 comes from libm.
+
+What C must match beyond the obvious: halves compute in f32; NaN in, NaN out; infinities as IEEE has them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pto_wsp.ops.dtypes import FLOATS, Array
+from pto_wsp.ops.entry import Function
+from pto_wsp.ops.spec import Elementwise, Variant
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+_SQRT_HALF = 0.70710678118654752440
+
+
+def _rsqrt(x: Array) -> Array:
+    result: Array = x.dtype.type(1) / np.sqrt(x)
+    return result
+
+
+def _recip(x: Array) -> Array:
+    result: Array = x.dtype.type(1) / x
+    return result
+
+
+def _sigmoid(x: Array) -> Array:
+    return _over_one_and_exp(x.dtype.type(1), x)
+
+
+def _silu(x: Array) -> Array:
+    return _over_one_and_exp(x, x)
+
+
+def _over_one_and_exp(numerator: Array, x: Array) -> Array:
+    with np.errstate(over="ignore"):   # to infinity, and the quotient to 0
+        result: Array = numerator / (x.dtype.type(1) + np.exp(-x))
+    return result
+
+
+def _erf_of(x: Array) -> Array:
+    return np.asarray(_erf(x.astype(np.float64)), x.dtype)
+
+
+def _gelu(x: Array) -> Array:
+    """x Phi(x) by erfc in f64, which keeps the small values of a negative x."""
+    wide = x.astype(np.float64)
+    result: Array = (0.5 * wide * np.asarray(_erfc(wide * -_SQRT_HALF), np.float64)).astype(x.dtype)
+    return result
+
+
+def _gelu_tanh(x: Array) -> Array:
+    """x (1 + tanh u) / 2 = x sigmoid(2u) in f64."""
+    wide = x.astype(np.float64)
+    result: Array = (wide * _sigmoid(wide * (1.5957691216057308 + 0.07135481627260025 * wide * wide))).astype(x.dtype)
+    return result
+
+
+pow = Elementwise(name="pow", doc="Return x to the power y; floats only.", params=("x", "y"), ref=np.power, c=Function("pto_pow_{t}"),
+                  npu="TPOW", dtypes=FLOATS, ulp=0.6)
+exp = Elementwise(name="exp", doc="Return e to the power x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}"), npu="TEXP",
+                  dtypes=FLOATS, ulp=1.2)
+log = Elementwise(name="log", doc="Return the natural logarithm of x; NaN below 0.", params=("x",), ref=np.log,
+                  c=Function("pto_log_{t}"), npu="TLOG", dtypes=FLOATS, ulp=1.2)
+sqrt = Elementwise(name="sqrt", doc="Return the square root of x; NaN below 0.", params=("x",), ref=np.sqrt,
+                   c=Function("pto_sqrt_{t}"), npu="TSQRT", dtypes=FLOATS)
+rsqrt = Elementwise(name="rsqrt", doc="Return 1 / sqrt(x), rounded twice as written.", params=("x",), ref=_rsqrt,
+                    c=Function("pto_rsqrt_{t}"), npu="TRSQRT", dtypes=FLOATS, ulp=1.5)
+recip = Elementwise(name="recip", doc="Return 1 / x.", params=("x",), ref=_recip, c=Function("pto_recip_{t}"), npu="TRECIP",
+                    dtypes=FLOATS)
+sin = Elementwise(name="sin", doc="Return the sine of x; beyond 2^30 an f32 angle counts as 0.", params=("x",), ref=np.sin,
+                  c=Function("pto_sin_{t}"), dtypes=FLOATS, ulp=0.6)
+cos = Elementwise(name="cos", doc="Return the cosine of x; beyond 2^30 an f32 angle counts as 0.", params=("x",), ref=np.cos,
+                  c=Function("pto_cos_{t}"), dtypes=FLOATS, ulp=0.6)
+tanh = Elementwise(name="tanh", doc="Return the hyperbolic tangent of x.", params=("x",), ref=np.tanh,
+                   c=Function("pto_tanh_{t}"), dtypes=FLOATS, ulp=1.6)
+sigmoid = Elementwise(name="sigmoid", doc="Return 1 / (1 + exp(-x)); 0 where exp(-x) overflows.", params=("x",),
+                      ref=_sigmoid, c=Function("pto_sigmoid_{t}"), dtypes=FLOATS, ulp=2.5)
+erf = Elementwise(name="erf", doc="Return the error function of x.", params=("x",), ref=_erf_of, c=Function("pto_erf_{t}"),
+                  dtypes=FLOATS, ulp=1.6)
+gelu = Elementwise(name="gelu", doc="""Return x times the normal distribution function of x; NaN for -inf.
+
+approximate="tanh": x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 instead.""", params=("x",), ref=_gelu, c=Function("pto_gelu_{t}"),
+                   dtypes=FLOATS, ulp=7.0, option="approximate",
+                   variants=(Variant("none", _gelu, Function("pto_gelu_{t}")),
+                             Variant("tanh", _gelu_tanh, Function("pto_gelu_tanh_{t}"))))
+silu = Elementwise(name="silu", doc="Return x / (1 + exp(-x)); 0 where exp(-x) overflows, NaN for -inf.", params=("x",), ref=_silu,
+                   c=Function("pto_silu_{t}"), dtypes=FLOATS, ulp=3.0)
+
+ENTRIES = (pow, exp, log, sqrt, rsqrt, recip, sin, cos, tanh, sigmoid, erf, gelu, silu)
