@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pto_wsp.arch.model import Arch, builtin_arch
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
 from pto_wsp.artifact.store import lookup, publish

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.kernel_cost import KernelCost, cost_table
+from pto_wsp.arch.model import Arch
 from pto_wsp.errors import (
     ArgumentDTypeError,
     ArgumentKindError,
@@ -28,6 +31,7 @@ from pto_wsp.frontend.kernel_def import KernelDef
 from pto_wsp.frontend.task_call import call_kernel
 from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
+from pto_wsp.plan.price import priced_kernel
 from pto_wsp.runtime.guard_text import describe
 from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.prints import print_text
@@ -80,6 +84,35 @@ class Kernel:
         constexprs = {name: given[name] for name, a in needed.items() if isinstance(a, ConstexprAnnotation)}
         dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
         return self._definition.trace(constexprs, dtypes)
+
+    def cost(self, arch: str | Arch = "unit", **given: object) -> KernelCost:
+        """Return what one task costs, in cycles by pipe and in all: a number, or a formula where a size is not known.
+
+        `given`: Constexpr values; dtypes, arrays or Tensors for Tensor parameters, which bind their extents too; numbers for Scalar
+        parameters that bound a loop. A Tile parameter is taken whole.
+        Raises: C104 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
+        """
+        ir, scalars, extents = self._specialised(given)
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        return cost_table(priced_kernel(ir, model), model, scalars, extents)
+
+    def _specialised(self, given: Mapping[str, object]) -> tuple[KernelIR, dict[str, int | float], dict[str, tuple[int, int]]]:
+        """Return the IR for these values, and the numbers of Scalar parameters and shapes of Tensor ones among them."""
+        special = {p.name for p in self._definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        ir = self.specialise(**{name: value for name, value in given.items() if name in special})
+        scalars: dict[str, int | float] = {}
+        extents: dict[str, tuple[int, int]] = {}
+        for name, value in given.items():
+            array = value.data if isinstance(value, Tensor) else value
+            if name not in special:
+                if name not in {p.name for p in ir.scalar_params} or isinstance(value, bool) or not isinstance(value, int | float):
+                    raise ArityError(f"kernel `{self.name}` does not take `{name}={value!r}` here", here(),
+                                     expected="values of Constexpr, Tensor and Scalar parameters: " +
+                                     (", ".join((*special, *(p.name for p in ir.scalar_params))) or "there are none"), found=name)
+                scalars[name] = value
+            elif isinstance(array, np.ndarray) and array.ndim == 2:
+                extents[name] = (array.shape[0], array.shape[1])
+        return ir, scalars, extents
 
     def __getitem__(self, index: object) -> BoundKernel:
         return BoundKernel(self._definition, index if isinstance(index, tuple) else (index,))

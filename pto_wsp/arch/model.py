@@ -1,21 +1,14 @@
 """Architecture models: what compiler and simulator know of a machine, as one JSON-able value.
 
-`unit` is hardware-neutral and the default of cpu_sim. A number that its sources do not give is None, never a guess.
-
->>> builtin_arch("ascend_910b").memory("UB").usable_bytes
-188416
+`unit` is hardware-neutral and the default of cpu_sim. A number that its sources do not give is None, or an
+estimate that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
-
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.records import Field, Record
 from pto_wsp.source import here
-
-_KIB = 1024
 
 
 class Memory(Record):
@@ -34,14 +27,23 @@ class Memory(Record):
         return None if self.capacity_bytes is None else self.capacity_bytes - self.reserved_bytes
 
 
+class Rate(Record):
+    """The throughput of a unit for one dtype."""
+
+    dtype: str = Field(description="A DType's short name.")
+    per_cycle: float = Field(description="Elements a cycle; products a cycle for the cube. Source: that of the unit.")
+
+
 class ExecUnit(Record):
-    """An execution unit of a core."""
+    """An execution unit of a core. Its throughput is that of `rates`, else `bytes_per_cycle`, else `elements_per_cycle`."""
 
     name: str = Field(description="cube, vector, MTE1, MTE2, MTE3, fixpipe or scalar.")
-    elements_per_cycle: float | None = Field(default=None,
-                                             description="Throughput. Source: by definition 1 for `unit`, else to be "
-                                             "measured; None until then.")
+    elements_per_cycle: float | None = Field(default=None, description="For every dtype. Source: by definition 1 for `unit`, else "
+                                             "`source`; None: not known.")
+    bytes_per_cycle: float | None = Field(default=None, description="Moved, or of the widest operand. Source: `source`; None: not known.")
+    rates: tuple[Rate, ...] = Field(default=(), description="By dtype. Source: `source`.")
     startup_cycles: int | None = Field(default=None, description="Latency of one instruction. Source: as elements_per_cycle.")
+    source: str = Field(default="", description="Source: of the numbers above; one that starts with `estimate` is not measured.")
 
 
 class Cores(Record):
@@ -88,42 +90,46 @@ class Arch(Record):
                                      expected=", ".join(m.name for m in self.memories))
         return found
 
+    def unit(self, name: str) -> ExecUnit:
+        """Return the execution unit of that name.
 
-_UNITS = ("cube", "vector", "MTE1", "MTE2", "MTE3", "fixpipe", "scalar")
-_LEVELS = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
+        Raises: C104 when the machine has none.
+        """
+        found = next((unit for unit in self.units if unit.name == name), None)
+        if found is None:
+            raise CompileOptionError(f"arch `{self.name}` has no unit `{name}`", here(), expected=", ".join(u.name for u in self.units))
+        return found
 
+    def with_unit(self, name: str, **numbers: object) -> Arch:
+        """Return the arch with numbers of one unit replaced: `arch.with_unit("vector", bytes_per_cycle=256.0, startup_cycles=20)`."""
+        changed = self.unit(name).model_copy(update=numbers)
+        return self.model_copy(update={"units": tuple(changed if unit.name == name else unit for unit in self.units)})
 
-def _memories(kib: dict[str, int], reserved_kib: dict[str, int]) -> tuple[Memory, ...]:
-    return tuple(Memory(name=name, capacity_bytes=kib[name] * _KIB if name in kib else None,
-                        reserved_bytes=reserved_kib.get(name, 0) * _KIB) for name in _LEVELS)
+    def rate(self, unit: ExecUnit, dtype: str, n_bytes: int) -> float:
+        """Return how many elements of a dtype a unit handles a cycle.
 
+        Raises: C104 when the model does not say.
+        """
+        given = next((rate.per_cycle for rate in unit.rates if rate.dtype == dtype), None)
+        if given is None and unit.bytes_per_cycle is not None:
+            given = unit.bytes_per_cycle / n_bytes
+        found = unit.elements_per_cycle if given is None else given
+        if found is None:
+            field = "rates" if unit.rates else "bytes_per_cycle"
+            raise self._unknown(unit, f"{field} for {dtype}" if unit.rates else field, f"{dtype!r}: ..." if unit.rates else "64.0")
+        return found
 
-def _unit() -> Arch:
-    return Arch(name="unit", clock_ghz=1.0, neutral=True, memories=_memories({}, {}),
-                units=tuple(ExecUnit(name=name, elements_per_cycle=1.0, startup_cycles=0) for name in _UNITS),
-                aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0))
+    def startup(self, unit: ExecUnit) -> int:
+        """Return the start-up latency of a unit.
 
+        Raises: C104 when the model does not say.
+        """
+        if unit.startup_cycles is None:
+            raise self._unknown(unit, "startup_cycles", "20")
+        return unit.startup_cycles
 
-def _ascend_910b() -> Arch:
-    return Arch(name="ascend_910b", cores=Cores(cube=24, vector=48), units=tuple(ExecUnit(name=name) for name in _UNITS),
-                memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
-
-
-def _ascend_950() -> Arch:
-    return Arch(name="ascend_950", units=tuple(ExecUnit(name=name) for name in _UNITS),
-                memories=_memories({"L0C": 256, "UB": 256}, {}))
-
-
-_INSTANCES: Mapping[str, Callable[[], Arch]] = {"unit": _unit, "ascend_910b": _ascend_910b, "ascend_950": _ascend_950}
-ARCH_NAMES = tuple(_INSTANCES)
-
-
-@cache
-def builtin_arch(name: str) -> Arch:
-    """Return the machine of that name, made when first asked for.
-
-    Raises: C104 when there is none.
-    """
-    if name not in _INSTANCES:
-        raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
-    return _INSTANCES[name]()
+    def _unknown(self, unit: ExecUnit, field: str, value: str) -> CompileOptionError:
+        return CompileOptionError(f"arch `{self.name}` gives no cost of kernels: it does not say how fast `{unit.name}` is", here(),
+                                  expected=f"units[{unit.name}].{field}", found="None: its sources give no number",
+                                  help=f"give what you know: arch.with_unit({unit.name!r}, {field.split()[0]}={value}), or leave arch "
+                                       "out for unit cycles")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.arch.kernel_cost import kernel_cost
+from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
+from pto_wsp.expr.kernel import Kernel
+from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
 from pto_wsp.plan.model import Context, Submit, TaskPlan
 from pto_wsp.plan.walk import map_submits
 from pto_wsp.types import scalar as s
@@ -13,9 +16,14 @@ from pto_wsp.types import scalar as s
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     """Set `cost` of every kernel and task, in cycles of the arch."""
-    kernels = tuple(replace(use, cost=kernel_cost(use.kernel, context.arch)) for use in plan.kernels)
+    kernels = tuple(replace(use, cost=kernel_cost(priced_kernel(use.kernel, context.arch), context.arch)) for use in plan.kernels)
     priced = replace(plan, kernels=kernels)
     return map_submits(priced, lambda task: replace(task, cost=_instantiate(priced, task)))
+
+
+def priced_kernel(kernel: Kernel, arch: Arch) -> Kernel:
+    """Return the kernel whose statements are priced: as it was traced on a neutral arch, else as its passes leave its tiles."""
+    return kernel if arch.neutral or not kernel.has_meaning else run_kernel_passes(kernel, passes=TILE_PASSES)
 
 
 def verify_after_price_tasks(plan: TaskPlan) -> None:

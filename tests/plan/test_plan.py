@@ -33,7 +33,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.arch.model import builtin_arch
+from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import DataDependentError, KeyTraceError
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.handles import handle_uses

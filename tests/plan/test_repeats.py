@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
-from pto_wsp.arch.model import builtin_arch
+from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import RunBoundsError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lower import lower

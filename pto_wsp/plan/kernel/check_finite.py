@@ -18,7 +18,7 @@ from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, walk
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.plan.kernel.passes import ROW_PASSES, TILE_PASSES, KernelPass
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -31,11 +31,10 @@ def check_finite(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     return replace(kernel, body=_Checks(kernel).body(kernel.body))
 
 
-_BEFORE = next(at for at, step in enumerate(KERNEL_PASSES) if step.name == "fuse_rows")
 CHECKED_PASSES = (
-    *KERNEL_PASSES[:_BEFORE],
+    *TILE_PASSES,
     KernelPass("check_finite", check_finite),   # floats are checked where they are made
-    *KERNEL_PASSES[_BEFORE:],
+    *ROW_PASSES,
 )
 
 

@@ -39,7 +39,8 @@ class KernelPass:
     verify: Callable[[Kernel], None] = _nothing
 
 
-KERNEL_PASSES = (
+# on whole tiles
+TILE_PASSES = (
     KernelPass("number_guards", number_guards, verify_after_number_guards),   # loads and stores of tensors carry their guard's number
     KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
     KernelPass("simplify", simplify),                         # no operation gives back what it was given
@@ -48,12 +49,16 @@ KERNEL_PASSES = (
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
     KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
     KernelPass("choose_products", choose_products, verify_after_choose_products),   # products say how they run; transpositions go into them
+)
+# on loops over rows and columns
+ROW_PASSES = (
     KernelPass("fuse_rows", fuse_rows, verify_after_fuse_rows),   # what handles rows one by one shares loops over rows
     KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
     KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
     KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
     KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
 )
+KERNEL_PASSES = (*TILE_PASSES, *ROW_PASSES)
 
 KernelObserver = Callable[[str, Kernel, Kernel], None]
 

@@ -1,0 +1,75 @@
+"""The machines that are known by name.
+
+>>> builtin_arch("ascend_910b").memory("UB").usable_bytes
+188416
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from pto_wsp.arch.host import host_cpu
+from pto_wsp.arch.model import Aicpu, Arch, Cores, ExecUnit, Memory, Rate
+from pto_wsp.errors import CompileOptionError
+from pto_wsp.source import here
+
+_KIB = 1024
+_UNITS = ("cube", "vector", "MTE1", "MTE2", "MTE3", "fixpipe", "scalar")
+_LEVELS = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
+
+
+def _memories(kib: dict[str, int], reserved_kib: dict[str, int]) -> tuple[Memory, ...]:
+    return tuple(Memory(name=name, capacity_bytes=kib[name] * _KIB if name in kib else None,
+                        reserved_bytes=reserved_kib.get(name, 0) * _KIB) for name in _LEVELS)
+
+
+def _unit() -> Arch:
+    return Arch(name="unit", clock_ghz=1.0, neutral=True, memories=_memories({}, {}),
+                units=tuple(ExecUnit(name=name, elements_per_cycle=1.0, startup_cycles=0) for name in _UNITS),
+                aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0))
+
+
+# The design gives capacities and core counts only. These let costs be compared with one another; they are no measurements.
+_WIDTHS = "estimate: public widths of this core family"
+_SHARE = "estimate: a core's share when all cores move"
+_LATENCY = "estimate: order of magnitude"
+
+
+def _ascend_910b_units() -> tuple[ExecUnit, ...]:
+    products = {"f16": 4096.0, "bf16": 4096.0, "i8": 8192.0, "f32": 1024.0}
+    return (
+        ExecUnit(name="cube", rates=tuple(Rate(dtype=dtype, per_cycle=n) for dtype, n in products.items()), startup_cycles=20,
+                 source=_WIDTHS),
+        ExecUnit(name="vector", bytes_per_cycle=256.0, startup_cycles=20, source=_WIDTHS),
+        ExecUnit(name="MTE1", bytes_per_cycle=256.0, startup_cycles=20, source=_WIDTHS),
+        ExecUnit(name="MTE2", bytes_per_cycle=16.0, startup_cycles=300, source=_SHARE),
+        ExecUnit(name="MTE3", bytes_per_cycle=16.0, startup_cycles=300, source=_SHARE),
+        ExecUnit(name="fixpipe", bytes_per_cycle=128.0, startup_cycles=20, source=_WIDTHS),
+        ExecUnit(name="scalar", startup_cycles=1, source=_LATENCY),
+    )
+
+
+def _ascend_910b() -> Arch:
+    return Arch(name="ascend_910b", cores=Cores(cube=24, vector=48), units=_ascend_910b_units(),
+                memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
+
+
+def _ascend_950() -> Arch:
+    return Arch(name="ascend_950", units=tuple(ExecUnit(name=name) for name in _UNITS),
+                memories=_memories({"L0C": 256, "UB": 256}, {}))
+
+
+_INSTANCES: Mapping[str, Callable[[], Arch]] = {"unit": _unit, "ascend_910b": _ascend_910b, "ascend_950": _ascend_950, "host_cpu": host_cpu}
+ARCH_NAMES = tuple(_INSTANCES)
+
+
+@cache
+def builtin_arch(name: str) -> Arch:
+    """Return the machine of that name, made when first asked for.
+
+    Raises: C104 when there is none.
+    """
+    if name not in _INSTANCES:
+        raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
+    return _INSTANCES[name]()
