@@ -1,8 +1,8 @@
-"""Matrix products: in tiles, with the inner dimension split over tasks, and in int8.
+"""Matrix products: in tiles, with the inner dimension split over tasks, in bfloat16, and in int8.
 
 Split K is for products whose result is small and whose inner dimension is long: there are few blocks of the result, so several
-tasks work on one, each on a part of the inner dimension, and another task adds up what they have. int8 is multiplied into i32, where
-sums are exact.
+tasks work on one, each on a part of the inner dimension, and another task adds up what they have. bfloat16 is multiplied into f32,
+and int8 into i32, where sums are exact.
 
     python examples/matmul/matmul.py
     python examples/matmul/matmul.py --m 300 --n 500 --k 2000
@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 
 from pto_wsp import DType, In, Kernel, Out, P, Tensor, Tile, Workload, ceildiv, kernel, minimum, pto, workload
@@ -102,7 +103,7 @@ def check(name: str, make: Callable[..., Workload], a: np.ndarray, b: np.ndarray
 
 
 def main() -> int:
-    """Run all three on random matrices."""
+    """Run all four on random matrices."""
     parser = argparse.ArgumentParser(description="Matrix products.")
     parser.add_argument("--m", type=int, default=100, help="rows of the result (default %(default)s)")
     parser.add_argument("--n", type=int, default=200, help="columns of the result (default %(default)s)")
@@ -112,12 +113,14 @@ def main() -> int:
         parser.error(f"--m and --n are at least 1, --k at least {SPLITS * SPLITS}")
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((options.m, options.k), np.float32), rng.standard_normal((options.k, options.n), np.float32)
+    low_a, low_b = a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
     int_a, int_b = (rng.integers(-127, 128, m.shape, np.int8) for m in (a, b))
     size = np.sqrt(options.k)             # of a sum of k products of normal numbers
     f32 = np.dtype(np.float32)
     return 0 if all([
         check("f32", tiled, a, b, f32, 4e-6 * size),
         check("f32, split K", split_k, a, b, f32, 4e-6 * size),
+        check("bf16 into f32", tiled, low_a, low_b, f32, 4e-6 * size),
         check("int8 into i32", tiled, int_a, int_b, np.dtype(np.int32), 0),
     ]) else 1
 
