@@ -205,6 +205,8 @@ class Reach(Enum):
     ELEMENT = "(r, c)"
     ROW = "row r"
     COLUMN = "column c"
+    TURNED_ROW = "column r"       # row r of what is read transposed
+    TURNED_COLUMN = "row c"
     ALL = "all of it"
 
     def __repr__(self) -> str:

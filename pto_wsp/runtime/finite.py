@@ -72,6 +72,10 @@ def _reached(odd: Array, reach: Reach) -> Array:
             return np.asarray(odd.any(axis=1, keepdims=True))
         case Reach.COLUMN:
             return np.asarray(odd.any(axis=0, keepdims=True))
+        case Reach.TURNED_ROW:
+            return np.asarray(odd.any(axis=0, keepdims=True)).T
+        case Reach.TURNED_COLUMN:
+            return np.asarray(odd.any(axis=1, keepdims=True)).T
         case Reach.ALL:
             return np.asarray(odd.any(keepdims=True))
 

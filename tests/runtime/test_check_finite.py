@@ -87,10 +87,23 @@ def halves(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
     pto.store(y, pto.cast(half * half, F32) + pto.cast(pto.log(pto.cast(x, DType.BF16)), F32))
 
 
+def turned(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    scores = x @ pto.transpose(x)
+    outer = pto.transpose(x) @ x
+    pto.store(y, pto.exp(-(x @ outer)) + pto.rowmin(scores))
+
+
 def at(*where: int, value: float, shape: tuple[int, ...] = (3, 2, 4)) -> Array:
     """Return ones with one element of another value."""
     x = np.ones(shape, np.float32)
     x[where] = value
+    return x
+
+
+def beside(value: float, large: float) -> Array:
+    """Return a tile whose first row holds `value` and whose second holds `large`: each explains its own row only."""
+    x = np.ones((1, 2, 4), np.float32)
+    x[0, 0, 0], x[0, 1, 3] = value, large
     return x
 
 
@@ -113,6 +126,9 @@ CASES = [
     (halves, at(1, 1, 2, value=70000), "task halves[b=1]: `cast` gave inf at row 1, column 2; found inf, from 70000"),
     (halves, at(1, 1, 2, value=-INF), "task halves[b=1]: `log` gave nan at row 1, column 2; found nan, from -inf"),
     (halves, at(1, 1, 2, value=-0.5), "task halves[b=1]: `log` gave nan at row 1, column 2; found nan, from -0.5"),
+    (turned, at(1, 1, 2, value=2e19), "task turned[b=1]: `matmul` gave inf at row 1, column 1; found inf"),
+    (turned, at(1, 1, 2, value=INF), "none"),
+    (turned, beside(INF, 2e19), "task turned[b=0]: `matmul` gave inf at row 1, column 1; found inf"),
     (narrowed, ones(1, 2, 4), "task narrowed[b=0]: `cast` gave inf at row 0, column 0; found inf, from 1e+60"),
 ]
 

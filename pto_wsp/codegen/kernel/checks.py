@@ -42,6 +42,10 @@ def _of_tile(place: Place, reach: k.Reach) -> c.Expr:
             return _source(data, kind, (by_row, zero), (c.Int(cols), one, one, zero))
         case k.Reach.COLUMN:
             return _source(data, kind, (zero, by_col), (c.Int(rows), place.step, one, zero))
+        case k.Reach.TURNED_ROW:
+            return _source(data, kind, (by_col, zero), (c.Int(rows), place.step, one, zero))
+        case k.Reach.TURNED_COLUMN:
+            return _source(data, kind, (zero, by_row), (c.Int(cols), one, one, zero))
         case k.Reach.ALL:
             return _source(data, kind, (zero, zero), (c.Int(rows), place.step, c.Int(cols), one))
         case _:

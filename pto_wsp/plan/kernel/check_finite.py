@@ -96,8 +96,10 @@ def _sources(op: str, operands: tuple[k.Operand, ...], attrs: tuple[tuple[str, k
             reaches = [k.Reach.ROW]
         case ColReduce():
             reaches = [k.Reach.COLUMN]
-        case Matmul() if not attrs:
-            reaches = [k.Reach.ROW, k.Reach.COLUMN, k.Reach.ELEMENT]
+        case Matmul():
+            turned = dict(attrs)
+            reaches = [k.Reach.TURNED_ROW if turned.get("transpose_a") else k.Reach.ROW,
+                       k.Reach.TURNED_COLUMN if turned.get("transpose_b") else k.Reach.COLUMN, k.Reach.ELEMENT]
         case _:
             reaches = [k.Reach.ALL] * len(operands)
     return tuple(k.Source(operand, reach) for operand, reach in zip(operands, reaches, strict=False) if _dtype(operand).is_float)
