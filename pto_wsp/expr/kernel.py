@@ -289,7 +289,7 @@ class SlotKind(Enum):
     VALUE = "value"
     SUMS = "sums"        # a column reduction of halves, added up in f32; by its value
     STORE = "store"      # a tile on its way to a parameter; by the statement
-    PACK = "pack"        # what a product packs; by the statement
+    WORK = "work"        # what the C function of a product or an op on whole tiles works in; by the statement
 
     def __repr__(self) -> str:
         return f"SlotKind.{self.name}"

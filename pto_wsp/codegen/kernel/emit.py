@@ -84,7 +84,6 @@ class _Emission:
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
-        self.number = {id(stmt): at for at, stmt in enumerate(walk(kernel.body))}
 
     def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
@@ -171,7 +170,7 @@ class _Emission:
         env, tile = self.env, stmt.value.type
         out, target, valid, partial = self._piece(stmt)
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
-        staged = env.slot(k.SlotKind.STORE, self.number[id(stmt)])
+        staged = env.slot(k.SlotKind.STORE, env.number[id(stmt)])
         at = env.name(f"{stmt.param}_at")
         kind = memory_type(tile.dtype)
         if staged is None:   # never copied
@@ -269,7 +268,7 @@ class _Emission:
                     return [c.If(c.Prefix("!", test), tuple(self.body(other)))]
                 return [c.If(test, tuple(self.body(then)), tuple(self.body(other)))]
             case k.Accumulate(buffer, lhs, rhs, attrs):
-                return [multiply(self.env, self._pack(stmt), self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs,
+                return [multiply(self.env, self.env.work(stmt), self.env.buffers[buffer.id], self._tile(lhs), self._tile(rhs), attrs,
                                  accumulate=True)]
             case k.Print():
                 return self._print(stmt)
@@ -300,7 +299,7 @@ class _Emission:
                 out: list[c.Stmt] = []
                 if start:
                     out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
-                return [*out, multiply(self.env, self._pack(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
+                return [*out, multiply(self.env, self.env.work(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
             case Movement():
                 return moved(self.env, place, stmt, entry)
             case TileFunction():
@@ -312,9 +311,6 @@ class _Emission:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
         return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
             c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, memory_literal(0, to.type.dtype))))
-
-    def _pack(self, stmt: k.Stmt) -> c.Expr:
-        return c.Name(self._kept(k.SlotKind.PACK, self.number[id(stmt)]).pointer)
 
     def _tile(self, operand: k.Operand) -> Place:
         if isinstance(operand, k.ScalarOperand):

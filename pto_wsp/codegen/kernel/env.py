@@ -9,6 +9,7 @@ from pto_wsp.codegen.c.dtypes import literal, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import HALVES, STORAGE
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -46,10 +47,12 @@ class Env:
     headers: set[str] = field(default_factory=set)           # of csrc/include that only some kernels need
     few_rows: bool = False                                   # whether a product has that form
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
+    number: dict[int, int] = field(init=False)               # of each statement in pre-order, by its id()
     _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)
     _places: dict[k.Slot, Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.number = {id(stmt): at for at, stmt in enumerate(walk(self.kernel.body))}
         self._slots = {(slot.kind, slot.key): slot for slot in self.kernel.arena}
         self.reserve(self.kernel.arena_bytes)
 
@@ -79,9 +82,14 @@ class Env:
         if found is None:
             return None
         if found not in self._places:
-            element = "char" if kind is k.SlotKind.PACK else memory_type(found.type.dtype)
+            element = "char" if kind is k.SlotKind.WORK else memory_type(found.type.dtype)
             self._places[found] = self._pointer(found.name, element, found.type, found.offset)
         return self._places[found]
+
+    def work(self, stmt: k.Stmt) -> c.Expr:
+        """Return the pointer to the memory that a statement's C function works in."""
+        place = self.slot(k.SlotKind.WORK, self.number[id(stmt)])
+        return unreachable("statement without memory to work in") if place is None else c.Name(place.pointer)
 
     def reserve(self, n_bytes: int) -> int:
         """Return the offset of `n_bytes` new bytes of scratch."""

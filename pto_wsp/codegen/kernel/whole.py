@@ -61,7 +61,7 @@ def _argument(env: Env, result: Place, stmt: k.Compute, call: CCall, argument: C
         case Slot.RESULT:
             return c.Name(result.pointer)
         case Slot.WORK:
-            return env.pack(call.work_bytes)
+            return env.work(stmt)
         case Slot.FAULT:
             return c.Prefix("&", c.Member(c.Name("context"), "fault", arrow=True))
         case Pointer(operand):

@@ -6,7 +6,7 @@
          1024 .. 1536  out_tile      statements 4 to 5
 
 Kept are buffers, results that leave the loop which makes them, tiles that are copied or may have to be (a short last tile, columns
-that are not neighbours, arguments that overlap), partial sums of columns, and the panels that a product packs. A life lasts from
+that are not neighbours, arguments that overlap), partial sums of columns, and what a product or a function works in. A life lasts from
 the first statement that needs the place to the last; what is made before a loop and used in it lives as long as the loop. Places
 are dealt out from the largest, each into the smallest gap that fits, at multiples of 64 bytes.
 """
@@ -21,6 +21,7 @@ from pto_wsp.expr.kernel_walk import Body, bodies_of, piece_of, uses_of, valid_o
 from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.products import product_bytes
 from pto_wsp.plan.kernel.values import leaving, use_counts
@@ -92,11 +93,15 @@ class _Lives:
                     self._make(k.Slot(f"{param}_tile", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
             case k.Compute(result, op):
                 self._make(k.Slot(op, k.SlotKind.VALUE, result.id, result.type), at, at, loops)
-                if isinstance(find(op), Matmul):
-                    self._pack(stmt, at, loops)
+                entry = find(op)
+                if isinstance(entry, Matmul):
+                    self._work(f"{op}_work", _packed(stmt), at, loops)
+                elif isinstance(entry, TileFunction):
+                    types = tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
+                    self._work(f"{op}_work", entry.call(types, result.type, stmt.attrs).work_bytes, at, loops)
             case k.Accumulate(buffer):
                 self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
-                self._pack(stmt, at, loops)
+                self._work("matmul_work", _packed(stmt), at, loops)
             case _:
                 pass
         for value in uses_of(stmt):
@@ -133,9 +138,9 @@ class _Lives:
         short = isinstance(param, k.TileParam) or valid_of(stmt) != (Const(rows), Const(cols))
         return short or (param.role.reads and any(other.role.writes for other in self.params.values() if other.name != param.name))
 
-    def _pack(self, stmt: k.Compute | k.Accumulate, at: int, loops: tuple[tuple[int, int], ...]) -> None:
-        lhs, rhs = uses_of(stmt)[:2]
-        self._make(k.Slot("pack", k.SlotKind.PACK, at, TileType(1, product_bytes(stmt, lhs, rhs), DType.U8)), at, at, loops)
+    def _work(self, name: str, n_bytes: int, at: int, loops: tuple[tuple[int, int], ...]) -> None:
+        if n_bytes:
+            self._make(k.Slot(name, k.SlotKind.WORK, at, TileType(1, n_bytes, DType.U8)), at, at, loops)
 
     def _make(self, slot: k.Slot, first: int, last: int, loops: tuple[tuple[int, int], ...]) -> None:
         self.found.append(slot)
@@ -161,6 +166,11 @@ class _Lives:
 
     def _end(self, stmt: k.Stmt) -> int:
         return self.number[id(stmt)] + sum(1 for body in bodies_of(stmt) for _ in walk(body))
+
+
+def _packed(stmt: k.Compute | k.Accumulate) -> int:
+    lhs, rhs = uses_of(stmt)[:2]
+    return product_bytes(stmt, lhs, rhs)
 
 
 def _stem(stmt: k.Compute | k.Read) -> str:

@@ -107,7 +107,7 @@ def test_product_with_a_buffer_accumulates_in_place() -> None:
         pto.store(out, acc)
 
     code = emit_kernel(run_kernel_passes(trace(gemm, a=F32, b=F32)), "gemm", {"a": True, "b": True, "out": True})
-    assert "pto_matmul_f32(acc, 32, a, a_step, b, b_step, 8, 32, 16, PTO_MATMUL_ACCUMULATE, pack);" in code.text
+    assert "pto_matmul_f32(acc, 32, a, a_step, b, b_step, 8, 32, 16, PTO_MATMUL_ACCUMULATE, matmul_work);" in code.text
     assert code.matmuls == (F32,)
 
 
