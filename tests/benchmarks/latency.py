@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.page import put_between, stamp
 from tests.benchmarks.peers.catalogue import PEERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,7 +146,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the rows as a table for documentation."""
-    return "\n".join(["| what | ms | median |", "| --- | --- | --- |",
+    return "\n".join([f"{stamp()}: `python -m tests.benchmarks.latency`", "", "| what | ms | median |", "| --- | --- | --- |",
                       *(f"| {row['what']} | {row['ms']:.1f} | {row['median_ms']:.1f} |" for row in rows)])
 
 
@@ -155,6 +156,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the rows there")
     parser.add_argument("--repeats", type=int, default=9, help="processes a measure")
     parser.add_argument("--markdown", action="store_true", help="print a table for documentation")
+    parser.add_argument("--page", type=Path, help="put that table between its marks in this page")
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error("--repeats is at least 1")
@@ -164,6 +166,8 @@ def main() -> int:
         print(markdown(rows))
     else:
         show(rows)
+    if options.page is not None:
+        put_between(options.page, "latency", markdown(rows))
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     return 0

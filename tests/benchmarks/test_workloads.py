@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks import workloads
+from tests.benchmarks.page import put_between
 from tests.benchmarks.peers.catalogue import PEERS, prepare
 from tests.benchmarks.works.catalogue import WORKS, draw
 from tests.benchmarks.works.work import missing_share, relative_error
@@ -48,6 +49,15 @@ def test_peers_agree_with_numpy(key: str, name: str) -> None:
 ])
 def test_relative_error(found: list[float], error: float) -> None:
     assert relative_error(np.array(found), np.array([1.0, 2.0])) == pytest.approx(error)
+
+
+def test_a_table_is_put_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- t -->\nold\n<!-- /t -->\nb\n")
+    put_between(page, "t", "new\nlines")
+    assert page.read_text() == "a\n<!-- t -->\nnew\nlines\n<!-- /t -->\nb\n"
+    with pytest.raises(SystemExit, match="no marks"):
+        put_between(page, "u", "new")
 
 
 def test_missing_share() -> None:

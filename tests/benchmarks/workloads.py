@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -17,12 +16,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.page import put_between, stamp
 from tests.benchmarks.peers.catalogue import OURS, PEERS
 from tests.benchmarks.worker import LIMIT
 from tests.benchmarks.works.catalogue import WORKS, draw
@@ -114,16 +113,6 @@ def _row(key: str, peer: str, **known: object) -> dict[str, Any]:
     return {"work": key, "peer": peer, "ms": None, "limit_fraction": None, "error": None, **known}
 
 
-def machine() -> str:
-    """Return what a reader needs to know of this machine."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    return f"{model}, {len(os.sched_getaffinity(0))} cores"
-
-
 def show(rows: Sequence[dict[str, Any]]) -> None:
     """Print the rows of one work."""
     for row in rows:
@@ -136,7 +125,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 
 def markdown(rows: Sequence[dict[str, Any]], command: str) -> str:
     """Return a table for documentation: our time, the best peer's, and the share of the limit."""
-    lines = [f"{date.today()}, {machine()}: `{command}`", "",
+    lines = [f"{stamp()}: `{command}`", "",
              "| work | ms | of the limit | best peer | ms | times as fast |", "| --- | --- | --- | --- | --- | --- |"]
     for key in dict.fromkeys(row["work"] for row in rows):
         timed = [row for row in rows if row["work"] == key and row["ms"] is not None]
@@ -159,6 +148,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path, help="write the rows there")
     parser.add_argument("--markdown", action="store_true", help="print a table for documentation at the end")
+    parser.add_argument("--page", type=Path, help="put that table between its marks in this page")
     parser.add_argument("--small", action="store_true", help="little data: shows that everything runs")
     options = parser.parse_args()
     works, peers = ([name for name in given.split(",") if name] for given in (options.works, options.peers))
@@ -171,7 +161,7 @@ def main() -> int:
         print(f"not installed: {', '.join(missing)}")
     if options.threads < 1 or options.rounds < 1:
         parser.error("--threads and --rounds are at least 1")
-    print(f"{machine()}; {options.threads} threads")
+    print(f"{stamp()}; {options.threads} threads")
     rows: list[dict[str, Any]] = []
     running = [LIMIT, OURS, *(name for name in peers if name != OURS and name not in missing)]
     with tempfile.TemporaryDirectory(prefix="workloads-") as folder, workers(running, options.threads, Path(folder)) as everyone:
@@ -181,8 +171,11 @@ def main() -> int:
             rows += found
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    table = markdown(rows, f"python -m tests.benchmarks.workloads --peers {','.join(peers)} --threads {options.threads}")
     if options.markdown:
-        print(markdown(rows, "python -m tests.benchmarks.workloads " + " ".join(sys.argv[1:])))
+        print(table)
+    if options.page is not None:
+        put_between(options.page, "workloads", table)
     return int(any(row["peer"] == OURS and row["ms"] is None for row in rows))
 
 
