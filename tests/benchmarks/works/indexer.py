@@ -9,7 +9,7 @@ import numpy as np
 from pto_wsp import DType, In, Kernel, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, missing_share, output, relative_error
 
-F32, I8 = DType.F32, DType.I8
+F32, I8, I32 = DType.F32, DType.I8, DType.I32
 KEYS = 256      # a task's block of keys
 
 
@@ -25,8 +25,19 @@ def score_kernel(n_heads: int, width: int) -> Kernel:
     return score
 
 
-def index_workload(q: Array, keys: Array, weights: Array, out: Array) -> Workload:
-    """Return the scores: [queries, keys]."""
+def best_kernel(n_keys: int, k: int) -> Kernel:
+    """Return the `k` best keys of one query."""
+
+    @kernel
+    def best(scores: In[Tile[1, n_keys, F32]], keys: Out[Tile[1, k, I32]]):
+        _, columns = pto.topk(scores, k)
+        pto.store(keys, columns)
+
+    return best
+
+
+def index_workload(q: Array, keys: Array, weights: Array, out: Array, chosen: Array | None = None) -> Workload:
+    """Return the scores, [queries, keys], and the best keys of each query where there is a place for them."""
     n_queries, n_heads, width = q.shape
     Q, K, W, Y = Tensor(q), Tensor(keys), Tensor(weights).reshape(n_queries, n_heads, 1), Tensor(out)
     score = score_kernel(n_heads, width)
@@ -37,7 +48,16 @@ def index_workload(q: Array, keys: Array, weights: Array, out: Array) -> Workloa
             mine = slice(j * KEYS, (j + 1) * KEYS)
             score[s, j](q=Q[s], keys=K[mine], weight=W[s], out=Y[s, mine])
 
-    return index()
+    if chosen is None:
+        return index()
+    best, C = best_kernel(len(keys), chosen.shape[1]), Tensor(chosen)
+
+    @workload
+    def choose():
+        for s in P(n_queries):
+            best[s](scores=Y[s], keys=C[s])
+
+    return index() >> choose()
 
 
 def prepare_index(given: Arrays, threads: int) -> tuple[Callable[[], object], Array]:
@@ -47,15 +67,11 @@ def prepare_index(given: Arrays, threads: int) -> tuple[Callable[[], object], Ar
 
 
 def prepare_topk(given: Arrays, threads: int) -> tuple[Callable[[], object], Array]:
-    """Return our run, followed by NumPy's selection of the best, and where its result is."""
-    run, scores = prepare_index(given, threads)
-    out = output((len(scores), int(given["k"])), np.int32)
-
-    def with_selection() -> None:
-        run()
-        out[:] = np.argpartition(scores, -out.shape[1], axis=1)[:, -out.shape[1]:]
-
-    return with_selection, out
+    """Return our run and where the chosen keys are."""
+    scores = output((len(given["q"]), len(given["keys"])))
+    chosen = output((len(scores), int(given["k"])), np.int32)
+    program = index_workload(given["q"], given["keys"], given["weights"], scores, chosen).compile(threads=threads)
+    return program.run, chosen
 
 
 def index_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
