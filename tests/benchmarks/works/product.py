@@ -12,24 +12,23 @@ from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, outpu
 F32 = DType.F32
 
 
+BLOCK = 512     # rows and columns of a task: what is packed of one operand serves as many of the other
+
+
 def product_kernel(block_rows: int, block_cols: int, depth: int) -> Kernel:
-    """Return one block of a product: `depth` of the inner dimension at a time."""
+    """Return one block of a product, over the whole inner dimension."""
 
     @kernel
-    def product(a: In[Tensor], b: In[Tensor], out: Out[Tile[block_rows, block_cols, F32]]):
-        total = pto.alloc((block_rows, block_cols), F32, init=0)
-        for k in pto.range(0, a.shape[1], depth):
-            rows = pto.load(a, (0, k), shape=(block_rows, depth))
-            total += rows @ pto.load(b, (k, 0), shape=(depth, block_cols))
-        pto.store(out, total)
+    def product(a: In[Tile[block_rows, depth, F32]], b: In[Tile[depth, block_cols, F32]], out: Out[Tile[block_rows, block_cols, F32]]):
+        pto.store(out, a @ b)
 
     return product
 
 
-def product_workload(a: Array, b: Array, out: Array, block_rows: int, block_cols: int, depth: int) -> Workload:
+def product_workload(a: Array, b: Array, out: Array, block_rows: int, block_cols: int) -> Workload:
     """Return a @ b in blocks."""
     A, B, C = Tensor(a), Tensor(b), Tensor(out)
-    product = product_kernel(block_rows, block_cols, depth)
+    product = product_kernel(block_rows, block_cols, a.shape[1])
 
     @workload
     def multiply():
@@ -56,8 +55,8 @@ def prepare_product(given: Arrays, threads: int) -> tuple[Callable[[], object], 
     """Return our run and where its result is."""
     a, b = given["a"], given["b"]
     out = output((a.shape[0], b.shape[1]))
-    block_rows, block_cols, depth = (min(size, block) for size, block in zip((*out.shape, a.shape[1]), (128, 256, 256), strict=True))
-    return product_workload(a, b, out, block_rows, block_cols, depth).compile(threads=threads).run, out
+    block_rows, block_cols = (min(size, BLOCK) for size in out.shape)
+    return product_workload(a, b, out, block_rows, block_cols).compile(threads=threads).run, out
 
 
 def _operations(sizes: Sizes) -> int:
