@@ -48,7 +48,8 @@ typedef struct pto_arg {
     int32_t reserved;
 } pto_arg;
 
-/* What a kernel knows about the failure that it is about to return, all 0 where it has nothing to add. */
+/* What a kernel knows about the failure that it is about to return, all 0 where it has nothing to add. Of a guard: row and col are
+   where the piece starts, lower and upper the last row and column that it may start at. */
 typedef struct pto_fault {
     int64_t row;               /* the element, in the tile of the statement that failed */
     int64_t col;

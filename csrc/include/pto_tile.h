@@ -5,6 +5,7 @@
 #ifndef PTO_TILE_H
 #define PTO_TILE_H
 #include <stdint.h>
+#include "pto_wsp.h"
 
 #if defined(__clang__)
 #define PTO_TILE_FUNCTION static __attribute__((unused, noinline))
@@ -17,6 +18,14 @@
 static inline __attribute__((always_inline, unused)) int pto_inside(int64_t at, int64_t count, int64_t extent)
 {
     return at >= 0 && count >= 0 && at <= extent - count;
+}
+
+/* A guard that failed: tell where the piece starts and the last row and column that it may start at, and return the code. */
+static __attribute__((noinline, cold, unused)) int32_t pto_outside(pto_context *context, int32_t code, int64_t row, int64_t last_row,
+                                                                   int64_t col, int64_t last_col)
+{
+    context->fault = (pto_fault){.row = row, .col = col, .lower = last_row, .upper = last_col};
+    return code;
 }
 
 static inline __attribute__((always_inline, unused)) int64_t pto_clamp(int64_t count, int64_t limit)

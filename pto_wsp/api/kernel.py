@@ -157,7 +157,7 @@ class Kernel:
                                  for name, value in arrays.items()}, self._show)
         if failed is not None:
             guard = guards_of(ir)[failed.guard]
-            said = describe(guard, failed.index)
+            said = describe(guard, failed.fault)
             raise TaskFailedError(f"kernel `{self.name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
         arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
         return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None

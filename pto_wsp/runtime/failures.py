@@ -91,6 +91,6 @@ def task_error(plan: TaskPlan, columns: RecordColumns, failed_task: int, failure
 def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failure: Failure) -> TaskFailedError:
     """Return the error for a guard of the kernel of a task."""
     guard = guards_of(plan.kernels[task.kernel].kernel)[failure.guard]
-    said = describe(guard, failure.index)
+    said = describe(guard, failure.fault)
     return TaskFailedError(f"task {task_name(plan, task, index)} failed: {said.what}", guard.span, expected=said.expected, found=said.found,
                            notes=(f"the task was made at {task.span}",))

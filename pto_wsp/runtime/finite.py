@@ -10,6 +10,7 @@ import numpy as np
 from pto_wsp.errors import NotFiniteError, PtoError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel import Reach
+from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.ops.whole import IndexFault
 from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES, FIRST_CHECK, checks_of
@@ -17,7 +18,7 @@ from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.plan.model import KernelUse, Submit, TaskPlan, submits
 from pto_wsp.runtime.failures import task_error, task_name
-from pto_wsp.runtime.guard_text import Failure
+from pto_wsp.runtime.guard_text import Failure, PieceFault
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.values import dataclass
 
@@ -82,13 +83,16 @@ def _reached(odd: Array, reach: Reach) -> Array:
 
 def native_error(plan: TaskPlan, columns: RecordColumns, result: Any) -> PtoError:
     """Return the error for a pto_execute_result whose task failed: at a guard, or at a check of floats."""
-    if result.failed_guard < FIRST_CHECK:
-        told = result.fault
-        index = IndexFault(told.row, told.col, told.value, told.upper + 1)
-        return task_error(plan, columns, result.failed_task, Failure(result.failed_guard, index))
     position = result.failed_task - columns.first_task
     task = submits(plan)[int(columns.task_site[position])]
-    fault = result.fault
+    kernel, fault = plan.kernels[task.kernel].kernel, result.fault
+    if kernel.c_body is not None:
+        return task_error(plan, columns, result.failed_task, Failure(result.failed_guard))
+    if result.failed_guard < FIRST_CHECK:
+        told = (IndexFault(fault.row, fault.col, fault.value, fault.upper + 1)
+                if isinstance(guards_of(kernel)[result.failed_guard].stmt, k.Compute)
+                else PieceFault(fault.row, fault.col, fault.lower, fault.upper))
+        return task_error(plan, columns, result.failed_task, Failure(result.failed_guard, told))
     check = checks_of(checked_kernel(plan.kernels[task.kernel]))[result.failed_guard]
     from_elements = [_double(bits) for source, bits in zip(check.sources, (fault.lower, fault.upper), strict=False)
                      if source.reach is Reach.ELEMENT]

@@ -9,11 +9,21 @@ from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class PieceFault:
+    """Where a piece of a region starts, and the last row and column that it may start at."""
+
+    row: int
+    col: int
+    last_row: int
+    last_col: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
-    """The number of the guard that failed, and the index that lies outside where it is a guard of indices."""
+    """The number of the guard that failed, and the index or the piece that lies outside."""
 
     guard: int
-    index: IndexFault | None = None
+    fault: IndexFault | PieceFault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +35,22 @@ class Described:
     found: str | None
 
 
-def describe(guard: Guard, index: IndexFault | None) -> Described:
+def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> Described:
     """Return what a guard that failed means to the user."""
     match guard.stmt:
         case k.Load() | k.Store():
-            return Described(f"{guard.what} lies outside the region that is bound",
-                             "rows and columns inside the view, or valid=... for a piece that may be short", None)
+            return _piece(f"{guard.what} lies outside the region that is bound", fault if isinstance(fault, PieceFault) else None)
         case k.Compute():
+            index = fault if isinstance(fault, IndexFault) else None
             allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
             found = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
             return Described(f"{guard.what}: an index lies outside", allowed, found)
+
+
+def _piece(what: str, fault: PieceFault | None) -> Described:
+    if fault is None:
+        return Described(what, "rows and columns inside the view, or valid=... for a piece that may be short", None)
+    limits = [f"{name} 0 .. {last}" if last >= 0 else f"{-last} fewer {name}s"
+              for name, last in (("row", fault.last_row), ("column", fault.last_col))]
+    return Described(what, f"a piece at {limits[0]}, {limits[1]}, or valid=... for one that may be short",
+                     f"row {fault.row}, column {fault.col}")

@@ -20,7 +20,7 @@ from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import IndexFault, TileFunction
 from pto_wsp.runtime.finite import check_value
-from pto_wsp.runtime.guard_text import Failure
+from pto_wsp.runtime.guard_text import Failure, PieceFault
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -128,9 +128,9 @@ class _Run:
             if fault is not None:
                 self.fail(stmt, fault)
 
-    def fail(self, stmt: k.Load | k.Store | k.Compute, index: IndexFault | None = None) -> NoReturn:
+    def fail(self, stmt: k.Load | k.Store | k.Compute, fault: IndexFault | PieceFault | None = None) -> NoReturn:
         """End the run at the guard of a statement: its number as passes wrote it down, else its place."""
-        raise _GuardFailed(Failure(self.guards[id(stmt)] if stmt.guard is None else stmt.guard, index))
+        raise _GuardFailed(Failure(self.guards[id(stmt)] if stmt.guard is None else stmt.guard, fault))
 
     def operand(self, operand: k.Operand) -> Array:
         """Return an operand as an array; a scalar is [1, 1]."""
@@ -165,7 +165,7 @@ class _Run:
             return array, row, col, max(min(n_rows, array.shape[0] - row), 0), max(min(n_cols, array.shape[1] - col), 0)
         inside = row >= 0 and col >= 0 and row + n_rows <= array.shape[0] and col + n_cols <= array.shape[1]
         if n_rows and n_cols and not inside:
-            self.fail(stmt)
+            self.fail(stmt, PieceFault(row, col, array.shape[0] - n_rows, array.shape[1] - n_cols))
         return array, row, col, n_rows, n_cols
 
     def whole(self, node: s.Scalar) -> int:

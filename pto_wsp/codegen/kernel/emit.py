@@ -56,9 +56,31 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")]
     head = print_block(lines, 0)
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
-            f"{print_block([*unused, *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
+            f"{print_block([*unused, *_early_out(kernel, env), *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
                    tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)), env.few_rows)
+
+
+def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
+    """Return a statement that ends a kernel at once where all that it would write is empty, and nothing but writing could be seen."""
+    written: dict[str, None] = {}
+    for stmt in walk(kernel.body):
+        match stmt:
+            case k.Print() | k.Check():
+                return []
+            case k.Load() | k.Store() | k.Compute() if stmt.guard is not None:
+                return []
+            case k.Store(param):
+                written[param] = None
+            case _:
+                pass
+    if not written:
+        return []
+    empty = [c.Infix("||", *(c.Infix("==", env.extent(param, dim), c.Int(0)) for dim in (0, 1))) for param in written]
+    condition: c.Expr = empty[0]
+    for other in empty[1:]:
+        condition = c.Infix("&&", condition, other)
+    return [c.If(condition, (c.Return(c.Int(0)),))]
 
 
 def prelude(kernels: Iterable[KernelC]) -> str:
@@ -243,7 +265,9 @@ class _Emission:
                 condition = c.Infix("&&", c.Infix(">", extent, c.Int(0)), condition)
             elif extent.value <= 0:
                 return []
-        return [c.If(condition, (c.Return(c.Int(1 + number)),))]
+        last = [c.Infix("-", self.env.extent(stmt.param, dim), count[dim]) for dim in (0, 1)]
+        told = c.Call("pto_outside", (c.Name("context"), c.Int(1 + number), at[0], last[0], at[1], last[1]))
+        return [c.If(condition, (c.Return(told),))]
 
     # ---- statements on whole tiles ----
 

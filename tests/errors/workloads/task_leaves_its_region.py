@@ -27,5 +27,6 @@ def mistake() -> None:
 #      |
 #   12 |     pto.store(y, pto.load(table, (k, 0), shape=(1, 128)))
 #      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: rows and columns inside the view, or valid=... for a piece that may be short
+#    = expected: a piece at row 0 .. 15, column 0 .. 0, or valid=... for one that may be short
+#    = found:    row 16, column 0
 #    = note:     the task was made at task_leaves_its_region.py:18:9

@@ -12,10 +12,13 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
     (void)scalars;
     (void)scratch;
     (void)context;
+    if ((args[1].extent[0] == 0) || (args[1].extent[1] == 0)) {
+        return 0;
+    }
     float *const x_tile = (float *)scratch;
+    float *const rowmean_tile = (float *)(scratch + 8192);
+    float *const rsqrt_tile = (float *)(scratch + 16384);
     float *const out_tile = (float *)(scratch + 8192);
-    float *const rowmean_tile = (float *)(scratch + 16384);
-    float *const rsqrt_tile = (float *)(scratch + 16448);
     float *x = (float *)args[0].data;
     int64_t x_step = args[0].stride[0];
     if ((args[0].extent[0] < 16) || (args[0].extent[1] < 128) || (args[0].flags & PTO_STAGE)) {
@@ -23,10 +26,6 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
         x = x_tile;
         x_step = 128;
     }
-    float *const out_at = (float *)args[1].data;
-    const int out_staged = (args[1].extent[0] < 16) || (args[1].extent[1] < 128) || (args[1].flags & PTO_STAGE);
-    float *const out = out_staged ? out_tile : out_at;
-    const int64_t out_step = out_staged ? 128 : args[1].stride[0];
     for (int64_t row = 0; row < 16; ++row) {
         float *const x_row = x + row * x_step;
         float rowmean_lanes[64] __attribute__((aligned(64)));
@@ -51,6 +50,10 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
         const float rsqrt = pto_rsqrt_f32(rowmean_tile_row);
         rsqrt_tile[row] = rsqrt;
     }
+    float *const out_at = (float *)args[1].data;
+    const int out_staged = (args[1].extent[0] < 16) || (args[1].extent[1] < 128) || (args[1].flags & PTO_STAGE);
+    float *const out = out_staged ? out_tile : out_at;
+    const int64_t out_step = out_staged ? 128 : args[1].stride[0];
     for (int64_t row = 0; row < 16; ++row) {
         float *const x_row_2 = x + row * x_step;
         const float rsqrt_tile_row = rsqrt_tile[row];

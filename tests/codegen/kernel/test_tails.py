@@ -1,0 +1,212 @@
+"""Valid tails: a kernel touches nothing outside what is bound and valid, whatever the tail; on an empty binding it does nothing.
+
+Arrays lie against pages that cannot be touched, so one byte too many ends the child process that the kernels run in.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.expr import kernel as k
+from pto_wsp.frontend.annotations import In, InOut, Out, Scalar, Tensor
+from pto_wsp.runtime.guard_text import Failure, PieceFault
+from pto_wsp.runtime.kernel_interp import failure_of, run_kernel
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+from ..conftest import Built
+from .guard_pages import Fence, in_child
+from .test_emit import trace
+
+F32, F16, I8, I32, BOOL = DType.F32, DType.F16, DType.I8, DType.I32, DType.BOOL
+Build = Callable[..., Built]
+Sizes = Mapping[str, tuple[int, int]]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mprotect through ctypes, fork")
+ROWS, COLS = 5, 21
+
+
+def scaled(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]]) -> None:
+    pto.store(y, x * 2 + 1)
+
+
+def halves(x: In[Tile[ROWS, COLS, F16]], y: Out[Tile[ROWS, COLS, F16]]) -> None:
+    pto.store(y, x * 2 + 1)
+
+
+def bytes_and_masks(x: In[Tile[ROWS, COLS, I8]], y: Out[Tile[ROWS, COLS, BOOL]]) -> None:
+    pto.store(y, x > 0)
+
+
+def rmsnorm(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]]) -> None:
+    pto.store(y, x * pto.rsqrt(pto.rowmean(x * x) + 1e-6))
+
+
+def columns(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[1, COLS, F32]]) -> None:
+    pto.store(y, pto.colmax(x))
+
+
+def broadcast(x: In[Tile[ROWS, COLS, F32]], row: In[Tile[1, COLS, F32]], col: In[Tile[ROWS, 1, F32]],
+              y: Out[Tile[ROWS, COLS, F32]]) -> None:
+    pto.store(y, x * row + col)
+
+
+def updated(x: In[Tile[ROWS, COLS, F32]], y: InOut[Tile[ROWS, COLS, F32]]) -> None:
+    for _ in pto.range(2):
+        y += x
+
+
+def product(x: In[Tile[ROWS, COLS, F32]], w: In[Tile[COLS, ROWS, F32]], y: Out[Tile[ROWS, ROWS, F32]]) -> None:
+    pto.store(y, x @ w)
+
+
+def transposed(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[COLS, ROWS, F32]]) -> None:
+    pto.store(y, x.T)
+
+
+def pieces(x: In[Tensor], n: Scalar[I32], m: Scalar[I32], y: Out[Tensor]) -> None:
+    piece = pto.load(x, (0, 0), shape=(ROWS, COLS), valid=(n, m), fill=3)
+    pto.store(y, piece * 2, (0, 0), valid=(n, m))
+
+
+def transposed_pieces(x: In[Tensor], n: Scalar[I32], m: Scalar[I32], y: Out[Tensor]) -> None:
+    piece = pto.load(x, (0, 0), shape=(ROWS, COLS), valid=(n, m), fill=3, transpose=True)
+    pto.store(y, piece, (0, 0), valid=(m, n))
+
+
+def blocks(x: In[Tensor], n: Scalar[I32], m: Scalar[I32], y: Out[Tensor]) -> None:
+    """Walk a region in blocks of [2, 8], the last of each row and column short."""
+    for i in pto.range((n + 1) // 2):
+        for j in pto.range((m + 7) // 8):
+            rest = (n - i * 2, m - j * 8)
+            block = pto.load(x, (i * 2, j * 8), shape=(2, 8), valid=rest)
+            with pto.when(j % 2 == 0):
+                pto.store(y, block, (i * 2, j * 8), valid=rest)
+            with pto.otherwise():
+                pto.store(y, -block, (i * 2, j * 8), valid=rest)
+
+
+def same(rows: int, cols: int) -> Sizes:
+    """x and y alike."""
+    return {"x": (rows, cols), "y": (rows, cols)}
+
+
+CASES: list[tuple[Callable[..., None], Callable[[int, int], Sizes]]] = [
+    (scaled, same), (halves, same), (bytes_and_masks, same), (rmsnorm, same), (updated, same), (pieces, same), (blocks, same),
+    (columns, lambda r, c: {"x": (r, c), "y": (min(r, 1), c)}),
+    (broadcast, lambda r, c: {"x": (r, c), "row": (1, c), "col": (r, 1), "y": (r, c)}),
+    (product, lambda r, c: {"x": (r, c), "w": (c, r), "y": (r, r)}),
+    (transposed, lambda r, c: {"x": (r, c), "y": (c, r)}),
+    (transposed_pieces, lambda r, c: {"x": (r, c), "y": (c, r)}),
+]
+
+
+def layouts() -> Iterator[dict[str, Any]]:
+    """Yield where the pages that cannot be touched lie."""
+    for far, rows_apart in itertools.product((True, False), repeat=2):
+        yield {"far": far, "rows_apart": rows_apart}
+    yield {"far": True, "rows_apart": True, "columns_apart": 3}
+
+
+def arguments(kernel: k.Kernel, sizes: Sizes, layout: Mapping[str, Any], rows: int, cols: int) -> dict[str, Any]:
+    """Return arrays of these sizes against the fence, and the scalars."""
+    rng = np.random.default_rng(rows * 100 + cols)
+    args: dict[str, Any] = {"n": rows, "m": cols}
+    for param in kernel.memory_params:
+        dtype = (param.type.dtype if isinstance(param, k.TileParam) else param.dtype).np
+        shape = sizes[param.name]
+        args[param.name] = Fence(*shape, np.dtype(dtype), **layout).array(rng.integers(-3, 4, shape).astype(dtype))
+    return {name: value for name, value in args.items() if name in {p.name for p in kernel.params}}
+
+
+def run_tails(built: Built, sizes_of: Callable[[int, int], Sizes], say: Callable[[str], None], stage: bool) -> None:
+    """Run a kernel on every tail in every layout and compare it with the interpreter."""
+    names = tuple(p.name for p in built.kernel.memory_params) if stage else ()
+    for layout in layouts():
+        if layout.get("columns_apart", 1) > 1 and not built.code.text.count("stride[1]"):
+            continue   # compiled for columns that are neighbours
+        for rows, cols in itertools.product(range(ROWS + 1), (*range(COLS + 1),) if not stage else (0, 1, 8, 20, COLS)):
+            say(f"{built.kernel.name} {rows} x {cols} {layout}")
+            args = arguments(built.kernel, sizes_of(rows, cols), layout, rows, cols)
+            expected = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in args.items()}
+            assert run_kernel(built.kernel, expected) is None
+            assert built(args, names) == 0
+            for name, value in expected.items():
+                if isinstance(value, np.ndarray):
+                    np.testing.assert_allclose(args[name], value, rtol=2e-6, atol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("unit_inner", [True, False], ids=["neighbours", "strided"])
+@pytest.mark.parametrize("function, sizes_of", CASES, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_tail_never_leaves_its_valid_part(build: Build, function: Callable[..., None], sizes_of: Callable[[int, int], Sizes],
+                                            unit_inner: bool) -> None:
+    kernel = trace(function, x=F32, y=F32)
+    built = build(kernel, {p.name: unit_inner for p in kernel.memory_params})
+    assert in_child(lambda say: run_tails(built, sizes_of, say, stage=False)) == ""
+
+
+@pytest.mark.parametrize("function, sizes_of", CASES[:4], ids=lambda value: getattr(value, "__name__", ""))
+def test_a_staged_tail_neither(build: Build, function: Callable[..., None], sizes_of: Callable[[int, int], Sizes]) -> None:
+    kernel = trace(function)
+    assert in_child(lambda say: run_tails(build(kernel), sizes_of, say, stage=True)) == ""
+
+
+def test_the_fence_holds() -> None:
+    def read(say: Callable[[str], None], *, far: bool, at: int) -> None:
+        array = Fence(2, 4, np.dtype(np.float32), far).array(np.zeros((2, 4), np.float32))
+        address = array.__array_interface__["data"][0] + 4 * at
+        say(f"reading {at}")
+        bytes((__import__("ctypes").c_char * 4).from_address(address))
+
+    assert in_child(lambda say: read(say, far=True, at=7)) == ""
+    assert in_child(lambda say: read(say, far=True, at=8)) == "signal 11 at: reading 8"
+    assert in_child(lambda say: read(say, far=False, at=0)) == ""
+    assert in_child(lambda say: read(say, far=False, at=-1)) == "signal 11 at: reading -1"
+
+
+# ---- nothing to do ----
+
+def test_an_empty_binding_does_no_work(build: Build) -> None:
+    built = build(trace(rmsnorm))
+    body = built.code.text
+    assert body.index("return 0;") < body.index("for (int64_t row"), "it returns ahead of its loops"
+    for shape in ((0, COLS), (ROWS, 0), (0, 0)):
+        y = np.full(shape, 7, np.float32)
+        assert built({"x": np.zeros(shape, np.float32), "y": y}) == 0
+
+
+def two_outputs(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]], top: Out[Tile[ROWS, 1, F32]]) -> None:
+    pto.store(y, x * 2)
+    pto.store(top, pto.rowmax(x))
+
+
+def test_one_empty_output_leaves_the_other(build: Build) -> None:
+    built = build(trace(two_outputs))
+    x, y, top = np.ones((2, 3), np.float32), np.zeros((2, 0), np.float32), np.zeros((2, 1), np.float32)
+    assert built({"x": x, "y": y, "top": top}) == 0
+    np.testing.assert_array_equal(top, 1)
+
+
+def guarded(x: In[Tensor], row: Scalar[I32], y: Out[Tile[2, 2, F32]]) -> None:
+    pto.store(y, pto.load(x, (row, 0), shape=(2, 2)))
+
+
+def test_a_guard_is_asked_even_when_nothing_is_to_be_stored(build: Build) -> None:
+    built = build(trace(guarded, x=F32))
+    args: dict[str, Any] = {"x": np.zeros((4, 4), np.float32), "row": 9, "y": np.zeros((0, 2), np.float32)}
+    assert run_kernel(built.kernel, dict(args)) == 0
+    assert built(args) == 1
+
+
+def test_a_guard_tells_what_it_found(build: Build) -> None:
+    kernel = trace(guarded, x=F32)
+    failed = failure_of(kernel, {"x": np.zeros((4, 3), np.float32), "row": 9, "y": np.zeros((2, 2), np.float32)})
+    assert failed == Failure(0, PieceFault(9, 0, 2, 1))
+    built = build(kernel)
+    assert "pto_outside(context, 1, x_row, args[0].extent[0] - 2, 0, args[0].extent[1] - 2)" in built.code.text
