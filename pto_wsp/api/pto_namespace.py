@@ -43,7 +43,8 @@ class OpFunction:
         return f"pto.{self.__name__}{self.__signature__}"
 
 
-def _members() -> Mapping[str, Callable[..., object]]:
+def members() -> Mapping[str, Callable[..., object]]:
+    """Return every name of `pto` with what it calls."""
     members: dict[str, Callable[..., object]] = {}
     for op in ENTRIES:
         for name in (op.name, *op.aliases):
@@ -62,7 +63,7 @@ class PtoNamespace:
     _names: Mapping[str, Callable[..., object]]
 
     def __init__(self) -> None:
-        object.__setattr__(self, "_names", _members())
+        object.__setattr__(self, "_names", members())
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         found = self._names.get(name)
