@@ -20,7 +20,7 @@ from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import run_kernel_passes
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass, run_kernel_passes
 
 INCLUDE = Path(__file__).resolve().parents[2] / "csrc" / "include"
 PTO_STAGE = 4
@@ -100,12 +100,13 @@ def float_bits(value: Any) -> int:
 
 @pytest.fixture(scope="session")
 def build(compile_c: Compile) -> Callable[..., Built]:
-    """Return a function that emits, compiles and loads one kernel: (kernel, unit_inner=all of them)."""
+    """Return a function that emits, compiles and loads one kernel: (kernel, unit_inner=all of them, passes=all of them)."""
 
     def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False,
-                     quiet: bool = False) -> Built:
+                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES) -> Built:
         unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
-        lowered = run_kernel_passes(kernel, KernelContext(frozenset(name for name, neighbours in unit.items() if neighbours)))
+        context = KernelContext(frozenset(name for name, neighbours in unit.items() if neighbours))
+        lowered = run_kernel_passes(kernel, context, passes)
         code = emit_kernel(lowered, "kernel_under_test", unit)
         declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
         text = prelude([code]) + code.text

@@ -99,6 +99,20 @@ def test_online_softmax_in_a_loop_over_buffers(build: Build) -> None:
     check(build(kernel), {"q": normal(32, 16), "kv": kv, "n": 4, "scale": 0.25, "out": zeros(32, 16)}, rtol=1e-5, atol=1e-5)
 
 
+def test_what_a_loop_reads_in_every_turn_keeps_its_place(build: Build) -> None:
+    def turns(a: In[Tile[8, 8, I32]], b: In[Tile[8, 8, I32]], out: Out[Tile[8, 8, I32]]) -> None:
+        start = pto.abs(a @ b)
+        acc = pto.alloc((8, 8), I32, init=0)
+        for _ in pto.range(3):
+            acc[:] = acc + start
+            acc[:] = pto.abs(acc @ b) @ b
+        pto.store(out, acc)
+
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-3, 4, (8, 8)).astype(np.int32) for _ in range(2))
+    check(build(trace(turns)), {"a": a, "b": b, "out": np.zeros((8, 8), np.int32)})
+
+
 def test_product_with_a_buffer_accumulates_in_place() -> None:
     def gemm(a: In[Tensor], b: In[Tensor], out: Out[Tile[8, 32, F32]]) -> None:
         acc = pto.alloc((8, 32), F32, init=0)

@@ -17,6 +17,7 @@ from pto_wsp.api.pto_namespace import pto
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.annotations import In, InOut, Out
 from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
@@ -24,6 +25,9 @@ from pto_wsp.types.tile import Tile
 from ..conftest import Array, Built
 
 _DTYPES = (DType.F32, DType.F32, DType.F32, DType.F64, DType.I8, DType.I32, DType.I64, DType.U8)
+# Without these a kernel is slower and means the same; code generation needs what the others establish.
+OPTIONAL = ("forward_buffers", "simplify", "merge_common", "fuse_products", "accumulate_in_place", "drop_dead_code", "schedule_rows",
+            "vectorise")
 _LARGEST = 8000   # elements of a value
 Value = Any       # what tracing hands to a kernel body
 
@@ -138,10 +142,21 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType) -> 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("seed", [*range(30), *(pytest.param(n, marks=pytest.mark.slow) for n in range(30, 400))])
 def test_random_kernel_matches_the_interpreter(build: Callable[..., Built], seed: int) -> None:
+    _compare(build, seed, KERNEL_PASSES)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", [3, 17, *(pytest.param(n, marks=pytest.mark.slow) for n in range(400, 430))])
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_random_kernel_matches_without_one_of_the_passes(build: Callable[..., Built], name: str, seed: int) -> None:
+    _compare(build, seed, tuple(step for step in KERNEL_PASSES if step.name != name))
+
+
+def _compare(build: Callable[..., Built], seed: int, passes: tuple[KernelPass, ...]) -> None:
     rnd, rng = random.Random(seed), np.random.default_rng(seed)
     kernel = _random_kernel(rnd)
     strided = rnd.random() < 0.25
-    built = build(kernel, {p.name: not strided for p in kernel.memory_params}, quiet=True)
+    built = build(kernel, {p.name: not strided for p in kernel.memory_params}, quiet=True, passes=passes)
     for part in (False, True):
         arrays: dict[str, Array] = {}
         for param in kernel.memory_params:

@@ -1,0 +1,67 @@
+"""Laws of kernel passes: generated kernels compute the same before and after each pass, and with any optional one left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pto_wsp import DType
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import walk
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
+from pto_wsp.runtime.pass_check import check_kernel_passes
+from tests.laws.generated_kernels import Recipe, Step, recipes
+
+OPTIONAL = ("forward_buffers", "simplify", "merge_common", "fuse_products", "accumulate_in_place", "drop_dead_code", "schedule_rows",
+            "vectorise")
+
+
+def traced(recipe: Recipe) -> k.Kernel:
+    """Return the IR of a generated kernel."""
+    return recipe.build(0).specialise(region=recipe.dtype, piece=recipe.dtype)
+
+
+def contexts(kernel: k.Kernel) -> st.SearchStrategy[KernelContext]:
+    """Return a strategy for which parameters' columns are neighbours."""
+    return st.sets(st.sampled_from([p.name for p in kernel.memory_params])).map(lambda names: KernelContext(frozenset(names)))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
+    kernel = traced(data.draw(recipes(max_steps=14)))
+    check_kernel_passes(kernel, data.draw(contexts(kernel)), KERNEL_PASSES)
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+@given(st.data())
+@settings(max_examples=12)
+def test_the_others_keep_them_without_it(name: str, data: st.DataObject) -> None:
+    kernel = traced(data.draw(recipes()))
+    check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_what_is_needed_at_the_same_time_has_places_of_its_own(data: st.DataObject) -> None:
+    kernel = traced(data.draw(recipes(max_steps=14)))
+    lowered = run_kernel_passes(kernel, data.draw(contexts(kernel)))
+    for at, one in enumerate(lowered.arena):
+        for other in lowered.arena[:at]:
+            apart = one.offset + one.type.size_bytes <= other.offset or other.offset + other.type.size_bytes <= one.offset
+            assert apart or one.last < other.first or other.last < one.first, (one, other)
+    n_statements = sum(1 for _ in walk(lowered.body))
+    assert all(0 <= slot.first <= slot.last < n_statements for slot in lowered.arena)
+
+
+def test_passes_are_the_same_in_every_run() -> None:
+    kernel = traced(recipes_example())
+    assert run_kernel_passes(kernel) == run_kernel_passes(kernel)
+
+
+def recipes_example() -> Recipe:
+    """Return a kernel with a reduction, a loop and a product."""
+    steps = (Step("rowmax", (0,)), Step("sub", (0, 4)), Step("loop", (5,), None, ("add", 1, 3, True)), Step("matmul", (6, 1)))
+    return Recipe(DType.I32, (8, 8), steps, ((8, 8), DType.I32), False, (8, 8), "plain", (1, 1), (4, 4), 5)
