@@ -47,6 +47,7 @@ from pto_wsp.types.scalar import print_scalar
 from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.bounds import check_bounds
+from pto_wsp.verify.capacity import capacity_errors
 from pto_wsp.verify.verdict import Finding
 
 _LATER = ("overheads", "sanitize", "options")
@@ -105,6 +106,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])
+    raise_all(capacity_errors((use.kernel for use in plan.kernels), model))
     if target == "interp":
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
         return Compiled(plan, target, model, schedule, findings, interpreter, None, None, _since(started), False)

@@ -147,6 +147,13 @@ class CarriedValueError(PtoError):
     fix = "Write the buffer in place: acc += x, or acc[:] = acc + x."
 
 
+class CapacityError(PtoError):
+    code = "K110"
+    cause = "The tiles of a kernel need more of an on-chip memory than the arch has."
+    example = "program().compile(arch=\"ascend_910b\")  # a kernel on Tile[512, 512, F32]"
+    fix = "Use smaller tiles; the report says who takes how much, and what would fit."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."

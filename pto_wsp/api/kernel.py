@@ -21,6 +21,7 @@ from pto_wsp.errors import (
     MissingBodyError,
     OutsideTraceError,
     TaskFailedError,
+    raise_all,
 )
 from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel import Print, ScalarParamDecl, TensorParam, TileParam
@@ -39,6 +40,7 @@ from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import TileType
+from pto_wsp.verify.capacity import MemoryMap, capacity_errors, memory_map
 
 
 class Kernel:
@@ -95,6 +97,16 @@ class Kernel:
         ir, scalars, extents = self._specialised(given)
         model = arch if isinstance(arch, Arch) else builtin_arch(arch)
         return cost_table(priced_kernel(ir, model), model, scalars, extents)
+
+    def check(self, arch: str | Arch, **given: object) -> MemoryMap:
+        """Return who lives in the on-chip memories of an arch where each is fullest. `given`: as for `cost`.
+
+        Raises: K110 when a memory is too small.
+        """
+        ir, _, _ = self._specialised(given)
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        raise_all(capacity_errors((ir,), model))
+        return memory_map(ir, model)
 
     def _specialised(self, given: Mapping[str, object]) -> tuple[KernelIR, dict[str, int | float], dict[str, tuple[int, int]]]:
         """Return the IR for these values, and the numbers of Scalar parameters and shapes of Tensor ones among them."""

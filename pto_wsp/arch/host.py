@@ -52,12 +52,12 @@ def _clock_ghz() -> float | None:
 
 
 def _caches() -> tuple[tuple[str, int], ...]:
-    """Return the data caches of a core, the largest first: L3, L2, L1."""
+    """Return the data caches of a core, the outermost first. They are no on-chip memories that a program fills, and limit no tile."""
     found: dict[str, int] = {}
     for folder in sorted((_CPU / "cache").glob("index*")):
         size = _read(folder / "size").strip()
         if _read(folder / "type").strip() != "Instruction" and size.endswith("K") and size[:-1].isdigit():
-            found[f"L{_read(folder / 'level').strip()}"] = int(size[:-1]) * 1024
+            found[f"cache {_read(folder / 'level').strip()}"] = int(size[:-1]) * 1024
     return tuple(sorted(found.items(), reverse=True))
 
 

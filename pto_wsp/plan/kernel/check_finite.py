@@ -18,7 +18,7 @@ from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, walk
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import ROW_PASSES, TILE_PASSES, KernelPass
+from pto_wsp.plan.kernel.passes import PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -33,6 +33,7 @@ def check_finite(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
 CHECKED_PASSES = (
     *TILE_PASSES,
+    *PRODUCT_PASSES,
     KernelPass("check_finite", check_finite),   # floats are checked where they are made
     *ROW_PASSES,
 )

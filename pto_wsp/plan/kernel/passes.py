@@ -39,7 +39,7 @@ class KernelPass:
     verify: Callable[[Kernel], None] = _nothing
 
 
-# on whole tiles
+# on whole tiles, for every target
 TILE_PASSES = (
     KernelPass("number_guards", number_guards, verify_after_number_guards),   # loads and stores of tensors carry their guard's number
     KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
@@ -48,6 +48,9 @@ TILE_PASSES = (
     KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
     KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
+)
+# on whole tiles, for code that runs on a CPU
+PRODUCT_PASSES = (
     KernelPass("choose_products", choose_products, verify_after_choose_products),   # products say how they run; transpositions go into them
 )
 # on loops over rows and columns
@@ -58,7 +61,7 @@ ROW_PASSES = (
     KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
     KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
 )
-KERNEL_PASSES = (*TILE_PASSES, *ROW_PASSES)
+KERNEL_PASSES = (*TILE_PASSES, *PRODUCT_PASSES, *ROW_PASSES)
 
 KernelObserver = Callable[[str, Kernel, Kernel], None]
 
