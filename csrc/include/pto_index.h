@@ -18,6 +18,15 @@ static __attribute__((unused, noinline, cold)) int32_t pto_index_fault(pto_fault
     return 1;
 }
 
+/* Whether `cols` columns from `col` on leave a region of `extent` columns: then the fault has row -1 and the number of columns. */
+static inline __attribute__((unused)) int32_t pto_columns_outside(int64_t col, int64_t cols, int64_t extent, pto_fault *fault)
+{
+    if (pto_inside(col, cols, extent))
+        return 0;
+    pto_index_fault(fault, -1, col, cols, extent);
+    return 1;
+}
+
 /* Whether all indices are inside, first of all: nothing is moved by an index that is not. */
 #define PTO_INDEX_CHECK_(I)                                                                                          \
     PTO_TILE_FUNCTION int32_t pto_index_check_##I(const I *index, int64_t index_row, int64_t index_col, int64_t rows,\

@@ -12,7 +12,7 @@ from inspect import Signature
 from types import MappingProxyType
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.frontend import kernel_control, kernel_memory
+from pto_wsp.frontend import kernel_control, kernel_memory, kernel_rows
 from pto_wsp.frontend.kernel_print import print_
 from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
@@ -51,6 +51,7 @@ def members() -> Mapping[str, Callable[..., object]]:
             members[name] = OpFunction(op, name)
     for function in FUNCTIONS:
         members[function.__name__] = function
+    members |= {"gather": kernel_rows.gather, "scatter": kernel_rows.scatter, "scatter_add": kernel_rows.scatter_add}
     members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
                 "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise, "print": print_}
     return MappingProxyType(members)

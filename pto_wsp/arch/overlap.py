@@ -156,7 +156,7 @@ def _scheduled(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arc
         used.append({})
         for stmt, stages in run:
             start = max((ready.get(name, 0) for name in _reads(stmt)), default=0)
-            if isinstance(stmt, k.Load) and at >= 2:
+            if isinstance(stmt, k.Load | k.Gather) and at >= 2:
                 start = max(start, used[at - 2].get(stmt.result.id, 0))
             for stage in stages:
                 free["scalar"] += issue

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from pto_wsp.arch.model import Arch, ExecUnit
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import piece_of, valid_of
+from pto_wsp.expr.kernel_walk import piece_of, valid_of, valid_rows_of
 from pto_wsp.ops.entry import Work
 from pto_wsp.ops.table import find
 from pto_wsp.types import scalar as s
@@ -50,6 +50,11 @@ class Stages:
             case k.Store():
                 pipe = "fixpipe" if not self.arch.neutral and stmt.value.id in self.in_cube else "MTE3"
                 return (self._move(pipe, elements_moved(stmt, self.tiles), stmt.value.type.n_elements, stmt.value.type.dtype),)
+            case k.Gather(result):
+                return (self._move("MTE2", _rows_moved(stmt, result.type), result.type.n_elements, result.type.dtype),)
+            case k.Scatter(_, _, value):
+                pipe = "fixpipe" if not self.arch.neutral and value.id in self.in_cube else "MTE3"
+                return (self._move(pipe, _rows_moved(stmt, value.type), value.type.n_elements, value.type.dtype),)
             case k.Compute(result, op, operands):
                 if find(op).work is Work.MKN:
                     return self._product(result.type, operands, result.id)
@@ -126,6 +131,10 @@ def cycles_of(arch: Arch, unit: ExecUnit, count: s.Scalar, dtype: DType) -> s.Sc
     spread = s.mul(count, s.Const(rate.denominator))
     cycles = spread if rate.numerator == 1 else s.ceil_div(spread, s.Const(rate.numerator))
     return s.add(cycles, s.Const(arch.startup(unit)))
+
+
+def _rows_moved(stmt: k.Gather | k.Scatter, rows: TileType) -> s.Scalar:
+    return s.mul(valid_rows_of(stmt), s.Const(rows.cols))
 
 
 def elements_moved(stmt: k.Load | k.Store, tiles: Mapping[str, TileType]) -> s.Scalar:

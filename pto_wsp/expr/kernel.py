@@ -140,6 +140,37 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """`result[n, :] = param[index[n, 0], col : col + cols]` of a Tensor parameter for n < `valid`, `fill` in the rows behind.
+
+    `index` is [rows, 1]; `valid` None means all rows. Guarded as in `Load`: the index and the columns must lie inside the region.
+    """
+
+    result: Value
+    param: str
+    index: Value
+    col: Scalar
+    valid: Scalar | None = None
+    fill: float | int | bool = 0
+    guard: int | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """`param[index[n, 0], col : col + cols] = value[n, :]` for n < `valid`, in that order; `add` adds in place of writing."""
+
+    param: str
+    index: Value
+    value: Value
+    col: Scalar
+    valid: Scalar | None = None
+    add: bool = False
+    guard: int | None = None
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """State of a kernel: named for people, told apart by id."""
 
@@ -279,7 +310,8 @@ class Columns:
     lanes: int = 1
 
 
-Stmt: TypeAlias = Compute | Load | Store | Alloc | Read | Write | Accumulate | Print | Check | For | If | Rows | Columns
+Stmt: TypeAlias = Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Print | Check | For | If | Rows | Columns
+Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter
 
 
 class SlotKind(Enum):

@@ -81,6 +81,13 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{copy}{_guard(stmt)}")
             case k.Store(param, value, row, col):
                 yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}"
+            case k.Gather(result, param, index, col, valid, fill):
+                shown_fill = f", fill={fill!r}" if fill else ""
+                rows = "" if valid is None else f", valid={s.print_scalar(valid)}"
+                yield _defined(pad, result, f"gather {param}[%{index.id}, {s.print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
+            case k.Scatter(param, index, value, col, valid):
+                verb, rows = "scatter_add" if stmt.add else "scatter", "" if valid is None else f", valid={s.print_scalar(valid)}"
+                yield f"{pad}{verb} {param}[%{index.id}, {s.print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
             case k.Alloc(buffer, init):
                 yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
             case k.Read(result, buffer):
@@ -157,5 +164,5 @@ def _valid(stmt: k.Load | k.Store) -> str:
     return f", valid=({', '.join(shown)})"
 
 
-def _guard(stmt: k.Load | k.Store | k.Compute) -> str:
+def _guard(stmt: k.Guarded) -> str:
     return "" if stmt.guard is None else f", guard {stmt.guard}"

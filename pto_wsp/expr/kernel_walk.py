@@ -21,12 +21,15 @@ from pto_wsp.expr.kernel import (
     Columns,
     Compute,
     For,
+    Gather,
+    Guarded,
     If,
     Kernel,
     Load,
     Print,
     Read,
     Rows,
+    Scatter,
     Stmt,
     Store,
     TensorParam,
@@ -37,6 +40,7 @@ from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
+from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
 
@@ -49,7 +53,7 @@ class Guard:
     """
 
     what: str
-    stmt: Load | Store | Compute
+    stmt: Guarded
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -63,7 +67,7 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
+        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
             return ()
         case _:
             assert_never(stmt)
@@ -76,7 +80,7 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
+        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
             return stmt
         case _:
             assert_never(stmt)
@@ -97,6 +101,10 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return tuple(o for o in operands if isinstance(o, Value))
         case Store() | Write():
             return (stmt.value,)
+        case Gather(_, _, index):
+            return (index,)
+        case Scatter(_, index, value):
+            return (index, value)
         case Accumulate(_, lhs, rhs):
             return (lhs, rhs)
         case Print():
@@ -111,6 +119,11 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             assert_never(stmt)
 
 
+def operand_types(stmt: Compute) -> tuple[TileType, ...]:
+    """Return the types of the operands; a number is [1, 1]."""
+    return tuple(o.type if isinstance(o, Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
+
+
 def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
     """Return the statement with `change` applied to the values that it reads itself; bodies inside it stay as they are."""
     match stmt:
@@ -118,6 +131,10 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, operands=tuple(change(o) if isinstance(o, Value) else o for o in operands))
         case Write() | Store():
             return replace(stmt, value=change(stmt.value))
+        case Gather(_, _, index):
+            return replace(stmt, index=change(index))
+        case Scatter(_, index, value):
+            return replace(stmt, index=change(index), value=change(value))
         case Accumulate(_, lhs, rhs):
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
         case Print():
@@ -134,7 +151,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
 
 def result_of(stmt: Stmt) -> Value | None:
     """Return the value that a statement defines."""
-    return stmt.result if isinstance(stmt, Compute | Load | Read) else None
+    return stmt.result if isinstance(stmt, Compute | Load | Gather | Read) else None
 
 
 def writes_buffer(stmt: Stmt, buffer: Buffer) -> bool:
@@ -149,7 +166,7 @@ def buffers_written(stmt: Stmt) -> frozenset[int]:
 
 def stores(stmt: Stmt) -> frozenset[str]:
     """Return the names of the parameters that a statement stores to, inside its bodies included."""
-    return frozenset(inner.param for inner in walk((stmt,)) if isinstance(inner, Store))
+    return frozenset(inner.param for inner in walk((stmt,)) if isinstance(inner, Store | Scatter))
 
 
 def touches_buffer(stmt: Stmt, buffer: Buffer) -> bool:
@@ -161,7 +178,8 @@ def guards_of(kernel: Kernel) -> tuple[Guard, ...]:
     """Return the guards of a kernel as it was traced, in pre-order; a guard's number is its place in this tuple."""
     tensors = {p.name for p in kernel.params if isinstance(p, TensorParam)}
     return tuple(_guard(stmt) for stmt in walk(kernel.body)
-                 if (isinstance(stmt, Load | Store) and stmt.param in tensors) or (isinstance(stmt, Compute) and takes_indices(stmt)))
+                 if isinstance(stmt, Gather | Scatter) or (isinstance(stmt, Load | Store) and stmt.param in tensors)
+                 or (isinstance(stmt, Compute) and takes_indices(stmt)))
 
 
 def prints_of(kernel: Kernel) -> Mapping[int, Print]:
@@ -175,7 +193,10 @@ def takes_indices(stmt: Compute) -> bool:
     return isinstance(entry, TileFunction) and entry.may_fail(stmt.attrs)
 
 
-def _guard(stmt: Load | Store | Compute) -> Guard:
+def _guard(stmt: Guarded) -> Guard:
+    if isinstance(stmt, Gather | Scatter):
+        verb = "gather" if isinstance(stmt, Gather) else "scatter_add" if stmt.add else "scatter"
+        return Guard(f"{verb} of rows of {stmt.param}", stmt, stmt.span)
     if isinstance(stmt, Compute):
         axis = next(value for name, value in stmt.attrs if name == "axis")
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))
@@ -197,6 +218,11 @@ def valid_of(stmt: Load | Store) -> tuple[s.Scalar, s.Scalar]:
     """Return how many rows and columns of the piece are valid by the statement itself: what is given, cut to 0 .. the piece."""
     rows, cols = piece_of(stmt)
     return _cut(stmt.valid_rows, rows), _cut(stmt.valid_cols, cols)
+
+
+def valid_rows_of(stmt: Gather | Scatter) -> s.Scalar:
+    """Return how many rows of the index are valid, cut to 0 .. its rows."""
+    return _cut(stmt.valid, stmt.index.type.rows)
 
 
 def _cut(valid: s.Scalar | None, extent: int) -> s.Scalar:

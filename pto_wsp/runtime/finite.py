@@ -90,7 +90,7 @@ def native_error(plan: TaskPlan, columns: RecordColumns, result: Any) -> PtoErro
         return task_error(plan, columns, result.failed_task, Failure(result.failed_guard))
     if result.failed_guard < FIRST_CHECK:
         told = (IndexFault(fault.row, fault.col, fault.value, fault.upper + 1)
-                if isinstance(guards_of(kernel)[result.failed_guard].stmt, k.Compute)
+                if isinstance(guards_of(kernel)[result.failed_guard].stmt, k.Compute | k.Gather | k.Scatter)
                 else PieceFault(fault.row, fault.col, fault.lower, fault.upper))
         return task_error(plan, columns, result.failed_task, Failure(result.failed_guard, told))
     check = checks_of(checked_kernel(plan.kernels[task.kernel]))[result.failed_guard]

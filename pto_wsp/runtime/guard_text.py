@@ -37,14 +37,23 @@ class Described:
 
 def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> Described:
     """Return what a guard that failed means to the user."""
+    index = fault if isinstance(fault, IndexFault) else None
     match guard.stmt:
         case k.Load() | k.Store():
             return _piece(f"{guard.what} lies outside the region that is bound", fault if isinstance(fault, PieceFault) else None)
         case k.Compute():
-            index = fault if isinstance(fault, IndexFault) else None
-            allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
-            found = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
-            return Described(f"{guard.what}: an index lies outside", allowed, found)
+            return _outside(guard, index)
+        case k.Gather() | k.Scatter() if index is not None and index.row < 0:
+            columns = f"columns {index.col} .. {index.col + index.value - 1}"
+            return Described(f"{guard.what}: columns outside the region that is bound", f"columns inside 0 .. {index.extent - 1}", columns)
+        case k.Gather() | k.Scatter():
+            return _outside(guard, index)
+
+
+def _outside(guard: Guard, index: IndexFault | None) -> Described:
+    allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
+    found = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
+    return Described(f"{guard.what}: an index lies outside", allowed, found)
 
 
 def _piece(what: str, fault: PieceFault | None) -> Described:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of
+from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, valid_rows_of
 from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
@@ -93,6 +93,10 @@ class _Run:
                 self.values[result.id] = self.load(stmt)
             case k.Store():
                 self.store(stmt)
+            case k.Gather(result):
+                self.values[result.id] = self.gather(stmt)
+            case k.Scatter():
+                self.scatter(stmt)
             case k.Alloc(buffer, init):
                 self.buffers[buffer.id] = _filled(buffer.type.shape, 0 if init is None else init, buffer.type.dtype)
             case k.Read(result, buffer):
@@ -128,7 +132,7 @@ class _Run:
             if fault is not None:
                 self.fail(stmt, fault)
 
-    def fail(self, stmt: k.Load | k.Store | k.Compute, fault: IndexFault | PieceFault | None = None) -> NoReturn:
+    def fail(self, stmt: k.Guarded, fault: IndexFault | PieceFault | None = None) -> NoReturn:
         """End the run at the guard of a statement: its number as passes wrote it down, else its place."""
         raise _GuardFailed(Failure(self.guards[id(stmt)] if stmt.guard is None else stmt.guard, fault))
 
@@ -155,6 +159,33 @@ class _Run:
         array, row, col, n_rows, n_cols = self.place(stmt)
         if n_rows and n_cols:
             array[row:row + n_rows, col:col + n_cols] = self.values[stmt.value.id][:n_rows, :n_cols]
+
+    def gather(self, stmt: k.Gather) -> Array:
+        """Return the rows that the index names, `fill` behind the valid ones."""
+        rows = np.full(stmt.result.type.shape, stmt.fill, stmt.result.type.dtype.np)
+        index, columns = self.picked(stmt, stmt.result.type.cols)
+        rows[:len(index)] = self.arrays[stmt.param][index, columns]
+        return rows
+
+    def scatter(self, stmt: k.Scatter) -> None:
+        """Write or add rows at those that the index names, one after the other."""
+        index, columns = self.picked(stmt, stmt.value.type.cols)
+        array, rows = self.arrays[stmt.param], self.values[stmt.value.id][:len(index)]
+        if stmt.add:
+            np.add.at(array, (index[:, None], np.arange(columns.start, columns.stop)[None, :]), rows)
+        else:
+            array[index, columns] = rows
+
+    def picked(self, stmt: k.Gather | k.Scatter, cols: int) -> tuple[Array, slice]:
+        """Return the valid rows of the index, and the columns, guarded where there is any row."""
+        n_rows, col = self.whole(valid_rows_of(stmt)), self.whole(stmt.col)
+        index, extent = self.values[stmt.index.id][:n_rows, 0], self.arrays[stmt.param].shape
+        if n_rows and not 0 <= col <= extent[1] - cols:
+            self.fail(stmt, IndexFault(-1, col, cols, extent[1]))
+        for row, value in enumerate(index.tolist()):
+            if not 0 <= value < extent[0]:
+                self.fail(stmt, IndexFault(row, 0, value, extent[0]))
+        return index, slice(col, col + cols) if n_rows else slice(0, cols)
 
     def place(self, stmt: k.Load | k.Store) -> tuple[Array, int, int, int, int]:
         """Return the array, offset and valid extents of a piece: cut to what is bound (a Tile), or guarded (a Tensor)."""

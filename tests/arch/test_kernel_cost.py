@@ -12,7 +12,7 @@ from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError
-from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.frontend.annotations import In, InOut, Out, Scalar
 from pto_wsp.frontend.kernel_def import KernelDef
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -52,6 +52,13 @@ def test_a_short_tile_moves_what_is_bound() -> None:
     def body(x: In[Tile[16, 128, F32]], y: Out[Tile[16, 128, F32]]) -> None:
         pto.store(y, x)
     assert cycles(body, x_0=3, x_1=128, y_0=5, y_1=2) == 3 * 128 + 5 * 2
+
+
+def test_an_order_costs_a_logarithm_more_and_picked_rows_what_they_move() -> None:
+    def body(x: In[Tile[4, 100, F32]], table: InOut[Tensor], n: Scalar[I32]) -> None:
+        _, best = pto.topk(x, 1)                                  # 4 * 100 * 7, and its elements: the tile that is picked from
+        pto.scatter_add(table, best, pto.gather(table, best, cols=(2, 10), valid=n))
+    assert cycles(body, x_0=4, x_1=100, table_0=9, table_1=12, n=3) == 400 + 4 * 100 * 7 + 400 + 3 * 10 + 4 * 10
 
 
 def branch(x: In[Tile[4, 8, F32]], n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:

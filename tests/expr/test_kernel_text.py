@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.codec import NAMES, from_data, to_data
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, walk
@@ -92,3 +93,19 @@ def test_the_digest_tells_equal_numbers_of_other_kinds_apart() -> None:
     def filled(fill: float | int | bool) -> k.Kernel:
         return k.Kernel("f", (), (k.Load(k.Value(0, TILE), "x", ZERO, ZERO, fill=fill),))
     assert len({kernel_digest(filled(fill)) for fill in (1, 1.0, True)}) == 3
+
+
+def test_rows_picked_by_an_index() -> None:
+    index, rows = k.Value(0, TileType(4, 1, DType.I32)), k.Value(1, TILE)
+    n = s.ParamScalar("n", DType.I32)
+    body = (k.Load(index, "index", ZERO, ZERO), k.Gather(rows, "table", index, ZERO, n, fill=1.0),
+            k.Scatter("table", index, rows, s.Const(8)), k.Scatter("table", index, rows, ZERO, n, add=True))
+    params = (k.TileParam("index", k.Role.IN, index.type), k.TensorParam("table", k.Role.INOUT, DType.F32),
+              k.ScalarParamDecl("n", DType.I32))
+    kernel = k.Kernel("picks", params, body)
+    assert [line.split("#")[0].strip() for line in print_kernel(kernel).splitlines()[2:]] == [
+        "%1 = gather table[%0, 0], valid=n, fill=1.0", "scatter table[%0, 8], %1", "scatter_add table[%0, 0], %1, valid=n"]
+    assert [guard.what for guard in guards_of(kernel)] == [
+        "gather of rows of table", "scatter of rows of table", "scatter_add of rows of table"]
+    assert from_data(to_data(kernel)) == kernel and eval(repr(kernel), dict(NAMES)) == kernel
+    assert kernel_digest(kernel) != kernel_digest(replace(kernel, body=(*body[:-1], replace(body[-1], add=False))))

@@ -14,6 +14,7 @@ from pto_wsp.codegen.c.dtypes import memory_literal, memory_type
 from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.kernel.checks import checked
 from pto_wsp.codegen.kernel.env import COL, Env, Place
+from pto_wsp.codegen.kernel.picked_rows import gathered, scattered
 from pto_wsp.codegen.kernel.products import multiply
 from pto_wsp.codegen.kernel.rows import RowRegion
 from pto_wsp.codegen.kernel.whole import called, moved
@@ -68,7 +69,7 @@ def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
         match stmt:
             case k.Print() | k.Check():
                 return []
-            case k.Load() | k.Store() | k.Compute() if stmt.guard is not None:
+            case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() if stmt.guard is not None:
                 return []
             case k.Store(param):
                 written[param] = None
@@ -102,7 +103,7 @@ class _Emission:
     def __init__(self, kernel: k.Kernel, unit_inner: Mapping[str, bool]) -> None:
         self.kernel = kernel
         self.env = Env(kernel, dict(unit_inner))
-        self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Load | k.Store | k.Compute) and s.guard is not None),
+        self.n_guards = 1 + max((s.guard for s in walk(kernel.body) if isinstance(s, k.Guarded) and s.guard is not None),
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
@@ -300,6 +301,10 @@ class _Emission:
                 return checked(self.env, stmt, self._tile)
             case k.Compute():
                 return self._tile_op(stmt)
+            case k.Gather():
+                return gathered(self.env, stmt, self._kept(k.SlotKind.VALUE, stmt.result.id))
+            case k.Scatter():
+                return scattered(self.env, stmt)
             case k.Store() | k.Write() | k.Columns():
                 unreachable(f"{type(stmt).__name__} outside rows")
             case _:

@@ -12,8 +12,8 @@ from pto_wsp.codegen.c.dtypes import memory_type, stored
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.whole import CArgument, CCall, Copy, Movement, Pointer, RowStep, Slot, TileFunction
-from pto_wsp.types.tile import TileType
+from pto_wsp.expr.kernel_walk import operand_types
+from pto_wsp.ops.whole import CArgument, Copy, Movement, Pointer, RowStep, Slot, TileFunction
 
 
 def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
@@ -21,7 +21,7 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
     env.headers.add("pto_move.h")
     out: list[c.Stmt] = []
     numbers: dict[int, c.Expr] = {}
-    for copy in entry.copies(types_of(stmt), result.type, stmt.attrs):
+    for copy in entry.copies(operand_types(stmt), result.type, stmt.attrs):
         operand = stmt.operands[copy.operand]
         if isinstance(operand, k.Value):
             out.append(_copy(env, result, operand, copy))
@@ -38,25 +38,20 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
 
 def called(env: Env, result: Place, stmt: k.Compute, entry: TileFunction) -> list[c.Stmt]:
     """Return the call that makes a result, which ends the task where the function finds a fault."""
-    call = entry.call(types_of(stmt), result.type, stmt.attrs)
+    call = entry.call(operand_types(stmt), result.type, stmt.attrs)
     env.headers.add(call.header)
     out: list[c.Stmt] = []
     if call.copied is not None:
         env.headers.add("pto_move.h")
         rows, cols = result.type.shape
         out.append(_copy(env, result, stmt.operands[call.copied], Copy(call.copied, rows, cols, (0, 0), (1, 0), (0, 1), 0, (cols, 1))))
-    made = c.Call(call.function, tuple(_argument(env, result, stmt, call, argument) for argument in call.arguments))
+    made = c.Call(call.function, tuple(_argument(env, result, stmt, argument) for argument in call.arguments))
     if stmt.guard is None:
         return [*out, c.Evaluate(made)]
     return [*out, c.If(made, (c.Return(c.Int(1 + stmt.guard)),))]
 
 
-def types_of(stmt: k.Compute) -> tuple[TileType, ...]:
-    """Return the types of the operands; a number is [1, 1]."""
-    return tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
-
-
-def _argument(env: Env, result: Place, stmt: k.Compute, call: CCall, argument: CArgument) -> c.Expr:
+def _argument(env: Env, result: Place, stmt: k.Compute, argument: CArgument) -> c.Expr:
     match argument:
         case Slot.RESULT:
             return c.Name(result.pointer)

@@ -66,6 +66,10 @@ class _Checks:
                 yield stmt
                 if not math.isnan(stmt.fill):    # a NaN that was asked for cannot be told from one that was found
                     yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
+            case k.Gather(result, param) if result.type.dtype.is_float:
+                yield stmt
+                if not math.isnan(stmt.fill):
+                    yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
             case _:
                 yield map_bodies(stmt, self.body)
 

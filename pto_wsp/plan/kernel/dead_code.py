@@ -78,4 +78,4 @@ def _live(body: Body, after: frozenset[int], in_use: set[int]) -> Body:
 
 
 def _may_fail(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Load | k.Compute) and stmt.guard is not None
+    return isinstance(stmt, k.Guarded) and stmt.guard is not None

@@ -20,7 +20,7 @@ def number_guards(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     numbers = {id(guard.stmt): number for number, guard in enumerate(guards_of(kernel))}
 
     def numbered(body: Body) -> Body:
-        return tuple(replace(stmt, guard=numbers[id(stmt)]) if isinstance(stmt, k.Load | k.Store | k.Compute) and id(stmt) in numbers
+        return tuple(replace(stmt, guard=numbers[id(stmt)]) if isinstance(stmt, k.Guarded) and id(stmt) in numbers
                      else map_bodies(stmt, numbered) for stmt in body)
 
     return replace(kernel, body=numbered(kernel.body))
@@ -30,4 +30,4 @@ def verify_after_number_guards(kernel: k.Kernel) -> None:
     """Guards are numbered from 0 in the order in which they stand, and nothing else has a number."""
     numbers = [guard.stmt.guard for guard in guards_of(kernel)]
     assert numbers == list(range(len(numbers)))
-    assert sum(isinstance(stmt, k.Load | k.Store | k.Compute) and stmt.guard is not None for stmt in walk(kernel.body)) == len(numbers)
+    assert sum(isinstance(stmt, k.Guarded) and stmt.guard is not None for stmt in walk(kernel.body)) == len(numbers)

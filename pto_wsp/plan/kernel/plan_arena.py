@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, bodies_of, piece_of, uses_of, valid_of, walk
+from pto_wsp.expr.kernel_walk import Body, bodies_of, operand_types, piece_of, uses_of, valid_of, walk
 from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import find
@@ -97,8 +97,9 @@ class _Lives:
                 if isinstance(entry, Matmul):
                     self._work(f"{op}_work", _packed(stmt), at, loops)
                 elif isinstance(entry, TileFunction):
-                    types = tuple(o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in stmt.operands)
-                    self._work(f"{op}_work", entry.call(types, result.type, stmt.attrs).work_bytes, at, loops)
+                    self._work(f"{op}_work", entry.call(operand_types(stmt), result.type, stmt.attrs).work_bytes, at, loops)
+            case k.Gather(result, param):
+                self._make(k.Slot(f"{param}_rows", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
             case k.Accumulate(buffer):
                 self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
                 self._work("matmul_work", _packed(stmt), at, loops)

@@ -21,7 +21,7 @@ from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
 
 Member: TypeAlias = k.Compute | k.Store | k.Write | k.Read
-Whole: TypeAlias = k.Compute | k.Accumulate | k.Print | k.Check | k.For | k.If
+Whole: TypeAlias = k.Compute | k.Gather | k.Scatter | k.Accumulate | k.Print | k.Check | k.For | k.If
 Prepare: TypeAlias = k.Load | k.Alloc | k.Read
 Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
@@ -166,6 +166,13 @@ class _Placement:
             case k.Print() | k.Check():
                 self._whole(stmt)
                 self.floor = len(self.steps)   # what fails after it fails after it
+            case k.Gather(result):
+                self._whole(stmt)
+                self._define(result, len(self.steps), local=False)
+                self.floor = len(self.steps)
+            case k.Scatter(param):
+                self._whole(stmt)
+                self.floor = self.stored = self.memory_ready[("param", param)] = len(self.steps)
             case k.For() | k.If():
                 self._whole(stmt)
                 self.floor = self.stored = len(self.steps)
@@ -179,6 +186,8 @@ class _Placement:
         if not is_row_local(stmt):
             self._whole(stmt)
             self._define(stmt.result, len(self.steps), local=False)
+            if stmt.guard is not None:
+                self.floor = len(self.steps)   # what fails after it fails after it
             return
         reduces_columns = isinstance(find(stmt.op), ColReduce)
         rows = stmt.result.type.rows
@@ -289,13 +298,13 @@ class _Placement:
 def _changes(stmt: k.Stmt, memory: Memory) -> bool:
     kind, key = memory
     match stmt:
-        case k.Store():
+        case k.Store() | k.Scatter():
             return kind == "param" and stmt.param == key
         case k.Write() | k.Alloc() | k.Accumulate():
             return kind == "buffer" and stmt.buffer.id == key
         case k.For() | k.If() | k.Rows() | k.Columns():
             return any(_changes(inner, memory) for body in bodies_of(stmt) for inner in body)
-        case k.Compute() | k.Load() | k.Read() | k.Print() | k.Check():
+        case k.Compute() | k.Load() | k.Gather() | k.Read() | k.Print() | k.Check():
             return False
         case _:
             assert_never(stmt)

@@ -1,0 +1,20 @@
+"""Rows of a Tensor parameter, how wide is not said."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import Tile
+
+
+def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, pto.gather(table, index))
+
+
+# error[T205]: `pto.gather` needs to know how many columns
+#   --> gather_without_columns.py:11:18
+#      |
+#   11 |     pto.store(y, pto.gather(table, index))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: cols=(first, count), or cols=count
+#    = help:     pto.gather(table, index, cols=64)

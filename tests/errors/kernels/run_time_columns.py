@@ -1,0 +1,20 @@
+"""How many columns is known only at run time."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out, Scalar
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import Tile
+
+
+def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 8, DType.F32]], n: Scalar[DType.I32]) -> None:
+    pto.store(y, pto.gather(table, index, cols=(0, n)))
+
+
+# error[T205]: `pto.gather`: cols: the number of columns is >= 1 and known when the kernel is traced
+#   --> run_time_columns.py:11:18
+#      |
+#   11 |     pto.store(y, pto.gather(table, index, cols=(0, n)))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: (first, count), or count
+#    = found:    (0, Symbolic(n))
