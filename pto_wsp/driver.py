@@ -19,7 +19,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest, SymbolEntry, TensorEntry
 from pto_wsp.artifact.store import lookup, publish
-from pto_wsp.artifact.toolchain import cpu_features
+from pto_wsp.artifact.toolchain import cache_bytes, cpu_features
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
 from pto_wsp.codegen.kernel.own_body import error_in_own_body
@@ -102,7 +102,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
                                  help="these options are for targets that generate code")
     recorded = _check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
-    plan = run_passes(lower(workload), Context(schedule, model), observe=_dumper(dumps) if checked.dump else None)
+    context = Context(schedule, model, None if target == "interp" or checked.portable else cache_bytes())
+    plan = run_passes(lower(workload), context, observe=_dumper(dumps) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])

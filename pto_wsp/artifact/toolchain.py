@@ -84,6 +84,17 @@ def cpu_features() -> tuple[str, ...]:
     return platform.machine(), platform.processor()
 
 
+@lru_cache(maxsize=1)
+def cache_bytes() -> int | None:
+    """Return the size of the largest cache that a core of this machine has, or None where the system does not tell."""
+    sizes = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = path.read_text(encoding="ascii").strip()
+        scale = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
+        sizes.append(int(text.rstrip("KM")) * scale)
+    return max(sizes, default=None)
+
+
 def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequence[str], output: str, folder: Path, *,
                     what: str) -> None:
     """Compile C sources in `folder` to a shared library there.

@@ -127,7 +127,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`param[row : row + rows, col : col + cols] = value`, the valid part of it (as in `Load`)."""
+    """`param[row : row + rows, col : col + cols] = value`, the valid part of it (as in `Load`). `streams`: past the caches."""
 
     param: str
     value: Value
@@ -136,6 +136,7 @@ class Store:
     valid_rows: Scalar | None = None
     valid_cols: Scalar | None = None
     guard: int | None = None
+    streams: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 

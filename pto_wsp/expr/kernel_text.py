@@ -80,7 +80,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 copy = ", copy" if stmt.copy else ""
                 yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{copy}{_guard(stmt)}")
             case k.Store(param, value, row, col):
-                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}"
+                past = ", past the caches" if stmt.streams else ""
+                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}{past}"
             case k.Gather(result, param, index, col, valid, fill):
                 shown_fill = f", fill={fill!r}" if fill else ""
                 rows = "" if valid is None else f", valid={s.print_scalar(valid)}"

@@ -33,10 +33,14 @@ class TensorSlot:
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """A kernel as this plan uses it: which memory parameters have neighbours along a row side by side, and its price."""
+    """A kernel as this plan uses it: which memory parameters have neighbours along a row side by side, and its price.
+
+    `streamed`: the parameters whose stores need not stay in the caches.
+    """
 
     kernel: Kernel
     unit_inner: tuple[bool, ...]
+    streamed: tuple[str, ...] = ()
     cost: Scalar = _ZERO
 
 
@@ -151,10 +155,11 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the passes are told beside the plan."""
+    """What the passes are told beside the plan. `cache_bytes`: of the caches that the code will run with, None where nobody knows."""
 
     schedule: Schedule
     arch: Arch
+    cache_bytes: int | None = None
 
 
 def is_float_symbol(symbol: SymbolRef) -> bool:

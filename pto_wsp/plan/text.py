@@ -16,7 +16,9 @@ def print_plan(plan: TaskPlan) -> str:
         access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars)) if on]
         lines.append(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)} {', '.join(access)}")
     lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
-    lines.extend(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}" for k, use in enumerate(plan.kernels))
+    for k, use in enumerate(plan.kernels):
+        streamed = f", streams {' and '.join(use.streamed)}" if use.streamed else ""
+        lines.append(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}{streamed}")
     lines.extend(_item(plan, plan.body, 0))
     return "\n".join(lines) + "\n"
 

@@ -125,5 +125,5 @@ def test_dump_writes_the_plan_before_and_after_every_pass() -> None:
         assert names == sorted(f"{number:02}_{when}_{step.name}.wsp" for number, step in enumerate(passes)
                                for when in ("before", "after"))
     assert (ir / "scaled_0" / "00_before_number_guards.wsp").read_text().startswith("kernel scaled(")
-    assert "task scaled[i]" in (program.artifact_dir / "ir" / f"{len(PASSES) - 1:02}_after_price_tasks.wsp").read_text()
+    assert "task scaled[i]" in max(ir.glob("*_after_price_tasks.wsp")).read_text()
     assert small()[0].artifact_dir != program.artifact_dir

@@ -103,10 +103,10 @@ def build(compile_c: Compile) -> Callable[..., Built]:
     """Return a function that emits, compiles and loads one kernel: (kernel, unit_inner=all of them, passes=all of them)."""
 
     def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False,
-                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES) -> Built:
+                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES, streamed: Sequence[str] = ()) -> Built:
         unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
-        context = KernelContext(frozenset(name for name, neighbours in unit.items() if neighbours))
-        lowered = run_kernel_passes(kernel, context, passes)
+        neighbours = frozenset(name for name, unit_columns in unit.items() if unit_columns)
+        lowered = run_kernel_passes(kernel, KernelContext(neighbours, frozenset(streamed)), passes)
         code = emit_kernel(lowered, "kernel_under_test", unit)
         declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
         text = prelude([code]) + code.text

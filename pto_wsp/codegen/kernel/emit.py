@@ -52,6 +52,8 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     """
     emission = _Emission(kernel, unit_inner)
     body = emission.body(kernel.body)
+    if "pto_stream.h" in emission.env.headers:
+        body.append(c.Evaluate(c.Call("pto_stream_end", ())))
     env = emission.env
     lines = [c.Comment(f"{kernel.name}, {kernel.span.short}")] if kernel.span.line else [c.Comment(kernel.name)]
     unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")]

@@ -12,13 +12,14 @@ from typing import assert_never
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import highest, literal, loaded, local_type, lowest, memory_type, rounded, stored
 from pto_wsp.codegen.kernel.elements import converted, elementwise, spell
-from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
+from pto_wsp.codegen.kernel.env import ALIGN, CHUNK, COL, LANE, ROW, Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.stream_stores import BLOCK_BYTES
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
@@ -38,6 +39,7 @@ class RowRegion:
         self.kept: dict[int, Place] = {}           # wide values in memory: whole tiles and row buffers
         self.sums: dict[int, Place] = {}           # column reductions: where they add up
         self.row_pointers: dict[str, str] = {}
+        self.blocks: dict[int, str] = {}           # while a loop is emitted: where its streamed stores go first, by id()
         self.scalars: dict[tuple[s.Scalar, DType], str] = {}
         self.row_locals: dict[str, str] = {}
 
@@ -166,7 +168,10 @@ class RowRegion:
             else:
                 out.append(c.Declare(local_type(dtype), self._sum_name(stmt), start))
         whole = loop.cols // loop.lanes * loop.lanes
-        if not in_lanes or loop.cols <= loop.lanes:
+        streams = [stmt for stmt in loop.body if isinstance(stmt, k.Store) and stmt.streams]
+        if streams:
+            out += self._streamed_columns(loop, streams)
+        elif not in_lanes or loop.cols <= loop.lanes:
             out.append(self._columns(0, loop.cols, self._body(loop, in_lanes, c.Name(COL))))
         else:
             inner = (c.Declare("const int64_t", COL, c.Infix("+", c.Name(CHUNK), c.Name(LANE))),
@@ -179,6 +184,25 @@ class RowRegion:
         for stmt in reduces:
             out += self._finish_reduce(stmt, loop.cols, stmt in in_lanes)
         return out
+
+    def _streamed_columns(self, loop: k.Columns, streams: Sequence[k.Store]) -> list[c.Stmt]:
+        """Compute a block of columns at a time and write it past the caches; the rest of the row is stored as usual."""
+        self.env.headers.add("pto_stream.h")
+        size = BLOCK_BYTES // max(stmt.value.type.dtype.nbytes for stmt in streams)
+        whole = loop.cols // size * size
+        before: list[c.Stmt] = []
+        after: list[c.Stmt] = []
+        for stmt in streams:
+            dtype, place = stmt.value.type.dtype, self.targets[id(stmt)]
+            block = self.blocks[id(stmt)] = self.env.name(f"{place.pointer}_block")
+            before.append(c.Declare(memory_type(dtype), block, array=(size,), align=ALIGN))
+            target = c.Infix("+", self._row_pointer(place), c.Name(CHUNK))
+            after.append(c.Evaluate(c.Call("pto_stream", (target, c.Name(block), c.Int(size * dtype.nbytes)))))
+        inner = (c.Declare("const int64_t", COL, c.Infix("+", c.Name(CHUNK), c.Name(LANE))), *self._body(loop, (), c.Name(LANE)))
+        lanes_loop = c.For("int64_t", LANE, c.Int(0), c.Int(size), c.Int(1), inner, _IVDEP)
+        out: list[c.Stmt] = [c.For("int64_t", CHUNK, c.Int(0), c.Int(whole), c.Int(size), (*before, lanes_loop, *after))]
+        self.blocks.clear()
+        return out if whole == loop.cols else [*out, self._columns(whole, loop.cols, self._body(loop, (), c.Name(COL)))]
 
     def _columns(self, start: int, stop: int, body: tuple[c.Stmt, ...]) -> c.Stmt:
         return c.For("int64_t", COL, c.Int(start), c.Int(stop), c.Int(1), body, _IVDEP)
@@ -205,6 +229,8 @@ class RowRegion:
                     here.add(result.id)
                     if result.id in self.kept:
                         out.append(self._assign(self._element(self.kept[result.id]), c.Name(self.names[result.id]), result))
+                case k.Store(_, given) if id(stmt) in self.blocks:
+                    out.append(self._assign(c.Index(c.Name(self.blocks[id(stmt)]), lane), read(given), given))
                 case k.Store(_, given) | k.Write(_, given):
                     out.append(self._assign(self._element(self.targets[id(stmt)]), read(given), given))
                 case _:
@@ -226,14 +252,17 @@ class RowRegion:
         return c.Assign(element, stored(value, of.type.dtype))
 
     def _element(self, place: Place) -> c.Expr:
+        return c.Index(self._row_pointer(place), c.Name(COL))
+
+    def _row_pointer(self, place: Place) -> c.Expr:
         if place.type.rows == 1:
-            return c.Index(c.Name(place.pointer), c.Name(COL))
+            return c.Name(place.pointer)
         if place.pointer not in self.row_pointers:
             name = self.row_pointers[place.pointer] = self.env.name(f"{place.pointer}_row")
             kind = memory_type(place.type.dtype)
             offset = c.Infix("*", c.Name(ROW), place.step)
             self.row_start.append(c.Declare(f"{kind} *const", name, c.Infix("+", c.Name(place.pointer), offset)))
-        return c.Index(c.Name(self.row_pointers[place.pointer]), c.Name(COL))
+        return c.Name(self.row_pointers[place.pointer])
 
     def _lanes(self, stmt: k.Compute) -> str:
         return f"{self.names[stmt.result.id]}_lanes"

@@ -8,11 +8,14 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """How a kernel is used. `unit_columns`: memory parameters whose columns are always neighbours in memory."""
+    """How a kernel is used. `unit_columns`: memory parameters whose columns are always neighbours in memory; `streamed`: those whose
+    stores need not stay in the caches."""
 
     unit_columns: frozenset[str]
+    streamed: frozenset[str] = frozenset()
 
 
 def context_of(use: KernelUse) -> KernelContext:
     """Return what the passes are told of a kernel of a plan."""
-    return KernelContext(frozenset(p.name for p, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True) if unit))
+    neighbours = frozenset(p.name for p, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True) if unit)
+    return KernelContext(neighbours, frozenset(use.streamed))

@@ -22,6 +22,7 @@ from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number
 from pto_wsp.plan.kernel.plan_arena import plan_arena, verify_after_plan_arena
 from pto_wsp.plan.kernel.schedule_rows import schedule_rows
 from pto_wsp.plan.kernel.simplify import simplify
+from pto_wsp.plan.kernel.stream_stores import stream_stores
 from pto_wsp.plan.kernel.vectorise import vectorise, verify_after_vectorise
 from pto_wsp.values import dataclass
 
@@ -59,6 +60,7 @@ ROW_PASSES = (
     KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
     KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
     KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
+    KernelPass("stream_stores", stream_stores),               # outputs larger than the caches go past them
     KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
 )
 KERNEL_PASSES = (*TILE_PASSES, *PRODUCT_PASSES, *ROW_PASSES)

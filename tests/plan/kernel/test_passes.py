@@ -31,8 +31,9 @@ def trace(function: Callable[..., Any]) -> k.Kernel:
 
 
 def context(kernel: k.Kernel) -> KernelContext:
-    """Return a context in which all columns are neighbours."""
-    return KernelContext(frozenset(p.name for p in kernel.memory_params))
+    """Return a context in which all columns are neighbours and outputs are larger than the caches."""
+    return KernelContext(frozenset(p.name for p in kernel.memory_params),
+                         frozenset(p.name for p in kernel.memory_params if not p.role.reads))
 
 
 def upto(name: str, kernel: k.Kernel) -> k.Kernel:
@@ -129,9 +130,17 @@ def normed(x: InOut[Tile[4, 8, F32]], w: In[Tile[8, 8, F32]], y: Out[Tile[4, 8, 
     pto.store(y, scaled @ w + pto.colsum(x))
 
 
+def wide(x: In[Tile[2, 300, F32]], i: In[Tile[2, 300, I32]], y: Out[Tile[2, 300, F32]], j: Out[Tile[2, 300, I32]],
+         few: Out[Tile[2, 8, F32]], total: Out[Tile[2, 1, F32]]) -> None:
+    pto.store(y, x * 2)
+    pto.store(total, pto.rowsum(x))                        # lanes have blocks of their own
+    pto.store(j, i + 1)
+    pto.store(few, pto.iota((2, 8), F32, axis=1))          # too short to be worth it
+
+
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
             "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
-            "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax, "plan_arena": normed}
+            "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax, "stream_stores": wide, "plan_arena": normed}
 
 
 @pytest.mark.parametrize("name", list(PASSES))
