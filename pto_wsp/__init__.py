@@ -1,8 +1,9 @@
 """PTO-WSP: kernels, workloads and schedules for dynamic LLM work on accelerators, as three separate descriptions in plain Python."""
 
-from pto_wsp.api.kernel import Kernel, jit_kernel, kernel
+from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.program import Program
 from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.ptoisa_namespace import ptoisa
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.annotations import Constexpr, In, InOut, Out, Scalar
@@ -34,5 +35,5 @@ __all__ = [
     "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "In", "InOut", "Kernel", "Out", "P", "Pools", "Program",
     "PtoError", "Ragged", "ReadyPolicy", "Scalar", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy",
     "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv", "combine", "for_each",
-    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "sequential", "timeline", "workload",
+    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "ptoisa", "ptoisa_kernel", "sequential", "timeline", "workload",
 ]

@@ -154,6 +154,13 @@ class CapacityError(PtoError):
     fix = "Use smaller tiles; the report says who takes how much, and what would fit."
 
 
+class InstructionError(PtoError):
+    code = "K110"
+    cause = "A kernel of instructions uses an op that gives a value: an instruction writes a tile that was declared."
+    example = "@ptoisa_kernel\ndef k(x: In[...], y: Out[...]): pto.store(y, x + 1)"
+    fix = "Declare the tile: t = ptoisa.Tile(rows, cols, dtype), and write it: ptoisa.TADDS(t, t, 1)."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."

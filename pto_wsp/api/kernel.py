@@ -47,8 +47,8 @@ class Kernel:
     """A kernel: `k[b, t](x=…, out=…)` in a workload makes tasks; `k.run(x, …)` gives NumPy's meaning of one at once."""
 
     def __init__(self, function: Callable[..., object], scope: Mapping[str, object],
-                 options: Mapping[str, object] = MappingProxyType({})) -> None:
-        self._definition = KernelDef.from_function(function, scope, options)
+                 options: Mapping[str, object] = MappingProxyType({}), *, instructions: bool = False) -> None:
+        self._definition = KernelDef.from_function(function, scope, options, instructions=instructions)
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__doc__ = function.__doc__
@@ -234,6 +234,17 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
     if function is None:
         return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options)
     return Kernel(function, _enclosing_names(frame, function), options)
+
+
+def ptoisa_kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
+    """Decorate a function as a kernel of instructions: tiles are declared, and each `ptoisa.` call writes one, in the order written.
+
+    Takes the options of `kernel` and raises what it does; the body raises K110 for an op without a destination.
+    """
+    frame = sys._getframe(1)
+    if function is None:
+        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options, instructions=True)
+    return Kernel(function, _enclosing_names(frame, function), options, instructions=True)
 
 
 def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:

@@ -44,12 +44,13 @@ class KernelDef:
     params: tuple[KernelParam, ...]
     span: Span = field(repr=False)
     bodies: tuple[k.OwnBody, ...] = ()
+    instructions: bool = False
 
     @staticmethod
     def from_function(function: Callable[..., object], caller_locals: Mapping[str, object],
-                      options: Mapping[str, object] = MappingProxyType({})) -> KernelDef:
+                      options: Mapping[str, object] = MappingProxyType({}), *, instructions: bool = False) -> KernelDef:
         """Return the declaration of a kernel. `caller_locals`: local names around the `def`, for annotations that are text;
-        `options`: what the decorator was given.
+        `options`: what the decorator was given; `instructions`: its body holds instructions alone.
 
         Raises: K101, for all parameters that are wrong together; K107 for bodies of its own that cannot be used.
         """
@@ -60,7 +61,7 @@ class KernelDef:
         params = resolve_params(function, caller_locals)
         bodies = read_bodies(function, options)
         check_names(function.__name__, params, bodies)
-        return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies)
+        return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies, instructions)
 
     def trace(self, constexprs: Mapping[str, object], tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
         """Run the body once and return it as kernel IR.
@@ -69,7 +70,7 @@ class KernelDef:
         parameter. Raises: K102 to K106, T1xx to T3xx at the lines of the body; what the body itself raises goes through
         unchanged.
         """
-        trace = KernelTrace(self.name, [param.name for param in self.params])
+        trace = KernelTrace(self.name, [param.name for param in self.params], instructions=self.instructions)
         declared: list[k.Param] = []
         arguments: list[object] = []
         for param in self.params:

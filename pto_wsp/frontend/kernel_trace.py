@@ -6,7 +6,8 @@ the kernel, so that its value is known everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from pto_wsp.errors import (
     ArgumentKindError,
     BufferMisuseError,
     EscapedValueError,
+    InstructionError,
     LoopVariableError,
     MixedDTypeError,
     OperandShapeError,
@@ -37,8 +39,10 @@ _ZERO = s.Const(0)
 class KernelTrace:
     """Collects the statements of one kernel while its body runs."""
 
-    def __init__(self, name: str, params: Collection[str] = ()) -> None:
+    def __init__(self, name: str, params: Collection[str] = (), *, instructions: bool = False) -> None:
         self.name = name
+        self._instructions_only = instructions
+        self._in_instruction = False
         self.params = frozenset(params)
         self.blocks = Blocks()
         self.stored: set[str] = set()
@@ -51,7 +55,15 @@ class KernelTrace:
     # ---- ops ----
 
     def emit(self, op: str, operands: tuple[object, ...], attrs: Attrs) -> Operand:
-        """Append an op of the table on tiles and numbers and return its result."""
+        """Append an op of the table on tiles and numbers and return its result.
+
+        Raises: K110 for one that no instruction makes, in a kernel of instructions.
+        """
+        if self._instructions_only and not self._in_instruction:
+            npu = find(op).npu
+            raise InstructionError(f"`pto.{op}` makes a value without a destination, in a kernel of instructions", here(),
+                                   expected="an instruction that writes a declared tile",
+                                   help=None if npu is None else f"ptoisa.{npu}(dst, ...)")
         entry = find(op)
         values = [self.read(operand).value if is_tile(operand) else operand for operand in operands]
         known = [v.type if isinstance(v, k.Value) else None for v in values]
@@ -122,6 +134,15 @@ class KernelTrace:
                 case _:
                     raise ArgumentKindError(f"`{s.print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
                                             help="give the kernel a Scalar[dtype] parameter and pass it there")
+
+    @contextmanager
+    def instruction(self) -> Iterator[None]:
+        """Let the ops of one instruction through, for the length of a `with`."""
+        self._in_instruction = True
+        try:
+            yield
+        finally:
+            self._in_instruction = False
 
     # ---- state ----
 

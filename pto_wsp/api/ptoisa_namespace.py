@@ -1,0 +1,48 @@
+"""`ptoisa`: the instructions of the PTO ISA that the body of a `@ptoisa_kernel` calls, the destination first.
+
+>>> ptoisa.TADD.__doc__
+'Return x + y. dst = add(src0, src1), tiles of one shape.'
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from pto_wsp.api.pto_namespace import UnknownNameError
+from pto_wsp.frontend.instructions import CmpMode, declare, instructions
+from pto_wsp.source import here
+
+
+class IsaNamespace:
+    """The instructions by name: `dir(ptoisa)` lists them, `help(ptoisa.TADD)` says what one does."""
+
+    __slots__ = ("CmpMode", "_names")
+    _names: Mapping[str, Callable[..., object]]
+    CmpMode: type[CmpMode]
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_names", {"Tile": declare, **instructions()})
+        object.__setattr__(self, "CmpMode", CmpMode)
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        found = self._names.get(name)
+        if found is not None:
+            return found
+        if name.startswith("__"):
+            raise AttributeError(name)
+        near = difflib.get_close_matches(name.upper(), self._names, n=1)
+        raise UnknownNameError(f"`ptoisa` has no instruction `{name}`", here(), help=f"did you mean ptoisa.{near[0]}?" if near else
+                               "dir(ptoisa) lists the instructions")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"ptoisa.{name} cannot be set")
+
+    def __dir__(self) -> list[str]:
+        return sorted([*self._names, "CmpMode"])
+
+    def __repr__(self) -> str:
+        return f"<ptoisa: {len(self._names)} instructions>"
+
+
+ptoisa = IsaNamespace()

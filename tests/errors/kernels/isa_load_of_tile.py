@@ -1,0 +1,23 @@
+"""TLOAD is given a tile."""
+
+from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    t = ptoisa.Tile(4, 8, DType.F32)
+    ptoisa.TLOAD(t, x)
+    ptoisa.TLOAD(t, t)
+    ptoisa.TSTORE(y, t)
+
+
+# error[T205]: `ptoisa.TLOAD`: src is not a parameter
+#   --> isa_load_of_tile.py:12:5
+#      |
+#   12 |     ptoisa.TLOAD(t, t)
+#      |     ^^^^^^^^^^^^^^^^^^
+#    = expected: an In or InOut parameter
+#    = found:    <buffer t: Tile[4, 8, f32]>
+#    = help:     ptoisa.TMOV copies a tile

@@ -1,0 +1,23 @@
+"""An instruction with a scalar is given a tile."""
+
+from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    t = ptoisa.Tile(4, 8, DType.F32)
+    ptoisa.TLOAD(t, x)
+    ptoisa.TADDS(t, t, t)
+    ptoisa.TSTORE(y, t)
+
+
+# error[T205]: `ptoisa.TADDS`: scalar is a tile
+#   --> isa_tile_as_scalar.py:12:5
+#      |
+#   12 |     ptoisa.TADDS(t, t, t)
+#      |     ^^^^^^^^^^^^^^^^^^^^^
+#    = expected: a number or a scalar of the kernel
+#    = found:    <buffer t: Tile[4, 8, f32]>
+#    = help:     ptoisa.TADD takes two tiles

@@ -1,0 +1,23 @@
+"""An instruction is given the value of an op."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    t = ptoisa.Tile(4, 8, DType.F32)
+    ptoisa.TLOAD(t, x)
+    ptoisa.TADD(t, t, pto.exp(t))
+    ptoisa.TSTORE(y, t)
+
+
+# error[T205]: `ptoisa.TADD`: src1 is not a declared tile
+#   --> isa_value_as_tile.py:13:5
+#      |
+#   13 |     ptoisa.TADD(t, t, pto.exp(t))
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: t = ptoisa.Tile(rows, cols, dtype)
+#    = found:    <Tile[4, 8, f32]>
