@@ -8,6 +8,7 @@ functions are shared. Type checkers see the standard decorator; `fields`, `repla
 from __future__ import annotations
 
 import sys
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
@@ -22,12 +23,11 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool 
                **options: Any) -> Any:
     """Make a dataclass, as `dataclasses.dataclass` does."""
     def make(target: type) -> type:
-        plain = frozen and slots and not options and target.__bases__ == (object,) and not hasattr(target, "__post_init__")
-        if not plain or sys.version_info >= (3, 13):   # from 3.13 on the standard library compiles them together itself
-            return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr, **options)
-        parts = _fields_of(target)
+        plain = frozen and slots and options.keys() <= {"kw_only"} and not hasattr(target, "__post_init__")
+        # From 3.13 on the standard library compiles them together itself.
+        parts = _fields_of(target, options.get("kw_only", False)) if plain and sys.version_info < (3, 13) else None
         if parts is None:
-            return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr)
+            return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr, **options)
         return _fast(target, parts, eq=eq, repr=repr)
 
     return make if cls is None else make(cls)
@@ -44,17 +44,29 @@ _PARAMS = _Model.__dict__["__dataclass_params__"]
 _PLAIN_FIELD = fields(_Model)[0]._field_type   # type: ignore[attr-defined]
 
 
-def _fields_of(cls: type) -> tuple[Field[Any], ...] | None:
-    """Return the fields that a class declares, or None where one is of a kind that is left to the standard library."""
-    found = []
+def _inherited(cls: type) -> dict[str, Field[Any]] | None:
+    """Return the fields that a class inherits, or None where its base is not one of ours."""
+    if len(cls.__bases__) != 1:
+        return None
+    base = cls.__bases__[0]
+    if base in (object, ABC):
+        return {}
+    return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS else None
+
+
+def _fields_of(cls: type, kw_only: bool) -> tuple[Field[Any], ...] | None:
+    """Return the fields of a class, or None where one is of a kind that is left to the standard library."""
+    found = _inherited(cls)
+    if found is None:
+        return None
     for name, annotation in get_annotations(cls).items():
         default = cls.__dict__.get(name, MISSING)
         one: Any = default if isinstance(default, Field) else field(default=default)
         if not _is_plain(annotation) or one.kw_only not in (MISSING, False) or type(one.default).__hash__ is None:
             return None
-        one.name, one.type, one.kw_only, one._field_type = name, annotation, False, _PLAIN_FIELD
-        found.append(one)
-    return tuple(found)
+        one.name, one.type, one.kw_only, one._field_type = name, annotation, kw_only, _PLAIN_FIELD
+        found[name] = one
+    return tuple(found.values()) if len({one.kw_only for one in found.values()}) < 2 else None
 
 
 def _is_plain(annotation: object) -> bool:
@@ -68,7 +80,7 @@ def _fast(cls: type, parts: tuple[Field[Any], ...], *, eq: bool, repr: bool) -> 
     methods: dict[str, Any] = {"__setattr__": _refuse_set, "__delattr__": _refuse_delete, "__getstate__": _get_state,
                                "__setstate__": _set_state, "__dataclass_params__": _PARAMS,
                                "__dataclass_fields__": {f.name: f for f in parts},
-                               "__match_args__": tuple(f.name for f in parts if f.init)}
+                               "__match_args__": tuple(f.name for f in parts if not f.kw_only)}
     if repr and "__repr__" not in cls.__dict__:
         methods["__repr__"] = _repr_of(tuple(f.name for f in parts if f.repr))
     if eq:
@@ -83,9 +95,9 @@ def _fast(cls: type, parts: tuple[Field[Any], ...], *, eq: bool, repr: bool) -> 
     for name in ("__init__", "__repr__", "__eq__", "__hash__"):
         if name in methods:
             methods[name].__qualname__ = f"{cls.__qualname__}.{name}"
-    names = {f.name for f in parts}
+    names, inherited = {f.name for f in parts}, getattr(cls, "__dataclass_fields__", {})
     kept = {name: value for name, value in cls.__dict__.items() if name not in names and name not in ("__dict__", "__weakref__")}
-    made = type(cls)(cls.__name__, cls.__bases__, {**kept, **methods, "__slots__": tuple(f.name for f in parts)})
+    made = type(cls)(cls.__name__, cls.__bases__, {**kept, **methods, "__slots__": tuple(f.name for f in parts if f.name not in inherited)})
     made.__qualname__ = cls.__qualname__
     return made
 
@@ -130,7 +142,8 @@ def _init(parts: tuple[Field[Any], ...], scope: dict[str, Any]) -> str:
         else:
             params.append(f.name)
         body.append(f" _set(self, {f.name!r}, {value})")
-    return "\n".join((f"def __init__(self, {', '.join(params)}):", *(body or [" pass"])))
+    start = "self, *" if parts and parts[0].kw_only else "self"
+    return "\n".join((f"def __init__({', '.join((start, *params))}):", *(body or [" pass"])))
 
 
 def _refuse_set(self: object, name: str, value: object) -> None:

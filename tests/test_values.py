@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import pickle
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
@@ -110,3 +111,26 @@ def test_a_default_that_changes_is_refused_and_so_is_a_field_without_one_after_i
         for decorator in (ours, dataclasses.dataclass):
             with pytest.raises((ValueError, TypeError, SyntaxError)):
                 decorator(frozen=True, slots=True)(type("Wrong", (), {**body, "__doc__": "x"}))
+
+
+@pytest.mark.parametrize("kw_only", [False, True])
+def test_inheritance_is_that_of_the_standard_library(kw_only: bool) -> None:
+    def make(decorator: Any) -> tuple[Any, Any]:
+        made = decorator(frozen=True, slots=True, kw_only=kw_only)
+        base = made(type("Base", (abc.ABC,), {"__annotations__": {"a": int, "b": int}, "b": 5, "__doc__": "x",
+                                              "twice": lambda self: 2 * self.a, "__qualname__": "Base"}))
+        return base, made(type("Child", (base,), {"__annotations__": {"c": str, "b": int}, "c": "z", "b": 7, "__doc__": "x",
+                                                  "__qualname__": "Child"}))
+
+    (base, child), (_, other) = make(ours), make(dataclasses.dataclass)
+    mine, theirs = child(a=1), other(a=1)
+    assert repr(mine) == repr(theirs) == "Child(a=1, b=7, c='z')"
+    assert [f.name for f in fields(child)] == [f.name for f in fields(other)]
+    assert child.__match_args__ == other.__match_args__ and child.__slots__ == other.__slots__
+    assert mine.twice() == 2 and isinstance(mine, base) and not hasattr(mine, "__dict__")
+    assert mine == child(a=1) != child(a=2) and hash(mine) == hash(child(a=1)) and replace(mine, c="y") == child(a=1, c="y")
+    with pytest.raises(FrozenInstanceError):
+        mine.c = "q"
+    if kw_only:
+        with pytest.raises(TypeError):
+            child(1)
