@@ -47,6 +47,7 @@ class Program:
         self._symbols: dict[str, object] = {}
         self._thread: threading.Thread | None = None
         self._in_place = False
+        self._bound: Bindings | None = None        # of the last run
         self._failure: BaseException | None = None
         self._ran = False
         self._execute_time_ms = 0.0
@@ -158,7 +159,7 @@ class Program:
     def _bind(self, bindings: Mapping[str, object]) -> Bindings:
         plan = self.plan
         arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
-        values: list[object] = [self._symbols.get(symbol.name) for symbol in plan.symbols]
+        values: list[object] = [self._symbols.get(symbol.name, symbol.default) for symbol in plan.symbols]
         for name, value in bindings.items():
             slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
             symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
@@ -171,8 +172,11 @@ class Program:
                 arrays[slots[0]] = value.data if isinstance(value, Tensor) else value
             for k in symbols:
                 values[k] = value
+        if self._bound is not None and self._bound.still_fit(arrays, values):
+            return self._bound
         try:
-            return bind(plan, arrays, values)
+            self._bound = bind(plan, arrays, values)
+            return self._bound
         except PtoError as problem:
             for error in (problem, *problem.others):
                 error.span = error.span or here()

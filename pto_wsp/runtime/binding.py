@@ -22,17 +22,28 @@ Number: TypeAlias = int | float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bindings:
-    """Arrays by tensor slot, values by symbol slot, and which arrays share memory (equal numbers in `groups`)."""
+    """Arrays by tensor slot, values by symbol slot, which arrays share memory (equal numbers in `groups`), and how each array lay
+    when it was checked: an array's shape can be assigned to."""
 
     arrays: tuple[Array, ...]
     symbols: tuple[Number, ...]
     groups: tuple[int, ...]
+    layouts: tuple[tuple[object, ...], ...]
 
     def fingerprint(self, plan: TaskPlan) -> tuple[object, ...]:
         """Return everything that an orchestrator reads: equal fingerprints give the same tasks on the same memory."""
-        shapes = tuple((a.__array_interface__["data"][0], a.shape, a.strides) for a in self.arrays)
         read = tuple(a.tobytes() for a, slot in zip(self.arrays, plan.tensors, strict=True) if slot.scalars)
-        return shapes, self.symbols, self.groups, read
+        return self.layouts, self.symbols, self.groups, read
+
+    def still_fit(self, arrays: Sequence[object], symbols: Sequence[object]) -> bool:
+        """Tell whether binding these again would give the same."""
+        return (all(a is b for a, b in zip(arrays, self.arrays, strict=True))
+                and all(type(a) is type(b) and a == b for a, b in zip(symbols, self.symbols, strict=True))
+                and self.layouts == tuple(map(_layout, self.arrays)))
+
+
+def _layout(array: Array) -> tuple[object, ...]:
+    return array.__array_interface__["data"], array.shape, array.strides, array.dtype   # its address, and whether it is read-only
 
 
 def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) -> Bindings:
@@ -59,7 +70,7 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
     raise_all(errors)
     groups = alias_groups(bound)
     _refuse_shared_scalars(plan, groups)
-    return Bindings(tuple(bound), tuple(values), groups)
+    return Bindings(tuple(bound), tuple(values), groups, tuple(map(_layout, bound)))
 
 
 def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:

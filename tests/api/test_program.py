@@ -101,6 +101,31 @@ def test_changes_in_place_are_seen_by_the_next_run(doubling: Doubling) -> None:
     np.testing.assert_array_equal(doubling.y, doubling.x * 2)
 
 
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_an_array_that_changes_its_look_is_checked_again(target: str) -> None:
+    x, y = np.ones((6, 4), np.float32), np.zeros((6, 4), np.float32)
+    X, Y = Tensor(x), Tensor(y)
+
+    @workload
+    def half() -> None:
+        for i in P(3):
+            double[i](x=X[i], y=Y[i])
+
+    program = half().compile(target=target)
+    program.run().run()
+    assert (y == np.repeat([2, 0], 3)[:, None]).all()
+    y.flags.writeable = False
+    with pytest.raises(BindingError, match="read-only"):
+        program.run()
+    y.flags.writeable = True
+    y.shape = (3, 8)
+    with pytest.raises(PtoError):
+        program.run()
+    y.shape, y[...] = (6, 4), 0
+    program.run()
+    assert (y == np.repeat([2, 0], 3)[:, None]).all()
+
+
 def test_execute_then_synchronize_is_a_run(doubling: Doubling) -> None:
     program = doubling.program()
     program.execute()
