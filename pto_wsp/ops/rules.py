@@ -17,9 +17,9 @@ from pto_wsp.types.tile import TileType
 def check_dtype(name: str, found: TileType, supported: tuple[DType, ...], hint: str = "") -> None:
     """Raise T204 when an operand's dtype is not supported."""
     if found.dtype not in supported:
-        target = "DType.BOOL" if supported == (DType.BOOL,) else "DType.F32"
+        target = next((dtype for dtype in (DType.F32, DType.I32) if dtype in supported), supported[0])
         raise UnsupportedDTypeError(f"`pto.{name}` does not take {found.dtype}", here(), expected=print_dtypes(supported),
-                                    found=repr(found), help=hint or f"convert it first: pto.cast(x, {target})")
+                                    found=repr(found), help=hint or f"convert it first: pto.cast(x, {target!r})")
 
 
 def check_same_dtype(name: str, types: Sequence[TileType]) -> None:

@@ -5,17 +5,15 @@ The fast tests take every 4093rd float (all signs and exponents), the slow ones 
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
-import shutil
-import sys
 from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 from pto_wsp.ops.functions import ENTRIES, gelu
+from tests.compilers import compilers
 
 from .conftest import Compile, Library
 
@@ -71,14 +69,6 @@ _POW = """double worst_pow(const float *x, const float *y, int64_t n, int64_t *w
     return worst;
 }
 """
-
-
-def compilers() -> dict[str, str]:
-    """Return the compilers that are there: name -> CC."""
-    found = {name: name for name in ("gcc", "clang") if shutil.which(name)}
-    if importlib.util.find_spec("ziglang") is not None:
-        found["zig"] = f"{sys.executable} -m ziglang cc"
-    return found
 
 
 def build(compile_c: Compile, portable: bool = False) -> Library:

@@ -6,7 +6,7 @@ A compiler run costs more than a kernel, so one workload holds many kernels, a t
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from pto_wsp.frontend.annotations import TileAnnotation
 from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
-from pto_wsp.ops.table import ENTRIES
+from pto_wsp.ops.table import ENTRIES, find
 from pto_wsp.ops.whole import Movement, TileFunction
+from tests.compilers import compilers
 from tests.laws.generated_kernels import Recipe, recipes, specials
 from tests.laws.index_ops import index_cases
 from tests.laws.movements import MOVEMENT_CASES
@@ -29,7 +30,7 @@ from tests.tolerances import FUNCTIONS, PRODUCTS, SUMS, Array, assert_identical,
 Call = tuple[Kernel, Mapping[str, Any]]
 
 
-def run(target: str, calls: Sequence[Call]) -> list[dict[str, Array]]:
+def run(target: str, calls: Sequence[Call], **options: Any) -> list[dict[str, Array]]:
     """Run each kernel as one task of one workload, on copies of its arrays that keep their layout; return the arrays."""
     copies = [{name: _like(value) if isinstance(value, np.ndarray) else value for name, value in args.items()} for _, args in calls]
 
@@ -38,7 +39,7 @@ def run(target: str, calls: Sequence[Call]) -> list[dict[str, Array]]:
         for number, ((made, _), args) in enumerate(zip(calls, copies, strict=True)):
             made[number](**{name: _view(made, name, value, f"{name}{number}") for name, value in args.items()})
 
-    many().compile(target=target).run()
+    many().compile(target=target, **options).run()
     return [{name: value for name, value in args.items() if isinstance(value, np.ndarray)} for args in copies]
 
 
@@ -178,31 +179,56 @@ CASES = [(op, dtype) for op in ENTRIES for dtype in op.dtypes]
 FAST = (DType.F32, DType.F16, DType.I8, DType.U32, DType.BOOL, DType.FP8E4M3)   # one of each kind; the others are slow tests
 
 
+def runs(ops: Iterable[Op], dtype: DType, **options: Any) -> list[tuple[Op, dict[str, Array], dict[str, Array]]]:
+    """Return ops with the arrays that cpu_sim and interp leave: one artifact for all of them."""
+    calls = [(op, call) for op in ops if dtype in op.dtypes for call in call_of(op, dtype)]
+    kernels = [call for _, call in calls]
+    both = zip(run("cpu_sim", kernels, **options), run("interp", kernels), strict=True)
+    return [(op, found, expected) for (op, _), (found, expected) in zip(calls, both, strict=True)]
+
+
 @functools.cache
-def runs_of(dtype: DType) -> Mapping[str, list[tuple[dict[str, Array], dict[str, Array]]]]:
-    """Return, for each op, the arrays that cpu_sim and interp leave: one artifact for all ops on a dtype."""
-    calls = [(op.name, call) for op, each in CASES if each is dtype for call in call_of(op, dtype)]
-    found: dict[str, list[tuple[dict[str, Array], dict[str, Array]]]] = {}
-    both = zip(run("cpu_sim", [call for _, call in calls]), run("interp", [call for _, call in calls]), strict=True)
-    for (name, _), arrays in zip(calls, both, strict=True):
-        found.setdefault(name, []).append(arrays)
-    return found
+def runs_of(dtype: DType) -> Sequence[tuple[Op, dict[str, Array], dict[str, Array]]]:
+    """Return what all ops on a dtype leave."""
+    return runs(ENTRIES, dtype)
+
+
+def compare(op: Op, dtype: DType, found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    """Raise AssertionError unless the results agree as the op promises."""
+    where = (op.name, dtype, [found[name].shape for name in "abc"])
+    if not DType.from_numpy(expected["out"].dtype).is_float or op.name in EXACT:
+        assert_identical(found["out"], expected["out"], where, zeros_alike=op.name in ZEROS_ALIKE)
+    elif op.name == "rowprod":
+        assert_near(found["out"], expected["out"], PRODUCTS[dtype], where)
+    elif op.name in ADDED_UP:
+        assert_near(found["out"], expected["out"], SUMS[dtype], where, scale=COLS * 9.0)
+    else:
+        assert_near(found["out"], expected["out"], FUNCTIONS[dtype], where)
 
 
 @pytest.mark.parametrize("op, dtype", [
     pytest.param(op, dtype, id=f"{op.name}-{dtype}", marks=() if dtype in FAST else pytest.mark.slow) for op, dtype in CASES])
 def test_every_op_means_in_c_what_it_means_in_numpy(op: Op, dtype: DType) -> None:
-    for found, expected in runs_of(dtype)[op.name]:
-        inputs = [found[name] for name in "abc"]
-        where = (op.name, dtype, [a.shape for a in inputs])
-        if not DType.from_numpy(expected["out"].dtype).is_float or op.name in EXACT:
-            assert_identical(found["out"], expected["out"], where, zeros_alike=op.name in ZEROS_ALIKE)
-        elif op.name == "rowprod":
-            assert_near(found["out"], expected["out"], PRODUCTS[dtype], where)
-        elif op.name in ADDED_UP:
-            assert_near(found["out"], expected["out"], SUMS[dtype], where, scale=COLS * 9.0)
-        else:
-            assert_near(found["out"], expected["out"], FUNCTIONS[dtype], where)
+    for own, found, expected in runs_of(dtype):
+        if own is op:
+            compare(op, dtype, found, expected)
+
+
+@pytest.mark.parametrize("dtype", [DType.BF16, DType.I16], ids=str)
+def test_a_portable_build_means_the_same(dtype: DType) -> None:
+    names = ("add", "div", "exp", "gelu", "round", "mod", "where", "rowsum", "colmax", "matmul", "transpose")
+    for op, found, expected in runs(map(find, names), dtype, portable=True):
+        compare(op, dtype, found, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16, DType.BF16, DType.I8, DType.U64, DType.FP8E5M2], ids=str)
+@pytest.mark.parametrize("compiler", compilers())
+def test_every_compiler_means_the_same(compiler: str, dtype: DType, portable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", compilers()[compiler])
+    for op, found, expected in runs(ENTRIES, dtype, portable=portable):
+        compare(op, dtype, found, expected)
 
 
 def test_every_op_is_exact_or_has_a_tolerance() -> None:

@@ -1,0 +1,19 @@
+"""A form of gelu that there is none of."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
+    pto.store(y, pto.gelu(x, approximate="fast"))
+
+
+# error[T205]: `pto.gelu`: no such approximate
+#   --> gelu_approximate.py:10:18
+#      |
+#   10 |     pto.store(y, pto.gelu(x, approximate="fast"))
+#      |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = expected: approximate='none', 'tanh'
+#    = found:    'fast'
