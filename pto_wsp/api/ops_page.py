@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from pto_wsp.api.pto_namespace import members
+from pto_wsp.api.pto_namespace import OpFunction, members
 from pto_wsp.ops import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.dtypes import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
@@ -58,7 +58,7 @@ def ops_page() -> str:
     groups = "\n".join(f"- *{name}*: {print_dtypes(dtypes)}" for name, dtypes in _GROUPS.items())
     works = "; ".join(f"*{_work(work)}*, {work.value}" for work in Work)
     parts = [_HEAD.format(groups=groups, works=works)]
-    told = {name for entry in ENTRIES for name in (entry.name, *entry.aliases)}
+    told = {name for name, function in members().items() if isinstance(function, OpFunction)}
     for title, entries, helpers in _FAMILIES:
         parts.append(f"## {title}\n")
         if entries:

@@ -193,7 +193,7 @@ class _Tenants:
             if value.id in self.in_vector and self.alias.get(value.id) in self.accumulators and not isinstance(stmt, k.Store | k.Write):
                 self._make("UB", value.id, self.names[value.id], value.type, at, loops)
         match stmt:
-            case k.Load(result, param):
+            case k.Load(result, param) | k.Gather(result, param):
                 only_multiplied = result.id in self.in_cube and result.id not in self.in_vector
                 self._define(result, param, ("L1",) if only_multiplied else ("UB",), at, loops)
             case k.Alloc(buffer):

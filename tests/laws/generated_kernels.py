@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.ops.dtypes import COMPUTED, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.rounding import is_real
+from tests.laws.generated_moves import apply_move, draw_move, order_of_rows
 from tests.tolerances import Array
 
 I32 = DType.I32
@@ -67,6 +68,8 @@ class Recipe:
             values = [pto.load(x), pto.load(y), loaded, pto.load(state)]
             for step in self.steps:
                 values.append(_apply(step, values, n))
+            rows_of_region = order_of_rows(values[0])
+            pto.scatter(piece, rows_of_region, pto.gather(region, rows_of_region, cols=(self.offset[1], cols), valid=n, fill=1))
             pto.store(state, values[1])
             pto.store(out, values[-1])
             pto.store(piece, loaded, (row, 0), valid=(n, self.rest[1]))
@@ -143,6 +146,8 @@ def _apply(step: Step, values: list[Any], n: Any) -> Any:
             return _run_loop(step, operands, n)
         case "branch":
             return _run_branch(step, operands, n)
+        case "move":
+            return apply_move(step.extra[0], operands[0], step.extra[1])
         case _:
             numbers = [] if step.number is None else [step.number]
             args = [*numbers, *operands] if step.extra == ("first",) else [*operands, *numbers]
@@ -214,7 +219,7 @@ def _draw_step(draw: Callable[..., Any], values: list[_Drawn]) -> Step:
     """Draw a step that fits the values so far, and add its value."""
     at = draw(st.integers(0, len(values) - 1))
     x = values[at]
-    kinds = ["cast", "transpose", "expand", "reduce", "where", "triangle"]
+    kinds = ["cast", "transpose", "expand", "reduce", "where", "triangle", "move", "move"]
     if x.dtype is not DType.BOOL:
         kinds += ["binary", "binary", "unary", "compare", "iota", "full", "loop", "branch", "number"]
         kinds += ["matmul"] if x.dtype in (DType.I8, I32, DType.I64) else []
@@ -339,6 +344,11 @@ def _branch(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) 
     return Step("branch", (at,), None, extra), _Drawn(x.shape, x.dtype, opened)
 
 
+def _move(draw: Callable[..., Any], values: list[_Drawn], at: int, x: _Drawn) -> tuple[Step, _Drawn]:
+    name, extra, shape, dtype = draw_move(draw, x.shape, x.dtype)
+    return Step("move", (at,), None, (name, extra)), _Drawn(shape, dtype, x.open_zero and dtype.is_float)
+
+
 _KINDS = {"binary": _binary, "branch": _branch, "cast": _cast, "compare": _compare, "expand": _expand, "full": _full, "iota": _iota,
-          "loop": _loop, "matmul": _matmul, "number": _number, "reduce": _reduce, "transpose": _transpose, "triangle": _triangle,
-          "unary": _unary, "where": _where}
+          "loop": _loop, "matmul": _matmul, "move": _move, "number": _number, "reduce": _reduce, "transpose": _transpose,
+          "triangle": _triangle, "unary": _unary, "where": _where}
