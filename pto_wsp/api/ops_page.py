@@ -15,7 +15,6 @@ from pto_wsp.ops import broadcast, cast, compare, create, elementwise, functions
 from pto_wsp.ops.dtypes import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
-from pto_wsp.ops.table import ENTRIES
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.types.dtype import DType
 
