@@ -242,12 +242,7 @@ class _Tenants:
         life = self.lives.get(key)
         if life is None:
             return
-        first = last = at
-        for start, end in loops:
-            if start not in life.home:
-                first, last = start, end
-                break
-        life.first, life.last = min(life.first, first) if life.first != at else life.first, max(life.last, last)
+        life.last = max(life.last, next((end for start, end in loops if start not in life.home), at))
 
 
 def _is_product(stmt: k.Stmt) -> bool:
