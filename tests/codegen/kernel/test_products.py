@@ -81,7 +81,7 @@ def test_no_transposed_copy_is_made() -> None:
         pto.store(out, q @ keys.T)
 
     code = emit_kernel(run_kernel_passes(trace(product)), "product", {"q": True, "keys": True, "out": True})
-    assert "pto_matmul_i8(matmul, 64, q, q_step, keys, keys_step, 16, 64, 32, PTO_MATMUL_TRANSPOSE_B, pack);" in code.text
+    assert "pto_matmul_i8(matmul, 64, q, q_step, keys, keys_step, 16, 64, 32, PTO_MATMUL_TRANSPOSE_B, matmul_work);" in code.text
     assert "transpose" not in code.text
 
 

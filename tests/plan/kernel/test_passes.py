@@ -97,7 +97,7 @@ def turned(a: In[Tensor], b: In[Tensor], q: In[Tile[4, 8, F32]], y: Out[Tile[4, 
     outside = rows.T
     for i in pto.range(2):
         acc += pto.load(a, (i, 0), shape=(8, 4), transpose=True).T.T @ pto.load(b, (i, 0), shape=(16, 8), transpose=True)
-        acc += q @ outside
+        acc += (q + i) @ outside
     pto.store(y, acc)
     pto.store(z, rows @ (q.T @ q) + pto.load(b, (0, 0), shape=(8, 16), transpose=True))
     pto.store(few, pto.load(a, (0, 0), shape=(8, 4), transpose=True) @ pto.load(b, (0, 0), shape=(8, 1)))
@@ -138,7 +138,20 @@ def wide(x: In[Tile[2, 300, F32]], i: In[Tile[2, 300, I32]], y: Out[Tile[2, 300,
     pto.store(few, pto.iota((2, 8), F32, axis=1))          # too short to be worth it
 
 
+def turns(q: In[Tile[8, 8, F32]], x: In[Tensor], n: Scalar[I32], y: InOut[Tile[8, 8, F32]]) -> None:
+    acc = pto.alloc((8, 8), F32, init=0)
+    bias = pto.alloc((8, 1), F32, init=2)
+    for i in pto.range(n):
+        scaled = pto.exp(q * 0.5).T
+        for j in pto.range(2):
+            acc += pto.maximum(scaled, pto.exp(bias)) + pto.load(x, (i * 8, 0), shape=(8, 8)) / (q + j)
+        pto.store(y, pto.exp(y))                           # what is stored is not the same in the next turn
+    bias[:] = 1
+    pto.store(y, acc)
+
+
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
+            "hoist_invariants": turns,
             "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
             "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax, "stream_stores": wide, "plan_arena": normed}
 
