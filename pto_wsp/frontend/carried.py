@@ -87,6 +87,7 @@ def _accesses_of(code: CodeType, each: dis.Instruction) -> Iterator[tuple[int, b
         yield each.offset, verb == "STORE", str(name), span
 
 
+@lru_cache(maxsize=256)
 def _loop_end(code: CodeType, start: int) -> int:
     for each in dis.get_instructions(code):
         if each.offset == start:

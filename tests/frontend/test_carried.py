@@ -86,7 +86,22 @@ def same_value(x: In[SMALL], n: Scalar[I32], y: Out[SMALL]) -> None:
         rows, half = 4, n // 2
 
 
-@pytest.mark.parametrize("function", [variables_of_the_bodys_own, unrolled, in_place, loops_in_loops, another_name, same_value])
+def changed_elsewhere(x: In[SMALL], n: Scalar[I32], y: Out[SMALL]) -> None:
+    """An inner function's doing is not seen, and what stands behind the loop is not the loop's."""
+    count = 0
+
+    def bump() -> int:
+        nonlocal count
+        count += 1
+        return count
+    for _ in pto.range(n):
+        pto.store(y, x * bump())
+    pto.store(y, x * count)
+    count = 7
+
+
+@pytest.mark.parametrize("function", [
+    variables_of_the_bodys_own, unrolled, in_place, loops_in_loops, another_name, same_value, changed_elsewhere])
 def test_what_a_body_may_change(function: Callable[..., object]) -> None:
     trace(function)
 
