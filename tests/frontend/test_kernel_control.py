@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.errors import OutsideTraceError, SymbolicControlError
+from pto_wsp.errors import BufferMisuseError, OutsideTraceError, SymbolicControlError
 from pto_wsp.expr import codec
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.kernel_walk import guards_of
@@ -65,6 +65,19 @@ def test_what_both_sides_write_is_written() -> None:
                 pto.store(y, 3)
         pto.store(y, y + acc)
     assert lines(trace(body))[-4:-1] == ["%5 = load y", "%6 = read acc", "%7 = add %5, %6"]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_one_of_two_sides_writes_is_not_written(side: int) -> None:
+    def body(x: In[SMALL], n: Scalar[I32], y: Out[SMALL]) -> None:
+        sides = [pto.alloc((4, 8), F32), pto.alloc((4, 8), F32)]
+        with pto.when(n > 0):
+            sides[0][:] = x
+        with pto.otherwise():
+            sides[1][:] = x
+        pto.store(y, sides[side])
+    with pytest.raises(BufferMisuseError, match="before it is certainly written"):
+        trace(body)
 
 
 def test_extents_and_bool_scalars_are_conditions() -> None:
