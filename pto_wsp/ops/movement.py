@@ -73,23 +73,24 @@ def _slice_parts(bound: Mapping[str, object]) -> _Parts:
     return (x,), (("rows", pick(bound["rows"], x.shape[0], "row")), ("cols", pick(bound["cols"], x.shape[1], "column")))
 
 
-def _picked(attrs: Attrs) -> tuple[Picked, Picked]:
+def picked(attrs: Attrs) -> tuple[Picked, Picked]:
+    """Return what a slice picks of the rows and of the columns."""
     (r, rows, r_step), (c, cols, c_step) = (value for _, value in attrs if isinstance(value, tuple))
     return (r, rows, r_step), (c, cols, c_step)
 
 
 def _sliced_shape(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:
-    (_, rows, _), (_, cols, _) = _picked(attrs)
+    (_, rows, _), (_, cols, _) = picked(attrs)
     return rows, cols
 
 
 def _sliced(types: Sequence[TileType], result: TileType, attrs: Attrs) -> tuple[Copy, ...]:
-    (row, rows, down), (col, cols, across) = _picked(attrs)
+    (row, rows, down), (col, cols, across) = picked(attrs)
     return (Copy(0, rows, cols, (row, col), (down, 0), (0, across), 0, (cols, 1)),)
 
 
 def _sliced_array(operands: Sequence[Array], attrs: Attrs) -> Array:
-    (row, rows, down), (col, cols, across) = _picked(attrs)
+    (row, rows, down), (col, cols, across) = picked(attrs)
     result: Array = operands[0][np.ix_(row + np.arange(rows) * down, col + np.arange(cols) * across)]
     return result
 

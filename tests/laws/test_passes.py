@@ -14,7 +14,7 @@ from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.runtime.pass_check import check_kernel_passes
 from tests.laws.generated_kernels import Recipe, Step, recipes
 
-OPTIONAL = ("forward_buffers", "simplify", "merge_common", "hoist_invariants", "fuse_products", "accumulate_in_place",
+OPTIONAL = ("forward_buffers", "simplify", "merge_common", "narrow_loads", "hoist_invariants", "fuse_products", "accumulate_in_place",
             "drop_dead_code", "schedule_rows", "vectorise")
 
 

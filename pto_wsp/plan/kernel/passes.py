@@ -18,6 +18,7 @@ from pto_wsp.plan.kernel.form_columns import form_columns, verify_after_form_col
 from pto_wsp.plan.kernel.forward_buffers import forward_buffers
 from pto_wsp.plan.kernel.fuse_products import fuse_products
 from pto_wsp.plan.kernel.fuse_rows import fuse_rows, verify_after_fuse_rows
+from pto_wsp.plan.kernel.narrow_loads import narrow_loads, verify_after_narrow_loads
 from pto_wsp.plan.kernel.hoist import hoist_invariants
 from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
 from pto_wsp.plan.kernel.plan_arena import plan_arena, verify_after_plan_arena
@@ -47,6 +48,7 @@ TILE_PASSES = (
     KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
     KernelPass("simplify", simplify),                         # no operation gives back what it was given
     KernelPass("merge_common", merge_common),                 # nothing is computed or loaded twice
+    KernelPass("narrow_loads", narrow_loads, verify_after_narrow_loads),   # a block of a Tile parameter is loaded, not copied
     KernelPass("hoist_invariants", hoist_invariants),         # no turn of a loop computes again what costs
     KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
     KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place

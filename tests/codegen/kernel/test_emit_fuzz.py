@@ -26,7 +26,7 @@ from ..conftest import Array, Built
 
 _DTYPES = (DType.F32, DType.F32, DType.F32, DType.F64, DType.I8, DType.I32, DType.I64, DType.U8)
 # Without these a kernel is slower and means the same; code generation needs what the others establish.
-OPTIONAL = ("forward_buffers", "simplify", "merge_common", "hoist_invariants", "fuse_products", "accumulate_in_place",
+OPTIONAL = ("forward_buffers", "simplify", "merge_common", "narrow_loads", "hoist_invariants", "fuse_products", "accumulate_in_place",
             "drop_dead_code", "schedule_rows", "vectorise")
 _LARGEST = 8000   # elements of a value
 Value = Any       # what tracing hands to a kernel body

@@ -150,8 +150,18 @@ def turns(q: In[Tile[8, 8, F32]], x: In[Tensor], n: Scalar[I32], y: InOut[Tile[8
     pto.store(y, acc)
 
 
+def rotated(x: In[Tile[4, 8, F32]], state: InOut[Tile[4, 8, F32]], n: Scalar[I32], y: Out[Tile[4, 4, F32]],
+            z: Out[Tile[2, 2, F32]]) -> None:
+    low, high = x[:, :4], x[:, 4:]
+    short = pto.load(state, (0, 0), shape=(4, 8), valid=(n, None), fill=5)
+    pto.store(state, x + short)
+    pto.store(y, low - high + short[:, 2:6])
+    for _ in pto.range(n):
+        pto.store(z, high[2:, 1:3] + x[1:3, 3:7:2] + short[:, 6:][2:, :])    # a step stays a copy
+
+
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
-            "hoist_invariants": turns,
+            "narrow_loads": rotated, "hoist_invariants": turns,
             "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
             "schedule_rows": softmax, "form_columns": softmax, "vectorise": softmax, "stream_stores": wide, "plan_arena": normed}
 
