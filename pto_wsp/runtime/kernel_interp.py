@@ -164,13 +164,16 @@ class _Run:
         """Return the rows that the index names, `fill` behind the valid ones."""
         rows = np.full(stmt.result.type.shape, stmt.fill, stmt.result.type.dtype.np)
         index, columns = self.picked(stmt, stmt.result.type.cols)
-        rows[:len(index)] = self.arrays[stmt.param][index, columns]
+        if index.size:
+            rows[:len(index)] = self.arrays[stmt.param][index, columns]
         return rows
 
     def scatter(self, stmt: k.Scatter) -> None:
         """Write or add rows at those that the index names, one after the other."""
         index, columns = self.picked(stmt, stmt.value.type.cols)
         array, rows = self.arrays[stmt.param], self.values[stmt.value.id][:len(index)]
+        if not index.size:
+            return
         if stmt.add:
             np.add.at(array, (index[:, None], np.arange(columns.start, columns.stop)[None, :]), rows)
         else:
@@ -185,7 +188,7 @@ class _Run:
         for row, value in enumerate(index.tolist()):
             if not 0 <= value < extent[0]:
                 self.fail(stmt, IndexFault(row, 0, value, extent[0]))
-        return index, slice(col, col + cols) if n_rows else slice(0, cols)
+        return index, slice(col, col + cols)
 
     def place(self, stmt: k.Load | k.Store) -> tuple[Array, int, int, int, int]:
         """Return the array, offset and valid extents of a piece: cut to what is bound (a Tile), or guarded (a Tensor)."""

@@ -54,6 +54,8 @@ def test_an_index_that_is_not_valid_is_not_looked_at(target: str) -> None:
     assert y[0].tolist() == TABLE[7, :3].tolist() and (y[1:] == -1).all()
     run(target, pages, table=TABLE, rows=rows, col=99, n=0, y=y)
     assert (y == -1).all()
+    run(target, pages, table=TABLE[:, :2].copy(), rows=rows, col=0, n=0, y=y)
+    assert (y == -1).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)
