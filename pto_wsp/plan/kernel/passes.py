@@ -18,8 +18,8 @@ from pto_wsp.plan.kernel.form_columns import form_columns, verify_after_form_col
 from pto_wsp.plan.kernel.forward_buffers import forward_buffers
 from pto_wsp.plan.kernel.fuse_products import fuse_products
 from pto_wsp.plan.kernel.fuse_rows import fuse_rows, verify_after_fuse_rows
-from pto_wsp.plan.kernel.narrow_loads import narrow_loads, verify_after_narrow_loads
 from pto_wsp.plan.kernel.hoist import hoist_invariants
+from pto_wsp.plan.kernel.narrow_loads import narrow_loads, verify_after_narrow_loads
 from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
 from pto_wsp.plan.kernel.plan_arena import plan_arena, verify_after_plan_arena
 from pto_wsp.plan.kernel.schedule_rows import schedule_rows
