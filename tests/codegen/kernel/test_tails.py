@@ -70,6 +70,14 @@ def transposed(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[COLS, ROWS, F32]]) -> N
     pto.store(y, x.T)
 
 
+def moved(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]]) -> None:
+    pto.store(y, pto.concat(x[:, 11:21], x[:, 0:11], axis=1))
+
+
+def sorted_rows(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]]) -> None:
+    pto.store(y, pto.sort(x))
+
+
 def pieces(x: In[Tensor], n: Scalar[I32], m: Scalar[I32], y: Out[Tensor]) -> None:
     piece = pto.load(x, (0, 0), shape=(ROWS, COLS), valid=(n, m), fill=3)
     pto.store(y, piece * 2, (0, 0), valid=(n, m))
@@ -99,6 +107,7 @@ def same(rows: int, cols: int) -> Sizes:
 
 CASES: list[tuple[Callable[..., None], Callable[[int, int], Sizes]]] = [
     (scaled, same), (halves, same), (bytes_and_masks, same), (rmsnorm, same), (updated, same), (pieces, same), (blocks, same),
+    (moved, same), (sorted_rows, same),
     (columns, lambda r, c: {"x": (r, c), "y": (min(r, 1), c)}),
     (broadcast, lambda r, c: {"x": (r, c), "row": (1, c), "col": (r, 1), "y": (r, c)}),
     (product, lambda r, c: {"x": (r, c), "w": (c, r), "y": (r, r)}),
