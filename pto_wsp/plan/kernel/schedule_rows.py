@@ -23,7 +23,7 @@ from dataclasses import replace
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses, result_of, uses_of
 from pto_wsp.ops.entry import Operator
-from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, RowReduce
+from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.values import fresh_ids, leaving, use_counts
@@ -119,7 +119,8 @@ def _reduces_columns(stmt: k.Stmt) -> bool:
 
 
 def _is_cheap(stmt: k.Compute, external: frozenset[int]) -> bool:
-    """Tell whether a wide result of one operator is better computed again than kept."""
+    """Tell whether a result is better computed again than kept: row numbers, and wide results of one operator."""
     entry = find(stmt.op)
     operator = isinstance(entry, Elementwise) and isinstance(entry.c, Operator) and entry.c.text != "/"
-    return (operator or isinstance(entry, Expand)) and stmt.result.type.cols > 1 and stmt.result.id not in external
+    wide = (operator or isinstance(entry, Expand)) and stmt.result.type.cols > 1
+    return (wide or isinstance(entry, Iota)) and stmt.result.id not in external
