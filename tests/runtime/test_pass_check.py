@@ -59,6 +59,15 @@ def test_the_guard_that_ends_a_run_is_compared() -> None:
         check_kernel_passes(outside.specialise(x=F32), KernelContext(frozenset()), (*KERNEL_PASSES, KernelPass("drop", drop_guard)))
 
 
+def test_what_a_pass_should_establish_and_does_not_is_named() -> None:
+    def forget(node: k.Kernel, context: KernelContext) -> k.Kernel:
+        return node
+
+    forgetful = KernelPass("number_guards", forget, KERNEL_PASSES[0].verify)
+    with pytest.raises(InternalError, match="after pass `number_guards` this does not hold for kernel `shifted`: Guards are numbered"):
+        check_kernel_passes(shifted.specialise(x=F32), KernelContext(frozenset()), (forgetful,))
+
+
 def test_the_passes_of_the_package_are_right() -> None:
     check_kernel_passes(shifted.specialise(x=F32), KernelContext(frozenset()), KERNEL_PASSES)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
+from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.plan.kernel.accumulate import accumulate_in_place
 from pto_wsp.plan.kernel.choose_products import choose_products, verify_after_choose_products
 from pto_wsp.plan.kernel.common import merge_common
@@ -77,11 +79,16 @@ def run_kernel_passes(kernel: Kernel, context: KernelContext | None = None, pass
     """Return the kernel after all passes; `observe` is told (name, before, after) of each.
 
     `context`: None takes every parameter's columns for neighbours in memory.
+    Raises: InternalError naming the pass whose `verify` finds that what it establishes does not hold.
     """
     known = KernelContext(frozenset(p.name for p in kernel.memory_params)) if context is None else context
     for step in passes:
         after = step.run(kernel, known)
-        step.verify(after)
+        try:
+            step.verify(after)
+        except AssertionError as broken:
+            raise InternalError(f"after pass `{step.name}` this does not hold for kernel `{kernel.name}`: {step.verify.__doc__}",
+                                f"{broken}\n{print_kernel(after)}") from broken
         if observe is not None:
             observe(step.name, kernel, after)
         kernel = after
