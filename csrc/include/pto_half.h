@@ -15,8 +15,11 @@
 #define PTO_LARGEST_FP8E5M2 57344.0f
 #define PTO_LARGEST_FP8E4M3 448.0f
 
+#define PTO_MASK_(condition) (0u - (uint32_t)(condition))   /* all bits where it holds */
+
 /* t: B its bits' type, m mantissa bits, `low` the exponent of the smallest normal number, `largest` finite value; inf and nan are
-   bits, and `beyond` is what lies past the largest */
+   bits of t, `beyond` those of the f32 that lies past the largest. No choice is made between constants: gcc would follow each of them
+   into what comes next and leave branches in the loop. */
 #define PTO_FORMAT_(t, B, m, low, largest, beyond, inf, nan)                                                         \
     PTO_INLINE float pto_round_##t(float x)                                                                          \
     {                                                                                                                \
@@ -24,10 +27,11 @@
         const float step = pto_from_bits_f32((int32_t)((127 + 23 + low - m) << 23));   /* its ulp is the smallest t */ \
         uint32_t bits = (uint32_t)pto_bits_f32(x), a = bits & 0x7fffffffu;                                           \
         uint32_t nearest = (a + (dropped >> 1) + (a >> (23 - m) & 1)) & ~dropped;                                    \
-        float small = (pto_from_bits_f32((int32_t)a) + step) - step;                                                 \
-        float y = a < ((uint32_t)(127 + low) << 23) ? small : pto_from_bits_f32((int32_t)nearest);                   \
-        y = y > largest ? beyond : y;                                                                                \
-        return x != x ? PTO_NAN : __builtin_copysignf(y, x);                                                         \
+        uint32_t small = (uint32_t)pto_bits_f32((pto_from_bits_f32((int32_t)a) + step) - step);                      \
+        uint32_t y = a < ((uint32_t)(127 + low) << 23) ? small : nearest;                                            \
+        uint32_t past = PTO_MASK_(y > (uint32_t)pto_bits_f32(largest));                                              \
+        y = (y & ~past) | (beyond & past) | (0x7fc00000u & PTO_MASK_(a > 0x7f800000u));                              \
+        return pto_from_bits_f32((int32_t)(y | (bits ^ a)));                                                         \
     }                                                                                                                \
     PTO_INLINE B pto_narrow_##t(float x)                                                                             \
     {                                                                                                                \
@@ -36,28 +40,29 @@
         uint32_t small = (uint32_t)pto_bits_f32(pto_from_bits_f32((int32_t)a) + pto_from_bits_f32((int32_t)step)) - step; \
         uint32_t normal = (a - ((uint32_t)(126 + low) << 23)) >> (23 - m);                                           \
         uint32_t y = a < ((uint32_t)(127 + low) << 23) ? small : normal;                                             \
-        y = a < 0x7f800000u ? y : a == 0x7f800000u ? inf : nan;                                                      \
+        uint32_t past = PTO_MASK_(y > inf);                                                                          \
+        y = (y & ~past) | (inf & past) | (nan & PTO_MASK_(a > 0x7f800000u));                                         \
         return (B)(y | (bits >> 31) << (8 * sizeof(B) - 1));                                                         \
     }                                                                                                                \
     PTO_INLINE float pto_widen_##t(B x)                                                                              \
     {                                                                                                                \
         const float smallest = pto_from_bits_f32((int32_t)((127 + low - m) << 23));                                  \
         uint32_t sign = (uint32_t)x >> (8 * sizeof(B) - 1) << 31, a = x & ((1u << (8 * sizeof(B) - 1)) - 1);         \
-        float normal = pto_from_bits_f32((int32_t)((a << (23 - m)) + ((uint32_t)(126 + low) << 23)));                \
-        float y = a < (1u << m) ? (float)(int32_t)a * smallest : normal;                                             \
-        y = a < inf ? y : a == inf ? beyond : PTO_NAN;                                                               \
-        return pto_from_bits_f32((int32_t)((uint32_t)pto_bits_f32(y) | sign));                                       \
+        uint32_t normal = (a << (23 - m)) + ((uint32_t)(126 + low) << 23);                                           \
+        uint32_t small = (uint32_t)pto_bits_f32((float)(int32_t)a * smallest);                                       \
+        uint32_t y = a < (1u << m) ? small : normal;                                                                 \
+        return pto_from_bits_f32((int32_t)(y | (0x7f800000u & PTO_MASK_(a >= inf)) | sign));                         \
     }
 
-PTO_FORMAT_(f16, uint16_t, 10, -14, PTO_LARGEST_F16, PTO_INF, 0x7c00u, 0x7e00u)
-PTO_FORMAT_(fp8e5m2, uint8_t, 2, -14, PTO_LARGEST_FP8E5M2, PTO_INF, 0x7cu, 0x7eu)
-PTO_FORMAT_(fp8e4m3, uint8_t, 3, -6, PTO_LARGEST_FP8E4M3, PTO_NAN, 0x7fu, 0x7fu)
+PTO_FORMAT_(f16, uint16_t, 10, -14, PTO_LARGEST_F16, 0x7f800000u, 0x7c00u, 0x7e00u)
+PTO_FORMAT_(fp8e5m2, uint8_t, 2, -14, PTO_LARGEST_FP8E5M2, 0x7f800000u, 0x7cu, 0x7eu)
+PTO_FORMAT_(fp8e4m3, uint8_t, 3, -6, PTO_LARGEST_FP8E4M3, 0x7fc00000u, 0x7fu, 0x7fu)
 
 /* bf16 is the upper half of an f32 */
 PTO_INLINE float pto_round_bf16(float x)
 {
     uint32_t bits = (uint32_t)pto_bits_f32(x), y = (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u;
-    return x != x ? PTO_NAN : pto_from_bits_f32((int32_t)y);
+    return pto_from_bits_f32((int32_t)(y | (0x7fc00000u & PTO_MASK_((bits & 0x7fffffffu) > 0x7f800000u))));
 }
 PTO_INLINE uint16_t pto_narrow_bf16(float x) { return (uint16_t)((uint32_t)pto_bits_f32(x) >> 16); }
 PTO_INLINE float pto_widen_bf16(uint16_t x) { return pto_from_bits_f32((int32_t)((uint32_t)x << 16)); }
