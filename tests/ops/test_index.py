@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import TaskFailedError
 from tests.tolerances import Array
 
@@ -140,3 +140,35 @@ def test_an_index_that_is_not_used_still_fails_the_task() -> None:
 
     with pytest.raises(TaskFailedError, match="found:    3"):
         once().compile(target="cpu_sim").run()
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+@pytest.mark.parametrize("first", ["gather", "load", "scatter"])
+def test_of_two_faults_the_first_in_the_kernel_ends_the_task(first: str, target: str) -> None:
+    @kernel
+    def moves(x: In[Tensor], i: In[Tile[1, 1, DType.I32]], y: Out[Tile[1, 4, DType.F32]], z: InOut[Tensor]) -> None:
+        def load() -> Any:
+            return pto.load(x, (9, 0), shape=(1, 4))
+
+        def gather() -> Any:
+            return pto.gather(pto.load(x, (0, 0), shape=(3, 4)), i, axis=0)
+
+        def scatter() -> Any:
+            pto.scatter_add(z, i, pto.full((1, 4), 1.0, DType.F32))
+            return pto.zeros((1, 4), DType.F32)
+
+        parts = {"load": load, "gather": gather, "scatter": scatter}
+        made = parts.pop(first)()
+        for part in parts.values():
+            made = made + part()
+        pto.store(y, made)
+
+    @workload
+    def once() -> None:
+        moves[0](Tensor(X, name="x"), Tensor(np.array([[3]], np.int32), name="i"), Tensor(np.zeros((1, 4), np.float32), name="y"),
+                 Tensor(np.zeros((3, 4), np.float32), name="z"))
+
+    said = {"gather": "gather along axis 0", "load": "load x[9, 0]", "scatter": "scatter_add of rows of z"}[first]
+    with pytest.raises(TaskFailedError) as failed:
+        once().compile(target=target).run()
+    assert f"failed: {said}" in str(failed.value)
