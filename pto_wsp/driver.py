@@ -122,7 +122,11 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
         found = publish(key, c_ident(plan.name), lambda root: _build(root, plan, digest, schedule, model, findings, recorded, dumps,
                                                                      checked))
     root, manifest = found
-    engine = Engine(_load(str(root), manifest.library, digest), plan, checked.threads)
+    try:
+        artifact = _load(str(root), manifest.library, digest)
+    except CompilerFailedError as problem:
+        raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
+    engine = Engine(artifact, plan, checked.threads)
     return Compiled(plan, target, model, schedule, findings, engine, root, manifest, _since(started), from_cache)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from pto_wsp.artifact.store import cache_root, locked, publish_dir, writing
 from pto_wsp.artifact.toolchain import Toolchain, compile_library, cpu_features, find_toolchain
 from pto_wsp.codegen.c.flags import compile_flags
-from pto_wsp.errors import AbiMismatchError, CacheCorruptError
+from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CompilerFailedError
 from pto_wsp.resources import csrc_dir
 from pto_wsp.values import dataclass
 
@@ -156,11 +156,14 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
 def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
     """Open an artifact's library and shake hands with it.
 
-    Raises: C105 when it was built against another version of the interface.
+    Raises: C102 when it uses what no library has; C105 when it was built against another version of the interface.
     """
     runtime = load_runtime()
     ffi = runtime.ffi
-    handle = _open(ffi, root / library)
+    try:
+        handle = _open(ffi, root / library)
+    except OSError as problem:
+        raise CompilerFailedError(f"the library in {root} cannot be loaded", notes=(str(problem),)) from None
     table = handle.pto_artifact_entry()
     rows = ffi.new("const pto_layout **", table.layout)
     _handshake(ffi, table.abi_version, rows, table.n_layout, root)

@@ -181,6 +181,13 @@ def test_a_compilers_error_in_a_file_points_at_the_file(tmp_path: Path) -> None:
     assert f"{path}:4:8" in str(caught.value) and "4 | y[k] = nothing;" in str(caught.value)
 
 
+def test_a_function_that_no_library_has_is_named_at_its_line() -> None:
+    error = broken("\n    extern float nowhere_to_be_found(float);\n    y[0] = nowhere_to_be_found(x[0]);\n")
+    assert isinstance(error, CompilerFailedError)
+    assert "uses `nowhere_to_be_found`, which no library has" in error.message
+    assert str(error.span).startswith("<c_src of body>:2")
+
+
 def test_the_artifact_names_no_folder_and_follows_the_text(tmp_path: Path) -> None:
     path = tmp_path / "body.c"
     Y = Tensor(np.zeros((1, 1), np.float32))

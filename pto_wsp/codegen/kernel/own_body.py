@@ -73,7 +73,7 @@ def emit_own_body(kernel: k.Kernel, own: k.OwnBody, symbol: str, unit_inner: Map
 
 
 def error_in_own_body(kernels: Iterable[k.Kernel], problem: CompilerFailedError) -> PtoError | None:
-    """Return the compiler's first complaint about a user's own text as an error at the user's line; None when there is none."""
+    """Return the compiler's or loader's first complaint about a user's own text as an error at the user's line, None without one."""
     message = "\n".join(problem.notes)
     owned = [(kernel, own) for kernel in kernels if (own := kernel.c_body) is not None]
     for found in _MESSAGE.finditer(message):
@@ -85,6 +85,15 @@ def error_in_own_body(kernels: Iterable[k.Kernel], problem: CompilerFailedError)
                                            Span(own.span.file, line, column), notes=(f"the compiler said:\n{message}",),
                                            help="the body is given each parameter's pointer `x`, x_rows, x_cols, x_row_step, x_col_step, "
                                                 "and scalars and constants by name")
+    missing = re.search(r"undefined symbol: (\w+)|symbol not found in flat namespace '_?(\w+)'", message)
+    name = "" if missing is None else missing[1] or missing[2]
+    for kernel, own in owned if name else ():
+        found_at = re.search(rf"\b{name}\b", own.text)
+        if found_at is not None:
+            line = own.span.line + own.text.count("\n", 0, found_at.start())
+            return CompilerFailedError(f"the own body of kernel `{kernel.name}` uses `{name}`, which no library has",
+                                       Span(own.span.file, line), notes=(message,),
+                                       help="the C library and libm are linked; put other functions' text into the body")
     return None
 
 
