@@ -10,7 +10,7 @@ from pto_wsp import DType
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
+from pto_wsp.plan.kernel.passes import KERNEL_PASSES, TILE_PASSES, run_kernel_passes
 from pto_wsp.runtime.pass_check import check_kernel_passes
 from tests.laws.generated_kernels import Recipe, Step, recipes
 
@@ -41,6 +41,16 @@ def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
 def test_the_others_keep_them_without_it(name: str, data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes()))
     check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
+
+
+@given(recipes(max_steps=14))
+@settings(max_examples=40)
+def test_a_pass_leaves_nothing_for_itself_to_do(recipe: Recipe) -> None:
+    kernel = traced(recipe)
+    context = KernelContext(frozenset())
+    for step in TILE_PASSES:
+        kernel = step.run(kernel, context)
+        assert step.run(kernel, context) == kernel, step.name
 
 
 @given(st.data())

@@ -160,6 +160,22 @@ def rotated(x: In[Tile[4, 8, F32]], state: InOut[Tile[4, 8, F32]], n: Scalar[I32
         pto.store(z, high[2:, 1:3] + x[1:3, 3:7:2] + short[:, 6:][2:, :])    # a step stays a copy
 
 
+def branches(x: In[Tensor], row: Scalar[I32], n: Scalar[I32], z: InOut[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    held = pto.alloc((2, 4), F32, init=1)
+    value = pto.load(x, (row, 0), shape=(2, 4))
+    for i in pto.range(n):
+        with pto.when(i < row):
+            held[:] = pto.exp(value) + held
+            pto.store(z, pto.load(x, (row, 0), shape=(2, 4)) * 2)
+        with pto.otherwise():
+            held[:] = pto.exp(value) - pto.load(x, (row, 0), shape=(2, 4))
+        with pto.when(i > 1):
+            held[:] = held * pto.exp(value) + z
+    with pto.when(n > 2):
+        held += 1
+    pto.store(y, held + pto.exp(value))
+
+
 EXAMPLES = {"number_guards": pieces, "forward_buffers": read_back, "simplify": nothing_done, "merge_common": twice,
             "narrow_loads": rotated, "hoist_invariants": turns,
             "fuse_products": product, "accumulate_in_place": gemm, "drop_dead_code": dead, "choose_products": turned, "fuse_rows": normed,
@@ -172,7 +188,7 @@ def test_before_and_after(name: str, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("name", list(PASSES))
-@pytest.mark.parametrize("function", list(EXAMPLES.values()), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [branches, *EXAMPLES.values()], ids=lambda f: f.__name__)
 def test_numbers_stay(name: str, function: Callable[..., None]) -> None:
     kernel = trace(function)
     before = upto(name, kernel)
