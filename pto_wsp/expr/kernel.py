@@ -73,10 +73,11 @@ MemoryParam: TypeAlias = TileParam | TensorParam
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tile value: defined by one statement."""
+    """A tile value: defined by one statement. `name`: the variable that the user gave it to, "" where there is none."""
 
     id: int
     type: TileType
+    name: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from functools import lru_cache
 from types import CodeType, FrameType
 
@@ -14,7 +15,9 @@ def assigned_name(frame: FrameType) -> str | None:
 
 def _next_offset(frame: FrameType) -> int:
     """Return the offset of the instruction after the call; f_lasti stands on the call or on its last cache."""
-    return next((offset for offset in _offsets(frame.f_code) if offset > frame.f_lasti), -1)
+    offsets = _offsets(frame.f_code)
+    after = bisect_right(offsets, frame.f_lasti)
+    return offsets[after] if after < len(offsets) else -1
 
 
 @lru_cache(maxsize=256)

@@ -22,12 +22,13 @@ from pto_wsp.errors import (
     unreachable,
 )
 from pto_wsp.expr import kernel as k
+from pto_wsp.frontend.assigned_name import assigned_name
 from pto_wsp.frontend.kernel_blocks import Blocks, check_buffers_change
 from pto_wsp.frontend.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 from pto_wsp.ops.create import expand
 from pto_wsp.ops.table import find
 from pto_wsp.ops.tracing import Attrs, Operand, active
-from pto_wsp.source import here
+from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.symbolic import Symbolic, as_scalar
@@ -278,7 +279,8 @@ class KernelTrace:
 
     def fresh(self, type: TileType) -> TileValue:
         """Return a new value for the statement about to be appended."""
-        return TileValue(self, k.Value(self._next_value(), type), self.blocks.innermost.id)
+        name = assigned_name(user_frame()) or ""
+        return TileValue(self, k.Value(self._next_value(), type, name), self.blocks.innermost.id)
 
     def _next_value(self) -> int:
         self._n_values += 1

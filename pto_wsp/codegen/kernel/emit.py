@@ -168,7 +168,8 @@ class _Emission:
         if copy or partial == c.Int(1):
             env.values[stmt.result.id] = staged
             return [*out, stage]
-        pointer, step = env.name(stmt.param), env.name(f"{stmt.param}_step")
+        wanted = stmt.result.name or stmt.param
+        pointer, step = env.name(wanted), env.name(f"{wanted}_step")
         env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, f"param {stmt.param}")
         out.append(c.Declare(f"{kind} *", pointer, source))
         instead: list[c.Stmt] = [stage, c.Assign(c.Name(pointer), c.Name(staged.pointer))]
@@ -181,11 +182,12 @@ class _Emission:
 
     def _in_place(self, stmt: k.Load, source: c.Expr, down: c.Expr) -> list[c.Stmt]:
         """Declare where a piece lies that is never copied."""
-        tile, pointer = stmt.result.type, self.env.name(stmt.param)
+        tile, wanted = stmt.result.type, stmt.result.name or stmt.param
+        pointer = self.env.name(wanted)
         out: list[c.Stmt] = [c.Declare(f"{memory_type(tile.dtype)} *const", pointer, source)]
         step: c.Expr = c.Int(tile.cols)
         if tile.rows > 1:
-            step = c.Name(self.env.name(f"{stmt.param}_step"))
+            step = c.Name(self.env.name(f"{wanted}_step"))
             out.append(c.Declare("const int64_t", step.text, down))
         self.env.values[stmt.result.id] = Place(pointer, step, tile, f"param {stmt.param}")
         return out

@@ -77,7 +77,7 @@ class RowRegion:
                 if isinstance(made, k.Compute) and isinstance(find(made.op), ColReduce):
                     self._start_col_reduce(made, place or unreachable("sums of columns without a place"))
                     continue
-                self.names[value.id] = self.env.name(made.op if isinstance(made, k.Compute) else made.buffer.name)
+                self.names[value.id] = self.env.name(value.name or (made.op if isinstance(made, k.Compute) else made.buffer.name))
                 if place is not None and value.type.cols == 1:
                     self.row_end.append(self._assign(self._row_element(place), c.Name(self.names[value.id]), value))
                 elif place is not None:

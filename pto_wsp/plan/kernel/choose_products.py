@@ -74,7 +74,7 @@ def _chosen(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
                 if only_multiplied(result):
                     continue
             case k.Load(result) if stmt.transpose and only_multiplied(result):
-                lying = k.Value(result.id, TileType(result.type.cols, result.type.rows, result.type.dtype))
+                lying = replace(result, type=TileType(result.type.cols, result.type.rows, result.type.dtype))
                 turned[result.id] = lying
                 stmt = replace(stmt, result=lying, transpose=False)
             case k.Compute() | k.Accumulate() if _is_product(stmt):

@@ -160,7 +160,7 @@ class _Levels:
             levels = {min(levels)}
         for again, level in enumerate(sorted(levels)):
             if again:
-                self.names[level, value.id] = k.Value(next(self.ids), value.type)
+                self.names[level, value.id] = replace(value, id=next(self.ids))
             self._loop(level, value.type.cols).computes.insert(0, stmt)
             for operand in uses_of(stmt):
                 self._want(operand, level)

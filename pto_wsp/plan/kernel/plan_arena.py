@@ -92,7 +92,7 @@ class _Lives:
                 if self.uses[result.id] and self._may_stage(stmt):
                     self._make(k.Slot(f"{param}_tile", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
             case k.Compute(result, op):
-                self._make(k.Slot(op, k.SlotKind.VALUE, result.id, result.type), at, at, loops)
+                self._make(k.Slot(result.name or op, k.SlotKind.VALUE, result.id, result.type), at, at, loops)
                 entry = find(op)
                 if isinstance(entry, Matmul):
                     self._work(f"{op}_work", _packed(stmt), at, loops)
@@ -115,9 +115,10 @@ class _Lives:
             for made in stmt.body if isinstance(stmt, k.Columns) else (stmt,):
                 match made:
                     case k.Compute(result, op) if isinstance(find(op), ColReduce):
-                        yield k.Slot(op, k.SlotKind.VALUE, result.id, result.type)
+                        yield k.Slot(_stem(made), k.SlotKind.VALUE, result.id, result.type)
                         if computed_in(result.type.dtype) is not result.type.dtype:
-                            yield k.Slot(f"{op}_sums", k.SlotKind.SUMS, result.id, result.type.with_dtype(computed_in(result.type.dtype)))
+                            sums = result.type.with_dtype(computed_in(result.type.dtype))
+                            yield k.Slot(f"{_stem(made)}_sums", k.SlotKind.SUMS, result.id, sums)
                     case k.Compute(result) | k.Read(result) if result.id in external:
                         yield k.Slot(f"{_stem(made)}_tile", k.SlotKind.VALUE, result.id, result.type)
                     case k.Compute(result) | k.Read(result) if result.type.cols > 1 and result.id in leaving((stmt,), inside):
@@ -175,7 +176,7 @@ def _packed(stmt: k.Compute | k.Accumulate) -> int:
 
 
 def _stem(stmt: k.Compute | k.Read) -> str:
-    return stmt.op if isinstance(stmt, k.Compute) else stmt.buffer.name
+    return stmt.result.name or (stmt.op if isinstance(stmt, k.Compute) else stmt.buffer.name)
 
 
 def _placed(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:

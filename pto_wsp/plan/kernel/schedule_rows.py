@@ -64,7 +64,7 @@ def _split(rows: k.Rows, uses: Counter[int], ids: Iterator[int]) -> Sequence[k.R
         needed = {o.id for stmt in chosen for o in uses_of(stmt)}
         again = [stmt for stmt in members if isinstance(stmt, k.Compute) and stmt.result.id in needed & cheap
                  and places[id(stmt)] < place]
-        names = {stmt.result.id: k.Value(next(ids), stmt.result.type) for stmt in again}
+        names = {stmt.result.id: replace(stmt.result, id=next(ids)) for stmt in again}
         repeated = [replace(stmt, result=names[stmt.result.id]) for stmt in again]
         out.append(replace(rows, body=(*repeated, *(_renamed(stmt, names) for stmt in chosen))))
     return _without_unused(out, external)
