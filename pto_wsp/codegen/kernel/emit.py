@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -56,10 +57,13 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
         body.append(c.Evaluate(c.Call("pto_stream_end", ())))
     env = emission.env
     lines = [c.Comment(f"{kernel.name}, {kernel.span.short}")] if kernel.span.line else [c.Comment(kernel.name)]
-    unused = [c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")]
+    inside = print_block([*_early_out(kernel, env), *env.pointers, *body, c.Return(c.Int(0))])
+    unused = print_block([c.Evaluate(c.Cast("void", c.Name(name))) for name in ("args", "scalars", "scratch", "context")
+                          if not re.search(rf"\b{name}\b", inside)])
+    unused += "\n" * bool(unused)
     head = print_block(lines, 0)
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
-            f"{print_block([*unused, *_early_out(kernel, env), *env.pointers, *body, c.Return(c.Int(0))])}\n}}\n")
+            f"{unused}{inside}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
                    tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)), env.few_rows)
 

@@ -8,16 +8,14 @@
 /* rmsnorm_tile, test_orchestrator.py:43 */
 int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
-    (void)args;
     (void)scalars;
-    (void)scratch;
     (void)context;
     if ((args[1].extent[0] == 0) || (args[1].extent[1] == 0)) {
         return 0;
     }
     float *const x_tile = (float *)scratch;
-    float *const rowmean_tile = (float *)(scratch + 8192);
-    float *const rsqrt_tile = (float *)(scratch + 16384);
+    float *const mean_sq_tile = (float *)(scratch + 8192);
+    float *const inv_tile = (float *)(scratch + 16384);
     float *const out_tile = (float *)(scratch + 8192);
     float *x = (float *)args[0].data;
     int64_t x_step = args[0].stride[0];
@@ -28,27 +26,27 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
     }
     for (int64_t row = 0; row < 16; ++row) {
         float *const x_row = x + row * x_step;
-        float rowmean_lanes[64] __attribute__((aligned(64)));
+        float mean_sq_lanes[64] __attribute__((aligned(64)));
         for (int64_t lane = 0; lane < 64; ++lane) {
-            rowmean_lanes[lane] = 0.0f;
+            mean_sq_lanes[lane] = 0.0f;
         }
         for (int64_t chunk = 0; chunk < 128; chunk += 64) {
             #pragma GCC ivdep
             for (int64_t lane = 0; lane < 64; ++lane) {
                 const int64_t col = chunk + lane;
-                const float mul = x_row[col] * x_row[col];
-                rowmean_lanes[lane] = rowmean_lanes[lane] + mul;
+                const float sq = x_row[col] * x_row[col];
+                mean_sq_lanes[lane] = mean_sq_lanes[lane] + sq;
             }
         }
-        PTO_FOLD(rowmean_lanes, lo + hi);
-        const float rowmean = rowmean_lanes[0] / 128.0f;
-        rowmean_tile[row] = rowmean;
+        PTO_FOLD(mean_sq_lanes, lo + hi);
+        const float mean_sq = mean_sq_lanes[0] / 128.0f;
+        mean_sq_tile[row] = mean_sq;
     }
     #pragma GCC ivdep
     for (int64_t row = 0; row < 16; ++row) {
-        const float rowmean_tile_row = rowmean_tile[row];
-        const float rsqrt = pto_rsqrt_f32(rowmean_tile_row);
-        rsqrt_tile[row] = rsqrt;
+        const float mean_sq_tile_row = mean_sq_tile[row];
+        const float inv = pto_rsqrt_f32(mean_sq_tile_row);
+        inv_tile[row] = inv;
     }
     float *const out_at = (float *)args[1].data;
     const int out_staged = (args[1].extent[0] < 16) || (args[1].extent[1] < 128) || (args[1].flags & PTO_STAGE);
@@ -56,12 +54,12 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
     const int64_t out_step = out_staged ? 128 : args[1].stride[0];
     for (int64_t row = 0; row < 16; ++row) {
         float *const x_row_2 = x + row * x_step;
-        const float rsqrt_tile_row = rsqrt_tile[row];
+        const float inv_tile_row = inv_tile[row];
         float *const out_row = out + row * out_step;
         #pragma GCC ivdep
         for (int64_t col = 0; col < 128; ++col) {
-            const float mul_2 = x_row_2[col] * rsqrt_tile_row;
-            out_row[col] = mul_2;
+            const float mul = x_row_2[col] * inv_tile_row;
+            out_row[col] = mul;
         }
     }
     if (out_staged) {
