@@ -16,15 +16,16 @@
 
 PTO_INLINE float pto_exp_times_(float x, float m)
 {   /* m e^x, good to subnormal results. e^x = 2^k * e^r with k = rint(x / ln 2), |r| <= ln2 / 2, by a polynomial of degree 6. Adding
-       1.5 * 2^23 rounds and leaves k in the low bits, ready to be added to an exponent; below -87.25 in two steps. */
+       1.5 * 2^23 rounds and leaves k in the low bits, ready to be added to an exponent; below 0 in two steps, of which the second
+       rounds what is subnormal. Bits of the sign rather than comparisons: fewer of the units that multiply. */
     float t = PTO_FMA(x, 0x1.715476p0f, 0x1.8p23f), k = t - 0x1.8p23f;
     float r = PTO_FMA(k, -0x1.62e4p-1f, x);
     r = PTO_FMA(k, -0x1.7f7d1cp-20f, r);
     PTO_EXP_POLYNOMIAL_(p, r)
-    uint32_t lift = x < -87.25f ? 64u << 23 : 0;
-    p = m * pto_from_bits_f32((int32_t)((uint32_t)pto_bits_f32(p) + ((uint32_t)pto_bits_f32(t) << 23) + lift));
-    p = x < -87.25f ? p * 0x1p-64f : p;
-    return x < -130.0f ? m * 0.0f : p;
+    int32_t lift = (pto_bits_f32(x) >> 31) & 64 << 23;
+    p = m * pto_from_bits_f32((int32_t)((uint32_t)pto_bits_f32(p) + ((uint32_t)pto_bits_f32(t) << 23) + (uint32_t)lift));
+    p = x < -130.0f ? m * 0.0f : p;
+    return p * pto_from_bits_f32(0x3f800000 - lift);
 }
 PTO_INLINE float pto_exp_f32(float x)
 {   /* 1 ulp */
@@ -156,12 +157,14 @@ PTO_INLINE float pto_pow_f32(float x, float y)
 PTO_INLINE double pto_pow_f64(double x, double y) { return __builtin_pow(x, y); }
 
 PTO_INLINE float pto_exp_down_(float x)
-{   /* e^-x for a sum with 1, where all beyond x = 87 is the same */
-    float y = x > 87.0f ? -87.0f : -x, t = PTO_FMA(y, 0x1.715476p0f, 0x1.8p23f), k = t - 0x1.8p23f;
+{   /* e^-x for a sum with 1, where what is below the normal numbers is 0. No limit on x: gcc would compute the quotients of sigmoid
+       and silu once more for where it holds. */
+    float y = -x, t = PTO_FMA(y, 0x1.715476p0f, 0x1.8p23f), k = t - 0x1.8p23f;
     float r = PTO_FMA(k, -0x1.62e4p-1f, y);
     r = PTO_FMA(k, -0x1.7f7d1cp-20f, r);
     PTO_EXP_POLYNOMIAL_(p, r)
     p = pto_from_bits_f32((int32_t)((uint32_t)pto_bits_f32(p) + ((uint32_t)pto_bits_f32(t) << 23)));
+    p = y < -0x1.5d589ep6f ? 0.0f : p;
     return y <= 0x1.62e42ep6f ? p : y + PTO_INF;
 }
 PTO_INLINE float pto_sigmoid_f32(float x) { return 1 / (1 + pto_exp_down_(x)); }   /* 3 ulp, 0 below -88.72 */
