@@ -27,7 +27,7 @@ enum {
 
 #define PTO_MATMUL_WORDS 256       /* of k in a step: a panel of b is 32 KiB */
 #define PTO_MATMUL_CHUNK 512       /* rows of a in a step at most, so that they stay in L2 */
-#define PTO_MATMUL_PANELS 4        /* packed at once: whole cache lines of rows that lie pages apart */
+#define PTO_MATMUL_PANELS 4        /* packed at once, while the next are fetched into L2 */
 #define PTO_MATMUL_PAD 16          /* words between packed rows of a, against rows that fall on the same cache set */
 
 #if defined(__AVX512F__)
@@ -54,6 +54,20 @@ enum {
 #define PTO_JOIN2_(a, b) a##b
 #define PTO_JOIN_(a, b) PTO_JOIN2_(a, b)
 #define PTO_MM(name) PTO_JOIN_(pto_##name##_, PTO_MM_DTYPE)
+
+/* Memory that is packed next, fetched into L2 block by block while sums are computed: else each line would be waited for. */
+typedef struct pto_ahead {
+    const char *at;
+    int64_t step_bytes, rows, lines;   /* still to fetch: rows of so many cache lines */
+    int64_t rows_a_block;
+} pto_ahead;
+
+PTO_MATMUL_INLINE void pto_fetch(pto_ahead *ahead)
+{
+    for (int64_t n = ahead->rows_a_block; n > 0 && ahead->rows > 0; --n, --ahead->rows, ahead->at += ahead->step_bytes)
+        for (int64_t line = 0; line < ahead->lines; ++line)
+            __builtin_prefetch(ahead->at + 64 * line, 0, 2);
+}
 
 #include "pto_matmul_float.h"
 #include "pto_matmul_half.h"

@@ -42,12 +42,15 @@ PTO_MATMUL_INLINE void PTO_MM(block)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WO
 }
 
 #define PTO_MM_ROWS_(h)                                                                                              \
-    for (; r + h <= m; r += h)                                                                                       \
-        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, h, 2);
+    for (; r + h <= m; r += h) {                                                                                     \
+        pto_fetch(ahead);                                                                                            \
+        PTO_MM(block)(c + r * ldc, ldc, a + r * lda, lda, b, ldb, words, start, add, h, 2);                          \
+    }
 
 /* Two vectors of every row of c. */
 PTO_MATMUL_FUNCTION void PTO_MM(panel)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
-                                       int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add)
+                                       int64_t ldb, int64_t m, int64_t words, const PTO_MM_SUM *start, int add,
+                                       pto_ahead *ahead)
 {
     int64_t r = 0;
     PTO_MM_ROWS_(PTO_MATMUL_ROWS)

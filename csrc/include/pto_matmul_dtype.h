@@ -32,17 +32,18 @@ PTO_MATMUL_INLINE int PTO_MM(rows_in_place)(int64_t row_step, int64_t k_step, in
 PTO_MATMUL_INLINE int PTO_MM(panels_in_place)(int64_t k_step, int64_t col_step, int64_t h)
 {
     const int64_t bytes = k_step * (int64_t)sizeof(PTO_MM_WORD);
-    return PTO_MM_IN_PLACE && col_step == 1 && (h <= 2 * PTO_MATMUL_ROWS || (bytes >= 0 && bytes < 2048));
+    return PTO_MM_IN_PLACE && col_step == 1 && (h <= 3 || (bytes >= 0 && bytes < 2048));
 }
 
 /* Part of a panel that is not whole, or goes to columns that are not neighbours. */
 PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *a, int64_t lda, const PTO_MM_WORD *b,
                          int64_t ldb, int64_t m, int64_t n, int64_t words, const PTO_MM_SUM *start, int add)
 {
+    pto_ahead nothing = {0, 0, 0, 0, 0};
     for (int64_t r = 0; r < m; r += PTO_MATMUL_ROWS) {
         PTO_MM_SUM sums[PTO_MATMUL_ROWS * PTO_MM_WIDTH] __attribute__((aligned(PTO_VECTOR_BYTES)));
         const int64_t h = PTO_MM_LEAST(m - r, PTO_MATMUL_ROWS);
-        PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0);
+        PTO_MM(panel)(sums, PTO_MM_WIDTH, a + r * lda, lda, b, ldb, h, words, start, 0, &nothing);
         for (int64_t i = 0; i < h; ++i)
             for (int64_t x = 0; x < n; ++x) {
                 PTO_MM_SUM *to = c + (r + i) * c_row + x * c_col;
@@ -51,10 +52,12 @@ PTO_MATMUL_FUNCTION void PTO_MM(edge)(PTO_MM_SUM *c, int64_t c_row, int64_t c_co
     }
 }
 
-/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. */
+/* One step of k for some rows: `left` holds their words, b is packed panel by panel, or read in place. `zeros`: where not null,
+   the words of one more row. */
 PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_WORD *left, int64_t left_step,
                                          const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t h, int64_t n,
-                                         int64_t depth, int add, PTO_MM_WORD *panels)
+                                         int64_t depth, int64_t next_depth, int add, PTO_MM_WORD *panels,
+                                         const PTO_MM_WORD *zeros)
 {
     enum { STRIP = 16 * PTO_MM_PER_WORD };
     const int64_t words = PTO_MM_WORDS(depth);
@@ -67,6 +70,14 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
                 for (int64_t x = 0; x < group; x += PTO_MM_WIDTH)
                     PTO_MM(pack_panel)(panels + x * words + p / PTO_MM_PER_WORD * PTO_MM_WIDTH, b + p * b_k + (j + x) * b_col, b_k,
                                        b_col, PTO_MM_LEAST(group - x, PTO_MM_WIDTH), PTO_MM_LEAST(depth - p, STRIP));
+        pto_ahead ahead = {0, 0, 0, 0, 0};
+        if (!whole && b_col == 1) {   /* the next panels, or the first of the next step of k */
+            const int64_t n_blocks = (group + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH * ((h + PTO_MATMUL_ROWS - 1) / PTO_MATMUL_ROWS);
+            const int64_t next = j + group < n ? PTO_MM_LEAST(n - j - group, group) : PTO_MM_LEAST(n, group);
+            ahead.at = (const char *)(j + group < n ? b + (j + group) : b + depth * b_k);
+            ahead.step_bytes = b_k * (int64_t)sizeof *b, ahead.rows = j + group < n ? depth : next_depth;
+            ahead.lines = (next * (int64_t)sizeof *b + 63) / 64, ahead.rows_a_block = depth / (n_blocks + 1) + 1;
+        }
         for (int64_t x = 0; x < group; x += PTO_MM_WIDTH) {
             const PTO_MM_WORD *panel = whole ? (const PTO_MM_WORD *)b + j + x : panels + x * words;
             const int64_t step = whole ? b_k : PTO_MM_WIDTH, width = PTO_MM_LEAST(group - x, PTO_MM_WIDTH);
@@ -78,24 +89,26 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
             const PTO_MM_SUM *start = 0;
 #endif
             if (width == PTO_MM_WIDTH && c_col == 1)
-                PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add);
+                PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add, &ahead);
             else
                 PTO_MM(edge)(to, c_row, c_col, left, left_step, panel, step, h, width, words, start, add);
+            if (zeros)
+                PTO_MM(edge)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, start, add);
         }
         j += group;
     }
 }
 
-/* c[i * c_row + j * c_col] = the sum over p of a[i * a_row + p * a_k] b[p * b_k + j * b_col]. */
+/* c[i * c_row + j * c_col] = the sum over p of a[i * a_row + p * a_k] b[p * b_k + j * b_col]; `zeros`: as above, for row m. */
 PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c_col, const PTO_MM_ELEMENT *a, int64_t a_row,
                                          int64_t a_k, const PTO_MM_ELEMENT *b, int64_t b_k, int64_t b_col, int64_t m, int64_t n,
-                                         int64_t k, int flags, char *pack)
+                                         int64_t k, int flags, char *pack, const PTO_MM_WORD *zeros)
 {
     enum { DEPTH = PTO_MATMUL_WORDS * PTO_MM_PER_WORD };
     const int64_t packed_cols = PTO_MM_LEAST((n + PTO_MM_WIDTH - 1) / PTO_MM_WIDTH, PTO_MATMUL_PANELS) * PTO_MM_WIDTH;
     PTO_MM_WORD *const panels = (PTO_MM_WORD *)pack;
     PTO_MM_WORD *const rows = panels + packed_cols * PTO_MM_LEAST(PTO_MM_WORDS(k), PTO_MATMUL_WORDS);
-    const int64_t n_chunks = (m + PTO_MATMUL_CHUNK - 1) / PTO_MATMUL_CHUNK;
+    const int64_t n_chunks = m > PTO_MATMUL_CHUNK ? (m + PTO_MATMUL_CHUNK - 1) / PTO_MATMUL_CHUNK : 1;
     for (int64_t chunk = 0; chunk < n_chunks; ++chunk) {
         const int64_t r = m * chunk / n_chunks, h = m * (chunk + 1) / n_chunks - r;
         for (int64_t p = 0; p < k; p += DEPTH) {
@@ -114,7 +127,7 @@ PTO_MATMUL_FUNCTION void PTO_MM(product)(PTO_MM_SUM *c, int64_t c_row, int64_t c
 #endif
             if (j < n)
                 PTO_MM(columns)(c + r * c_row + j * c_col, c_row, c_col, left, left_step, from_b + j * b_col, b_k, b_col, h, n - j,
-                                depth, add, panels);
+                                depth, PTO_MM_LEAST(k - p - depth, DEPTH), add, panels, chunk + 1 < n_chunks ? 0 : zeros);
         }
     }
 }
@@ -130,10 +143,33 @@ PTO_MATMUL_FUNCTION void PTO_MM(matmul)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM
             for (int64_t j = 0; j < n; ++j)
                 c[i * ldc + j] = 0;
     if (flags & PTO_MATMUL_TURN)   /* c transposed = b transposed x a transposed: the rows of a fill the vectors */
-        PTO_MM(product)(c, 1, ldc, b, b_col, b_k, a, a_k, a_row, n, m, k, flags, pack);
+        PTO_MM(product)(c, 1, ldc, b, b_col, b_k, a, a_k, a_row, n, m, k, flags, pack, 0);
     else
-        PTO_MM(product)(c, ldc, 1, a, a_row, a_k, b, b_k, b_col, m, n, k, flags, pack);
+        PTO_MM(product)(c, ldc, 1, a, a_row, a_k, b, b_k, b_col, m, n, k, flags, pack, 0);
 }
+
+#ifdef PTO_USES_SHORT_ROWS
+/* Only `rows` rows of a are there, the others count as 0: one row of zeros is multiplied for all of them. Not for PTO_MATMUL_ACCUMULATE,
+   PTO_MATMUL_TRANSPOSE_A or PTO_MATMUL_TURN. */
+PTO_MATMUL_FUNCTION void PTO_MM(matmul_short)(PTO_MM_SUM *c, int64_t ldc, const PTO_MM_ELEMENT *a, int64_t lda,
+                                              const PTO_MM_ELEMENT *b, int64_t ldb, int64_t rows, int64_t m, int64_t n, int64_t k,
+                                              int flags, char *pack)
+{
+    PTO_MM_WORD zeros[PTO_MATMUL_WORDS];
+    for (int p = 0; p < PTO_MATMUL_WORDS; ++p)
+#ifdef PTO_MM_BIAS_LEFT
+        zeros[p] = PTO_MM_BIAS_LEFT;
+#else
+        zeros[p] = 0;
+#endif
+    rows = rows < 0 ? 0 : PTO_MM_LEAST(rows, m);
+    const int64_t b_col = flags & PTO_MATMUL_TRANSPOSE_B ? ldb : 1, b_k = flags & PTO_MATMUL_TRANSPOSE_B ? 1 : ldb;
+    PTO_MM(product)(c, ldc, 1, a, lda, 1, b, b_k, b_col, rows, n, k, flags, pack, rows < m ? zeros : 0);
+    for (int64_t i = rows + 1; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j)
+            c[i * ldc + j] = c[rows * ldc + j];
+}
+#endif
 
 #undef PTO_MM_DTYPE
 #undef PTO_MM_ELEMENT

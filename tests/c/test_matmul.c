@@ -7,6 +7,7 @@
 #define PTO_USES_MATMUL_I32
 #define PTO_USES_MATMUL_I64
 #define PTO_USES_FEW_ROWS
+#define PTO_USES_SHORT_ROWS
 #include "pto_matmul.h"
 
 #include "check.h"
@@ -128,6 +129,37 @@ static void products_of_a_few_rows_or_columns(void)
         }
 }
 
+/* rows that are not there: as products with rows of zeros */
+static void products_of_short_operands(void)
+{
+    enum { M = 40, N = 70, K = 300 };
+    static float a[M * K], b[K * N], c[M * N], want[M * N];
+    static int8_t bytes_a[M * K], bytes_b[N * K];
+    static int32_t sums[M * N], want_sums[M * N];
+    static char pack[1 << 18] __attribute__((aligned(64)));
+    const int64_t counts[] = {-1, 0, 1, 2, 12, 13, 39, 40, 41};
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; ++n) {
+        for (int64_t i = 0; i < M * K; ++i) {
+            bytes_a[i] = (int8_t)(i / K < counts[n] ? pick(-128, 127) : 0);
+            a[i] = bytes_a[i] / 16;
+        }
+        for (int64_t i = 0; i < N * K; ++i)
+            bytes_b[i] = (int8_t)pick(-128, 127), b[i] = bytes_b[i] / 16;
+        b[5] = 1.0f / 0.0f;                        /* 0 times infinity is no number, in the rows that are not there too */
+        pto_matmul_f32(want, N, a, K, b, N, M, N, K, 0, pack);
+        pto_matmul_i8(want_sums, N, bytes_a, K, bytes_b, K, M, N, K, PTO_MATMUL_TRANSPOSE_B, pack);
+        for (int64_t i = (counts[n] < 0 ? 0 : counts[n]) * K; i < M * K; ++i)
+            a[i] = 7, bytes_a[i] = 7;
+        memset(c, 0xff, sizeof c);
+        memset(sums, 0xff, sizeof sums);
+        pto_matmul_short_f32(c, N, a, K, b, N, counts[n], M, N, K, 0, pack);
+        pto_matmul_short_i8(sums, N, bytes_a, K, bytes_b, K, counts[n], M, N, K, PTO_MATMUL_TRANSPOSE_B, pack);
+        for (int64_t i = 0; i < M * N; ++i)
+            CHECK(c[i] == want[i] || (c[i] != c[i] && want[i] != want[i]));
+        CHECK(memcmp(sums, want_sums, sizeof sums) == 0);
+    }
+}
+
 static void nothing_to_sum_leaves_zero_or_what_was(void)
 {
     float c[4] = {1, 2, 3, 4}, none = 0;
@@ -155,7 +187,8 @@ static void extremes_of_i8(void)
 int main(void)
 {
     const check_test tests[] = {TEST(small_products_of_every_size), TEST(products_around_panels_and_steps),
-                                TEST(products_of_a_few_rows_or_columns), TEST(products_of_a_few_rows_in_place), TEST(nothing_to_sum_leaves_zero_or_what_was),
+                                TEST(products_of_a_few_rows_or_columns), TEST(products_of_a_few_rows_in_place),
+                                TEST(products_of_short_operands), TEST(nothing_to_sum_leaves_zero_or_what_was),
                                 TEST(extremes_of_i8)};
     return RUN_TESTS(tests);
 }

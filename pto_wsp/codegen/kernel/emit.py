@@ -25,6 +25,7 @@ from pto_wsp.expr.kernel_walk import piece_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.plan.kernel.choose_products import short_rows
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -35,7 +36,7 @@ from pto_wsp.values import dataclass
 @dataclass(frozen=True, slots=True)
 class KernelC:
     """A kernel in C. `text` needs `prelude` before it; `matmuls`: the dtypes it multiplies matrices of; `headers`: what else it needs;
-    `few_rows`: whether it multiplies a few rows."""
+    `few_rows`, `short_rows`: whether it multiplies a few rows, or operands without some of their rows."""
 
     symbol: str
     text: str
@@ -44,6 +45,7 @@ class KernelC:
     matmuls: tuple[DType, ...]
     headers: tuple[str, ...]
     few_rows: bool
+    short_rows: bool = False
 
 
 def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:
@@ -65,7 +67,8 @@ def emit_kernel(kernel: k.Kernel, symbol: str, unit_inner: Mapping[str, bool]) -
     text = (f"{head}\nint32_t {c.c_ident(symbol)}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)\n{{\n"
             f"{unused}{inside}\n}}\n")
     return KernelC(c.c_ident(symbol), text, env.scratch_bytes, emission.n_guards,
-                   tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)), env.few_rows)
+                   tuple(dtype for dtype in DType if dtype in env.matmuls), tuple(sorted(env.headers)), env.few_rows,
+                   env.short_rows)
 
 
 def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
@@ -99,6 +102,7 @@ def prelude(kernels: Iterable[KernelC]) -> str:
     if used:
         lines += [f"#define PTO_USES_MATMUL_{dtype.name}" for dtype in DType if dtype in used]
         lines += ["#define PTO_USES_FEW_ROWS"] if any(kernel.few_rows for kernel in kernels) else []
+        lines += ["#define PTO_USES_SHORT_ROWS"] if any(kernel.short_rows for kernel in kernels) else []
         lines.append('#include "pto_matmul.h"')
     return "\n".join(lines) + "\n"
 
@@ -113,6 +117,7 @@ class _Emission:
                                 default=-1)
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
+        self.short = short_rows(kernel)
 
     def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
@@ -156,7 +161,8 @@ class _Emission:
     def _load(self, stmt: k.Load) -> list[c.Stmt]:
         env, tile = self.env, stmt.result.type
         kind = memory_type(tile.dtype)
-        out, source, valid, partial = self._piece(stmt)
+        out, source, valid, (short, narrow) = self._piece(stmt)
+        partial = narrow if stmt.result.id in self.short else _or(short, narrow)
         if not self.uses[stmt.result.id]:
             return out if stmt.param in self.tensors else []   # only its guard is left
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
@@ -174,7 +180,8 @@ class _Emission:
             return [*out, stage]
         wanted = stmt.result.name or stmt.param
         pointer, step = env.name(wanted), env.name(f"{wanted}_step")
-        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, f"param {stmt.param}")
+        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, f"param {stmt.param}",
+                                           valid[0] if stmt.result.id in self.short else None)
         out.append(c.Declare(f"{kind} *", pointer, source))
         instead: list[c.Stmt] = [stage, c.Assign(c.Name(pointer), c.Name(staged.pointer))]
         if tile.rows > 1:
@@ -199,7 +206,8 @@ class _Emission:
     def _target(self, stmt: k.Store) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
         """Return what goes before the rows, where the rows go, and what goes after them."""
         env, tile = self.env, stmt.value.type
-        out, target, valid, partial = self._piece(stmt)
+        out, target, valid, (short, narrow) = self._piece(stmt)
+        partial = _or(short, narrow)
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
         staged = env.slot(k.SlotKind.STORE, env.number[id(stmt)])
         at = env.name(f"{stmt.param}_at")
@@ -226,14 +234,13 @@ class _Emission:
     def _staging(self, param: str) -> c.Expr:
         return c.Infix("&", c.Member(self.env.argument(param), "flags"), c.Name("PTO_STAGE"))
 
-    def _piece(self, stmt: k.Load | k.Store) -> tuple[list[c.Stmt], c.Expr, tuple[c.Expr, c.Expr], c.Expr]:
-        """Return statements to run before, the piece's first element, its valid rows and columns, and whether it is partial."""
+    def _piece(self, stmt: k.Load | k.Store) -> tuple[list[c.Stmt], c.Expr, tuple[c.Expr, c.Expr], tuple[c.Expr, c.Expr]]:
+        """Return statements to run before, the piece's first element, its valid rows and columns, and whether those are not all."""
         env = self.env
         rows, cols = piece_of(stmt)
         dtype = stmt.result.type.dtype if isinstance(stmt, k.Load) else stmt.value.type.dtype
         out: list[c.Stmt] = []
-        partial: c.Expr = c.Int(0)
-        always = False
+        partial: list[c.Expr] = []
         valid: list[c.Expr] = []
         offsets: list[c.Expr] = []
         for dim, (node, given, extent) in enumerate(zip((stmt.row, stmt.col), valid_of(stmt), (rows, cols), strict=True)):
@@ -252,9 +259,9 @@ class _Emission:
                     name = env.name(f"{stmt.param}_{'rows' if dim == 0 else 'cols'}")
                     out.append(c.Declare("const int64_t", name, count))
                     count = c.Name(name)
-                partial = _or(partial, c.Infix("<", count, c.Int(extent)))
-            elif count.value < extent:
-                always = True
+                partial.append(c.Infix("<", count, c.Int(extent)))
+            else:
+                partial.append(c.Int(int(count.value < extent)))
             valid.append(count)
         if stmt.param in self.tensors:
             out += self._guard(stmt, (offsets[0], offsets[1]), (valid[0], valid[1]))
@@ -263,7 +270,7 @@ class _Emission:
             if at != c.Int(0):
                 stride = env.stride(stmt.param, dim)
                 pointer = c.Infix("+", pointer, at if stride == c.Int(1) else c.Infix("*", at, stride))
-        return out, pointer, (valid[0], valid[1]), c.Int(1) if always else partial
+        return out, pointer, (valid[0], valid[1]), (partial[0], partial[1])
 
     def _guard(self, stmt: k.Load | k.Store, at: tuple[c.Expr, c.Expr], count: tuple[c.Expr, c.Expr]) -> list[c.Stmt]:
         number = unreachable("load without a guard's number") if stmt.guard is None else stmt.guard
@@ -361,4 +368,6 @@ def _shown(number: int, data: c.Expr, tile: TileType, step: c.Expr) -> c.Stmt:
 
 
 def _or(lhs: c.Expr, rhs: c.Expr) -> c.Expr:
+    if c.Int(1) in (lhs, rhs):
+        return c.Int(1)
     return rhs if lhs == c.Int(0) else lhs if rhs == c.Int(0) else c.Infix("||", lhs, rhs)

@@ -30,6 +30,7 @@ class Place:
     step: c.Expr
     type: TileType
     memory: str = ""      # what it is part of, where others may write: a parameter or a buffer; "" is scratch of one value
+    rows: c.Expr | None = None     # how many rows are there, where the others are 0 for whoever reads them
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class Env:
     matmuls: set[DType] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)           # of csrc/include that only some kernels need
     few_rows: bool = False                                   # whether a product has that form
+    short_rows: bool = False                                 # whether a product reads short operands
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
     number: dict[int, int] = field(init=False)               # of each statement in pre-order, by its id()
     _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)

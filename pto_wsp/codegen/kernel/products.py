@@ -5,7 +5,7 @@ from __future__ import annotations
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.expr.kernel import Attr
-from pto_wsp.plan.kernel.choose_products import TRANSPOSED, Form
+from pto_wsp.plan.kernel.choose_products import SHORT_ROWS, TRANSPOSED, Form
 
 
 def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: tuple[tuple[str, Attr], ...], *, accumulate: bool) -> c.Stmt:
@@ -25,6 +25,11 @@ def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: t
     shown: c.Expr = c.Name(flags[0]) if flags else c.Int(0)
     for flag in flags[1:]:
         shown = c.Infix("|", shown, c.Name(flag))
-    return c.Evaluate(c.Call(f"pto_matmul_{dtype}", (
-        c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, c.Int(m), c.Int(n), c.Int(inner),
-        shown, pack)))
+    function = f"pto_matmul_{dtype}"
+    sizes: tuple[c.Expr, ...] = (c.Int(m), c.Int(n), c.Int(inner))
+    rows: c.Expr = c.Int(m) if lhs.rows is None or SHORT_ROWS not in chosen else lhs.rows
+    if rows != c.Int(m):
+        env.short_rows = True
+        function, sizes = f"pto_matmul_short_{dtype}", (rows, *sizes)
+    return c.Evaluate(c.Call(function, (
+        c.Name(to.pointer), to.step, c.Name(lhs.pointer), lhs.step, c.Name(rhs.pointer), rhs.step, *sizes, shown, pack)))

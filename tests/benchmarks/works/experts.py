@@ -15,7 +15,7 @@ from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, outpu
 
 F32 = DType.F32
 CHOICES = 2
-ROWS, COLS = 64, 128       # a task's block of an expert's tokens, and of the columns that it computes
+ROWS, COLS = 256, 128      # a task's block of an expert's tokens, and of the columns that it computes
 
 
 def gate_kernel(width: int) -> Kernel:
@@ -51,14 +51,15 @@ def experts_workload(x: Array, starts: Array, counts: Array, w1: Array, w3: Arra
     def experts():
         for e in P(n_experts):
             mine = slice(first[e], first[e] + n_rows[e])
-            for i in P(ceildiv(n_rows[e], ROWS)):
-                for j in P(hidden // COLS):
-                    cols = slice(j * COLS, (j + 1) * COLS)
-                    gate[e, i, j](x=X[mine][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
+            for j in P(hidden // COLS):
+                cols = slice(j * COLS, (j + 1) * COLS)
+                for i in P(ceildiv(n_rows[e], ROWS)):
+                    gate[e, j, i](x=X[mine][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
                                   out=H[mine, cols][i * ROWS:].clip(ROWS, COLS))
-                for j in P(width // COLS):
-                    cols = slice(j * COLS, (j + 1) * COLS)
-                    down[e, i, j](h=H[mine][i * ROWS:].clip(ROWS, hidden), w2=W2[e, :, cols],
+            for j in P(width // COLS):
+                cols = slice(j * COLS, (j + 1) * COLS)
+                for i in P(ceildiv(n_rows[e], ROWS)):
+                    down[e, j, i](h=H[mine][i * ROWS:].clip(ROWS, hidden), w2=W2[e, :, cols],
                                   out=Y[mine, cols][i * ROWS:].clip(ROWS, COLS))
 
     return experts()

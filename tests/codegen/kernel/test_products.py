@@ -81,7 +81,8 @@ def test_no_transposed_copy_is_made() -> None:
         pto.store(out, q @ keys.T)
 
     code = emit_kernel(run_kernel_passes(trace(product)), "product", {"q": True, "keys": True, "out": True})
-    assert "pto_matmul_i8(matmul, 64, q, q_step, keys, keys_step, 16, 64, 32, PTO_MATMUL_TRANSPOSE_B, matmul_work);" in code.text
+    assert "pto_matmul_short_i8(matmul, 64, q, q_step, keys, keys_step, args[0].extent[0], 16, 64, 32, " in code.text
+    assert "PTO_MATMUL_TRANSPOSE_B, matmul_work);" in code.text
     assert "transpose" not in code.text
 
 
@@ -102,3 +103,28 @@ def test_same_sums_whatever_the_tile(build: Build) -> None:
     build(trace(part, a=F32, b=F32))(few)
     np.testing.assert_array_equal(few["out"], everything["out"][17:19])
     np.testing.assert_array_equal(few["column"], everything["out"][:, 17:18])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 12, 29, 30])
+def test_rows_that_are_left_out_count_as_zeros(build: Build, rows: int) -> None:
+    """They are not multiplied one by one, but their results are there: 0, or NaN where the other operand is infinite."""
+    def product(a: In[Tile[30, 40, F32]], b: In[Tile[40, 33, F32]], total: Out[Tile[1, 33, F32]], out: Out[Tile[30, 33, F32]],
+                more: In[Tensor], n: Scalar[I32], last: Out[Tile[30, 33, F32]]) -> None:
+        sums = a @ b
+        pto.store(out, sums)
+        pto.store(total, pto.colsum(sums + 1))
+        pto.store(last, pto.load(more, (2, 0), shape=(30, 40), valid=(n, 39)) @ b)
+
+    a, b, more = numbers(F32, 30, 40), numbers(F32, 40, 33, seed=1), numbers(F32, 40, 40, seed=2)
+    b[3, 7] = np.inf
+    short = np.zeros_like(a)
+    short[:rows] = a[:rows]
+    piece = np.zeros_like(a)
+    piece[:rows, :39] = more[2:2 + rows, :39]
+    args = {"a": a[:rows], "b": b, "total": np.zeros((1, 33), np.float32), "out": np.zeros((30, 33), np.float32), "more": more, "n": rows,
+            "last": np.zeros((30, 33), np.float32)}
+    assert build(trace(product, more=F32))(args) == 0
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(args["out"], short @ b)
+        np.testing.assert_array_equal(args["total"], (short @ b + 1).sum(0, keepdims=True))
+        np.testing.assert_array_equal(args["last"], piece @ b)
