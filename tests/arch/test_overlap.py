@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pto_wsp import Constexpr, DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
+from pto_wsp import Constexpr, DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, minimum, pto, workload
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.model import Arch, Cores, ExecUnit, Rate
@@ -136,6 +136,37 @@ def test_a_program_is_priced_on_the_arch() -> None:
     for target in ("interp", "cpu_sim"):
         program = main().compile(target=target, arch=ROUND).run()
         assert program.stats.work == 6 * scale.cost(ROUND).total
+
+
+@kernel
+def ragged(x: In[Tensor], n: Scalar[I32], y: Out[Tile[4, 8, F32]]) -> None:
+    acc = pto.alloc((4, 8), F32, init=0)
+    for i in pto.range(n):
+        with pto.when(i > 2):
+            acc += pto.load(x, (i, 0), shape=(4, 8))
+        with pto.otherwise():
+            acc += 1.0
+        for j in pto.range(i):
+            acc += pto.load(x, (j, 0), shape=(4, 8), valid=(minimum(n - j, 4), 8))
+    pto.store(y, acc)
+
+
+@pytest.mark.parametrize("arch", [ROUND, builtin_arch("unit"), builtin_arch("ascend_910b")], ids=lambda arch: arch.name)
+def test_all_executors_evaluate_the_formula_of_loops_and_branches_alike(arch: Arch) -> None:
+    X, Y = Tensor(np.zeros((64, 8), np.float32)), Tensor(np.zeros((4, 4, 8), np.float32))
+
+    @workload
+    def main() -> None:
+        for b in P(4):
+            ragged[b](x=X, n=3 * b, y=Y[b])
+    expected = sum(ragged.cost(arch, x=F32, n=3 * b).total for b in range(4))
+    for target in ("interp", "cpu_sim"):
+        assert main().compile(target=target, arch=arch).run().stats.work == expected
+
+
+def test_a_nested_loop_does_not_overlap_what_is_around_it() -> None:
+    # both turns add 37 cycles' worth; the second also loads two rows, 10 + 2 * 16, and adds them
+    assert ragged.cost(ROUND, x=F32, n=2).total == 37 + (37 + 42 + 37) + 138
 
 
 def test_a_short_tile_scales_the_pipe_that_limits() -> None:
