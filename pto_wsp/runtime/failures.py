@@ -15,10 +15,11 @@ from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
 
 
 def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
-    """Return a task as people read it: `attn[b=1, t=0]`; bracket indices that are plain numbers stay so."""
+    """Return a task as people read it: `attn[b=1, t=0]`, or `attn` without indices; those that are plain numbers stay so."""
     parts = [str(value) if label.lstrip("-").isdigit() else f"{label}={value}"
              for label, value in zip(task.labels, index, strict=False)]
-    return f"{plan.kernels[task.kernel].kernel.name}[{', '.join(parts)}]"
+    name = plan.kernels[task.kernel].kernel.name
+    return f"{name}[{', '.join(parts)}]" if parts else name
 
 
 class TaskNames(Sequence[str]):

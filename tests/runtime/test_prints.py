@@ -132,8 +132,8 @@ def test_large_tiles_are_shortened_as_numpy_shortens_them(target: str, capsys: p
         with np.printoptions(**options):
             program.run()
             total = (x * 2).sum(1, keepdims=True)
-            assert capsys.readouterr().out == (f"wide[] double: Tile[64, 64, f32]\n{x * 2}\n"
-                                               f"wide[] total: Tile[64, 1, f32]\n{total}\n")
+            assert capsys.readouterr().out == (f"wide double: Tile[64, 64, f32]\n{x * 2}\n"
+                                               f"wide total: Tile[64, 1, f32]\n{total}\n")
 
 
 @pytest.mark.parametrize("target", TARGETS)
