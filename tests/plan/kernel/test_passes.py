@@ -91,7 +91,7 @@ def gemm(a: In[Tensor], b: In[Tensor], y: Out[Tile[4, 16, F32]]) -> None:
 
 
 def turned(a: In[Tensor], b: In[Tensor], q: In[Tile[4, 8, F32]], y: Out[Tile[4, 16, F32]], z: Out[Tile[16, 8, F32]],
-           few: Out[Tile[4, 1, F32]], row: Out[Tile[1, 16, F32]]) -> None:
+           few: Out[Tile[4, 1, F32]], row: Out[Tile[1, 16, F32]], s: In[Tile[20, 8, F32]], short: Out[Tile[20, 16, F32]]) -> None:
     acc = pto.alloc((4, 16), F32, init=0)
     rows = pto.load(b, (16, 0), shape=(16, 8))
     outside = rows.T
@@ -102,6 +102,7 @@ def turned(a: In[Tensor], b: In[Tensor], q: In[Tile[4, 8, F32]], y: Out[Tile[4, 
     pto.store(z, rows @ (q.T @ q) + pto.load(b, (0, 0), shape=(8, 16), transpose=True))
     pto.store(few, pto.load(a, (0, 0), shape=(8, 4), transpose=True) @ pto.load(b, (0, 0), shape=(8, 1)))
     pto.store(row, pto.load(q, (1, 0), shape=(1, 8)) @ pto.load(b, (0, 0), shape=(8, 16)))
+    pto.store(short, s @ pto.load(b, (0, 0), shape=(8, 16)))
 
 
 def dead(x: In[Tensor], y: Out[Tile[2, 4, F32]]) -> None:
