@@ -29,7 +29,8 @@ _PRODUCT_ULPS = 64      # BLAS adds up in another order where it is given operan
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What one run is given. `partial`: Tile parameters are bound to less than the tile; `special`: NaN, infinities and -0.0 occur."""
+    """What one run is given. `partial`: Tile parameters are bound to less than the tile; `special`: NaN, infinities, -0.0
+    and negative integers occur, which no index may be."""
 
     seed: int
     partial: bool = False
@@ -140,7 +141,7 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType, giv
     if dtype is DType.BOOL:
         return rng.random(shape) < 0.5
     if not dtype.is_float:
-        return rng.integers(0 if dtype.np.kind == "u" else -4, 5, shape).astype(dtype.np)
+        return rng.integers(-4 if given.special and dtype.np.kind == "i" else 0, 5, shape).astype(dtype.np)
     plain = rng.standard_normal(shape)
     if given.special:
         plain = np.where(rng.random(shape) < 0.05, rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0], shape), plain)
