@@ -128,3 +128,34 @@ def test_rows_that_are_left_out_count_as_zeros(build: Build, rows: int) -> None:
         np.testing.assert_array_equal(args["out"], short @ b)
         np.testing.assert_array_equal(args["total"], (short @ b + 1).sum(0, keepdims=True))
         np.testing.assert_array_equal(args["last"], piece @ b)
+
+
+def test_rows_that_are_left_out_are_filled_for_other_readers(build: Build) -> None:
+    """A sum, a narrow product, a product that accumulates: they read every row of the tile; and a fill may be other than 0."""
+    def readers(a: In[Tile[30, 40, F32]], b: In[Tile[40, 33, F32]], w: In[Tile[40, 4, F32]], more: In[Tile[30, 40, F32]],
+                again: In[Tile[30, 40, F32]], total: Out[Tile[1, 40, F32]], wide: Out[Tile[30, 33, F32]], narrow: Out[Tile[30, 4, F32]],
+                top: Out[Tile[30, 33, F32]], held: Out[Tile[30, 33, F32]], filled: Out[Tile[30, 33, F32]]) -> None:
+        pto.store(total, pto.colsum(a + 1))
+        pto.store(wide, a @ b)
+        pto.store(narrow, more @ w)
+        pto.store(top, more @ b)
+        acc = pto.alloc((30, 33), F32, init=2)
+        for _ in pto.range(3):
+            acc += again @ b
+        pto.store(held, acc)
+        pto.store(filled, pto.load(again, fill=1.0) @ b)
+
+    rows = 17
+    inputs = {"a": numbers(F32, 30, 40), "b": numbers(F32, 40, 33, seed=1), "w": numbers(F32, 40, 4, seed=2),
+              "more": numbers(F32, 30, 40, seed=3), "again": numbers(F32, 30, 40, seed=4)}
+    a, more, again = (np.where(np.arange(30)[:, None] < rows, inputs[name], np.float32(0)) for name in ("a", "more", "again"))
+    for name in ("a", "more", "again"):
+        inputs[name] = inputs[name][:rows]   # what follows in memory is not 0
+    shapes = {"total": (1, 40), "wide": (30, 33), "narrow": (30, 4), "top": (30, 33), "held": (30, 33), "filled": (30, 33)}
+    args = {**inputs, **{name: np.zeros(shape, np.float32) for name, shape in shapes.items()}}
+    assert build(trace(readers))(args) == 0
+    b, w = inputs["b"], inputs["w"]
+    expected = {"total": (a + 1).sum(0, keepdims=True), "wide": a @ b, "narrow": more @ w, "top": more @ b, "held": 3 * (again @ b) + 2,
+                "filled": np.where(np.arange(30)[:, None] < rows, again, np.float32(1)) @ b}
+    for name, want in expected.items():
+        np.testing.assert_array_equal(args[name], want, err_msg=name)
