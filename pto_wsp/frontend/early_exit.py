@@ -16,8 +16,14 @@ _PASSED_OVER = frozenset({"NOP", "CACHE", "POP_TOP", "POP_EXCEPT", "EXTENDED_ARG
 
 
 def left_early(frame: FrameType, entered_at: int) -> bool:
-    """Tell whether the `__exit__` that `frame` is calling leaves early. `entered_at`: `f_lasti` when `__enter__` was called."""
-    return _left_early(frame.f_code, entered_at, frame.f_lasti)
+    """Tell whether the `__exit__` that `frame` is calling leaves early. `entered_at`: `f_lasti` when `__enter__` was called.
+
+    False where the bytecode is not as it is known here: a Python to come had better miss a mistake than refuse a sound kernel.
+    """
+    try:
+        return _left_early(frame.f_code, entered_at, frame.f_lasti)
+    except (KeyError, ValueError):
+        return False
 
 
 @lru_cache(maxsize=64)
