@@ -6,9 +6,9 @@ from pto_wsp.api.pto_namespace import pto
 from pto_wsp.api.ptoisa_namespace import ptoisa
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.errors import PtoError
-from pto_wsp.frontend.annotations import Constexpr, In, InOut, Out, Scalar
-from pto_wsp.frontend.loops import P, for_each, parallel_for
-from pto_wsp.frontend.workload_trace import axis
+from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
+from pto_wsp.frontend.workload.loops import P, for_each, parallel_for
+from pto_wsp.frontend.workload.trace import axis
 from pto_wsp.plan.capability import capabilities
 from pto_wsp.schedule.directives import (
     Deps,

@@ -27,10 +27,10 @@ from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel import Print, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.frontend.annotations import ConstexprAnnotation, TensorAnnotation
-from pto_wsp.frontend.kernel_def import KernelDef
-from pto_wsp.frontend.task_call import call_kernel
-from pto_wsp.frontend.workload_trace import TaskHandle, is_tracing
+from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.frontend.kernel.definition import KernelDef
+from pto_wsp.frontend.workload.task_call import call_kernel
+from pto_wsp.frontend.workload.trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
 from pto_wsp.plan.price import priced_kernel
 from pto_wsp.runtime.guard_text import describe

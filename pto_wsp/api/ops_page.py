@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from pto_wsp.api.pto_namespace import OpFunction, members
-from pto_wsp.ops import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.dtypes import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
+from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.whole import Movement, TileFunction

@@ -12,8 +12,10 @@ from inspect import Signature
 from types import MappingProxyType
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.frontend import kernel_control, kernel_memory, kernel_rows
-from pto_wsp.frontend.kernel_print import print_
+from pto_wsp.frontend.kernel import control as kernel_control
+from pto_wsp.frontend.kernel import memory as kernel_memory
+from pto_wsp.frontend.kernel import picked_rows as kernel_rows
+from pto_wsp.frontend.kernel.printing import print_
 from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand

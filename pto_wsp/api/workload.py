@@ -13,7 +13,7 @@ from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload, type_of
-from pto_wsp.frontend.workload_trace import Placed, place, trace_workload, unplace
+from pto_wsp.frontend.workload.trace import Placed, place, trace_workload, unplace
 from pto_wsp.schedule.directives import (
     Calendar,
     Deps,

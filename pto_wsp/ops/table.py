@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pto_wsp.errors import InternalError
-from pto_wsp.ops import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
+from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.spec import Op
 
 ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,

@@ -12,8 +12,8 @@ from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError
-from pto_wsp.frontend.annotations import In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pto_wsp.ops.functions import ENTRIES, gelu
+from pto_wsp.ops.entries.functions import ENTRIES, gelu
 from tests.compilers import compilers
 
 from .conftest import Compile, Library

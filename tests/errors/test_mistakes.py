@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pto_wsp.errors import PtoError
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types.dtype import DType
 
 FOLDER = Path(__file__).resolve().parent

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import NotFiniteError
-from pto_wsp.frontend.annotations import TileAnnotation
+from pto_wsp.frontend.kernel.annotations import TileAnnotation
 from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce

@@ -10,8 +10,8 @@ import pytest
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.frontend.annotations import In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor

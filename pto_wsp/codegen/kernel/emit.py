@@ -25,7 +25,7 @@ from pto_wsp.expr.kernel_walk import piece_of, valid_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
-from pto_wsp.plan.kernel.choose_products import short_rows
+from pto_wsp.plan.kernel.products.choose_products import short_rows
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.expr.kernel import Attr
-from pto_wsp.plan.kernel.choose_products import SHORT_ROWS, TRANSPOSED, Form
+from pto_wsp.plan.kernel.products.choose_products import SHORT_ROWS, TRANSPOSED, Form
 
 
 def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: tuple[tuple[str, Attr], ...], *, accumulate: bool) -> c.Stmt:

@@ -19,7 +19,7 @@ from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
-from pto_wsp.plan.kernel.stream_stores import BLOCK_BYTES
+from pto_wsp.plan.kernel.memory.stream_stores import BLOCK_BYTES
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

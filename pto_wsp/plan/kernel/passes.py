@@ -11,23 +11,23 @@ from collections.abc import Callable
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_text import print_kernel
-from pto_wsp.plan.kernel.accumulate import accumulate_in_place
-from pto_wsp.plan.kernel.choose_products import choose_products, verify_after_choose_products
-from pto_wsp.plan.kernel.common import merge_common
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.dead_code import drop_dead_code, verify_after_drop_dead_code
-from pto_wsp.plan.kernel.form_columns import form_columns, verify_after_form_columns
-from pto_wsp.plan.kernel.forward_buffers import forward_buffers
-from pto_wsp.plan.kernel.fuse_products import fuse_products
-from pto_wsp.plan.kernel.fuse_rows import fuse_rows, verify_after_fuse_rows
-from pto_wsp.plan.kernel.hoist import hoist_invariants
-from pto_wsp.plan.kernel.narrow_loads import narrow_loads, verify_after_narrow_loads
-from pto_wsp.plan.kernel.number_guards import number_guards, verify_after_number_guards
-from pto_wsp.plan.kernel.plan_arena import plan_arena, verify_after_plan_arena
-from pto_wsp.plan.kernel.schedule_rows import schedule_rows
-from pto_wsp.plan.kernel.simplify import simplify
-from pto_wsp.plan.kernel.stream_stores import stream_stores
-from pto_wsp.plan.kernel.vectorise import vectorise, verify_after_vectorise
+from pto_wsp.plan.kernel.memory.plan_arena import plan_arena, verify_after_plan_arena
+from pto_wsp.plan.kernel.memory.stream_stores import stream_stores
+from pto_wsp.plan.kernel.products.accumulate import accumulate_in_place
+from pto_wsp.plan.kernel.products.choose_products import choose_products, verify_after_choose_products
+from pto_wsp.plan.kernel.products.fuse_products import fuse_products
+from pto_wsp.plan.kernel.rows.form_columns import form_columns, verify_after_form_columns
+from pto_wsp.plan.kernel.rows.fuse_rows import fuse_rows, verify_after_fuse_rows
+from pto_wsp.plan.kernel.rows.schedule_rows import schedule_rows
+from pto_wsp.plan.kernel.rows.vectorise import vectorise, verify_after_vectorise
+from pto_wsp.plan.kernel.tiles.common import merge_common
+from pto_wsp.plan.kernel.tiles.dead_code import drop_dead_code, verify_after_drop_dead_code
+from pto_wsp.plan.kernel.tiles.forward_buffers import forward_buffers
+from pto_wsp.plan.kernel.tiles.hoist import hoist_invariants
+from pto_wsp.plan.kernel.tiles.narrow_loads import narrow_loads, verify_after_narrow_loads
+from pto_wsp.plan.kernel.tiles.number_guards import number_guards, verify_after_number_guards
+from pto_wsp.plan.kernel.tiles.simplify import simplify
 from pto_wsp.values import dataclass
 
 

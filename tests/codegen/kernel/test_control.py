@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.frontend.annotations import In, InOut, Out, Scalar, Tensor
+from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

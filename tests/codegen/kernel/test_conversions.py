@@ -14,8 +14,8 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import loaded, memory_type, stored
 from pto_wsp.codegen.c.printer import print_expr
 from pto_wsp.codegen.kernel.elements import converted
-from pto_wsp.ops.cast import cast
 from pto_wsp.ops.dtypes import ALL
+from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.rounding import MODES, convert, is_real
 from pto_wsp.types.dtype import DType
 

@@ -13,8 +13,8 @@ import pytest
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.codegen.kernel.emit import emit_kernel
 from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.annotations import In, InOut, Out, Scalar, Tensor
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType

@@ -15,8 +15,8 @@ import pytest
 
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.annotations import In, InOut, Out
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.annotations import In, InOut, Out
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType

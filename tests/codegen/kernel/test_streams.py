@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pto_wsp.frontend.annotations import In
+from pto_wsp.frontend.kernel.annotations import In
 from pto_wsp.types.tile import Tile
 
 

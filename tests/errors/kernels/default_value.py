@@ -1,6 +1,6 @@
 """A parameter with a default, and one that takes many."""
 
-from pto_wsp.frontend.annotations import In
+from pto_wsp.frontend.kernel.annotations import In
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

@@ -1,7 +1,7 @@
 """TLOAD is given a tile."""
 
 from pto_wsp.api.ptoisa_namespace import ptoisa
-from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

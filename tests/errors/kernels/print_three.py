@@ -1,7 +1,7 @@
 """Three things are printed at once."""
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.frontend.annotations import In
+from pto_wsp.frontend.kernel.annotations import In
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

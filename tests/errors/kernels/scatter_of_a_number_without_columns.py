@@ -1,7 +1,7 @@
 """A number in rows, how wide is not said."""
 
 from pto_wsp.api.pto_namespace import pto
-from pto_wsp.frontend.annotations import In, Out
+from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile

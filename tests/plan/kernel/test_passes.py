@@ -13,8 +13,8 @@ from pto_wsp import DType, In, InOut, Out, Scalar, Tensor, Tile, pto
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.frontend.annotations import TensorAnnotation
-from pto_wsp.frontend.kernel_def import KernelDef
+from pto_wsp.frontend.kernel.annotations import TensorAnnotation
+from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.runtime.kernel_interp import run_kernel

@@ -1,0 +1,1 @@
+"""What is read from the bytecode of the statement that calls."""

@@ -1,0 +1,1 @@
+"""Kernels: their parameters, their trace, and what their bodies may say."""

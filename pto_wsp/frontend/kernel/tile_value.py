@@ -1,0 +1,365 @@
+"""What the body of a kernel handles: tile values, parameters and buffers, with Python's operators.
+
+Every operator is an op of the table. A tile is no Python number or bool; asking for one is an error at the user's line.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import NoReturn, Protocol, TypeGuard
+
+from pto_wsp.errors import BufferMisuseError, SymbolicControlError, ViewIndexError
+from pto_wsp.expr.kernel import Buffer, Role, TensorParam, TileParam, Value
+from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
+from pto_wsp.ops.slices import axes_of, print_item
+from pto_wsp.ops.tracing import Operand, active
+from pto_wsp.source import here
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import ParamExtent
+from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.types.tile import TileType
+
+
+class Writer(Protocol):
+    """The trace, as a buffer or parameter needs it for `[:] =`."""
+
+    def assign(self, target: BufferRef | TileParamRef, value: object) -> None:
+        """Write `value` to the whole of `target`."""
+        ...
+
+
+class TileOperators:
+    """The operators of tiles; each traces the op of its name."""
+
+    __slots__ = ("type",)
+    __array_ufunc__ = None   # NumPy numbers on the left hand the operation over
+    type: TileType
+
+    def __pto_tile__(self) -> None:
+        """Mark tiles."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def T(self) -> Operand:
+        """The tile with rows and columns exchanged."""
+        return movement.transpose(self)
+
+    def __add__(self, other: object) -> Operand:
+        return elementwise.add(self, other)
+
+    def __radd__(self, other: object) -> Operand:
+        return elementwise.add(other, self)
+
+    def __sub__(self, other: object) -> Operand:
+        return elementwise.sub(self, other)
+
+    def __rsub__(self, other: object) -> Operand:
+        return elementwise.sub(other, self)
+
+    def __mul__(self, other: object) -> Operand:
+        return elementwise.mul(self, other)
+
+    def __rmul__(self, other: object) -> Operand:
+        return elementwise.mul(other, self)
+
+    def __truediv__(self, other: object) -> Operand:
+        return elementwise.div(self, other)
+
+    def __rtruediv__(self, other: object) -> Operand:
+        return elementwise.div(other, self)
+
+    def __floordiv__(self, other: object) -> Operand:
+        return elementwise.floordiv(self, other)
+
+    def __rfloordiv__(self, other: object) -> Operand:
+        return elementwise.floordiv(other, self)
+
+    def __mod__(self, other: object) -> Operand:
+        return elementwise.mod(self, other)
+
+    def __rmod__(self, other: object) -> Operand:
+        return elementwise.mod(other, self)
+
+    def __pow__(self, other: object) -> Operand:
+        return functions.pow(self, other)
+
+    def __rpow__(self, other: object) -> Operand:
+        return functions.pow(other, self)
+
+    def __matmul__(self, other: object) -> Operand:
+        return matmul.matmul(self, other)
+
+    def __rmatmul__(self, other: object) -> Operand:
+        return matmul.matmul(other, self)
+
+    def __and__(self, other: object) -> Operand:
+        return elementwise.and_(self, other)
+
+    def __rand__(self, other: object) -> Operand:
+        return elementwise.and_(other, self)
+
+    def __or__(self, other: object) -> Operand:
+        return elementwise.or_(self, other)
+
+    def __ror__(self, other: object) -> Operand:
+        return elementwise.or_(other, self)
+
+    def __xor__(self, other: object) -> Operand:
+        return elementwise.xor(self, other)
+
+    def __rxor__(self, other: object) -> Operand:
+        return elementwise.xor(other, self)
+
+    def __lshift__(self, other: object) -> Operand:
+        return elementwise.shl(self, other)
+
+    def __rlshift__(self, other: object) -> Operand:
+        return elementwise.shl(other, self)
+
+    def __rshift__(self, other: object) -> Operand:
+        return elementwise.shr(self, other)
+
+    def __rrshift__(self, other: object) -> Operand:
+        return elementwise.shr(other, self)
+
+    def __neg__(self) -> Operand:
+        return elementwise.neg(self)
+
+    def __pos__(self) -> TileOperators:
+        return self
+
+    def __abs__(self) -> Operand:
+        return elementwise.abs(self)
+
+    def __invert__(self) -> Operand:
+        return elementwise.not_(self)
+
+    def __eq__(self, other: object) -> Operand:  # type: ignore[override]
+        return compare.eq(self, other)
+
+    def __ne__(self, other: object) -> Operand:  # type: ignore[override]
+        return compare.ne(self, other)
+
+    def __lt__(self, other: object) -> Operand:
+        return compare.lt(self, other)
+
+    def __le__(self, other: object) -> Operand:
+        return compare.le(self, other)
+
+    def __gt__(self, other: object) -> Operand:
+        return compare.gt(self, other)
+
+    def __ge__(self, other: object) -> Operand:
+        return compare.ge(self, other)
+
+    def __bool__(self) -> NoReturn:
+        _refuse("bool", "if, while, and, or, not and chained comparisons decide while the body is traced; choose elements with "
+                "pto.where(mask, a, b), and join masks with &, | and ~")
+
+    def __int__(self) -> NoReturn:
+        _refuse("int", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+
+    def __float__(self) -> NoReturn:
+        _refuse("float", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+
+    def __index__(self) -> NoReturn:
+        _refuse("index", "a tile is known only at run time; take a number from a Scalar or Constexpr parameter")
+
+    def __hash__(self) -> NoReturn:
+        _refuse("hash", "keep tiles in a list or under names, not in a set or as keys")
+
+    def __iter__(self) -> NoReturn:
+        _refuse("iter", "ops work on whole tiles; reduce with pto.rowsum and the like")
+
+    def __len__(self) -> NoReturn:
+        _refuse("len", "take the shape: x.shape[0]")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse("NumPy array", "use the pto op of that name, e.g. pto.exp(x) for np.exp(x)")
+
+    def __str__(self) -> NoReturn:
+        _refuse("str", "print its repr(): the elements are known only at run time")
+
+    def __format__(self, spec: str) -> NoReturn:
+        _refuse("format", "print its repr() ({x!r}): the elements are known only at run time")
+
+    def __getitem__(self, item: object) -> Operand:
+        if _is_whole(item):
+            return self._read()
+        return movement.slice_(self, *axes_of(item))
+
+    def _read(self) -> Operand:
+        return active("load").read(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.type!r}>"
+
+
+class TileValue(TileOperators):
+    """The result of an op or a load: never changes."""
+
+    __slots__ = ("block", "trace", "value")
+
+    def __init__(self, trace: Writer, value: Value, block: int) -> None:
+        self.trace = trace
+        self.value = value
+        self.block = block
+        self.type = value.type
+
+    def __setitem__(self, item: object, value: object) -> NoReturn:
+        raise BufferMisuseError("a tile value never changes", here(),
+                                help="keep state in a buffer: acc = pto.alloc(x.shape, x.dtype), then acc[:] = ...")
+
+
+class BufferRef(TileOperators):
+    """State made by pto.alloc: naming it reads it, `[:] =` and `+=` write it."""
+
+    __slots__ = ("block", "buffer", "trace")
+
+    def __init__(self, trace: Writer, buffer: Buffer, block: int) -> None:
+        self.trace = trace
+        self.buffer = buffer
+        self.block = block
+        self.type = buffer.type
+
+    def __setitem__(self, item: object, value: object) -> None:
+        _require_whole(item, f"buffer `{self.buffer.name}`")
+        if value is not self:
+            self.trace.assign(self, value)
+
+    def __iadd__(self, other: object) -> BufferRef:
+        return self._updated(self + other)
+
+    def __isub__(self, other: object) -> BufferRef:
+        return self._updated(self - other)
+
+    def __imul__(self, other: object) -> BufferRef:
+        return self._updated(self * other)
+
+    def __itruediv__(self, other: object) -> BufferRef:
+        return self._updated(self / other)
+
+    def __iand__(self, other: object) -> BufferRef:
+        return self._updated(self & other)
+
+    def __ior__(self, other: object) -> BufferRef:
+        return self._updated(self | other)
+
+    def __ixor__(self, other: object) -> BufferRef:
+        return self._updated(self ^ other)
+
+    def __ilshift__(self, other: object) -> BufferRef:
+        return self._updated(self << other)
+
+    def __irshift__(self, other: object) -> BufferRef:
+        return self._updated(self >> other)
+
+    def __ifloordiv__(self, other: object) -> BufferRef:
+        return self._updated(self // other)
+
+    def __imod__(self, other: object) -> BufferRef:
+        return self._updated(self % other)
+
+    def _updated(self, value: object) -> BufferRef:
+        self.trace.assign(self, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<buffer {self.buffer.name}: {self.type!r}>"
+
+
+class TileParamRef(TileOperators):
+    """A Tile parameter: naming it loads it; `[:] =` stores, like pto.store."""
+
+    __slots__ = ("param", "trace")
+
+    def __init__(self, trace: Writer, param: TileParam) -> None:
+        self.trace = trace
+        self.param = param
+        self.type = param.type
+
+    @property
+    def valid(self) -> tuple[Symbolic, Symbolic]:
+        """How many rows and columns are bound, known at run time."""
+        return Symbolic(ParamExtent(self.param.name, 0)), Symbolic(ParamExtent(self.param.name, 1))
+
+    def __setitem__(self, item: object, value: object) -> None:
+        _require_whole(item, f"parameter `{self.param.name}`")
+        if value is not self:
+            self.trace.assign(self, value)
+
+    def __iadd__(self, other: object) -> TileParamRef | Operand:
+        return self._updated(self + other)
+
+    def __isub__(self, other: object) -> TileParamRef | Operand:
+        return self._updated(self - other)
+
+    def __imul__(self, other: object) -> TileParamRef | Operand:
+        return self._updated(self * other)
+
+    def __itruediv__(self, other: object) -> TileParamRef | Operand:
+        return self._updated(self / other)
+
+    def _updated(self, value: Operand) -> TileParamRef | Operand:
+        """Store what a parameter may be written with; an In parameter's name goes over to the new value, as for a number."""
+        if self.param.role is Role.IN:
+            return value
+        self.trace.assign(self, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.param.name}: {self.param.role.value}[{self.type!r}]>"
+
+
+class TensorParamRef:
+    """A Tensor parameter: read and written in pieces by pto.load and pto.store."""
+
+    __slots__ = ("param",)
+    __array_ufunc__ = None
+
+    def __init__(self, param: TensorParam) -> None:
+        self.param = param
+
+    @property
+    def shape(self) -> tuple[Symbolic, Symbolic]:
+        """Rows and columns of the region, known at run time."""
+        return Symbolic(ParamExtent(self.param.name, 0)), Symbolic(ParamExtent(self.param.name, 1))
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.param.dtype
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.param.name}: {self.param.role.value}[Tensor {self.param.dtype}]>"
+
+
+def is_tile(value: object) -> TypeGuard[TileValue | BufferRef | TileParamRef]:
+    """Tell whether `value` is a tile of a kernel."""
+    return isinstance(value, TileValue | BufferRef | TileParamRef)
+
+
+def _refuse(what: str, advice: str) -> NoReturn:
+    raise SymbolicControlError(f"{what} of a tile, whose elements are known only at run time", here(), help=advice)
+
+
+def _is_whole(item: object) -> bool:
+    items = item if isinstance(item, tuple) else (item,)
+    return len(items) <= 2 and all(isinstance(i, EllipsisType) or (isinstance(i, slice) and i.start is i.stop is i.step is None)
+                                   for i in items)
+
+
+def _require_whole(item: object, what: str) -> None:
+    if not _is_whole(item):
+        raise ViewIndexError(f"{what} is written as a whole", here(), expected="[:] = value",
+                             found=f"[{print_item(item)}] = ...",
+                             help="pto.store writes a piece of an Out or InOut parameter")

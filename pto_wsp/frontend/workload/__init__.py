@@ -1,0 +1,1 @@
+"""Workloads: loops, and kernels that are called in them."""

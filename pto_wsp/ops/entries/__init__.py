@@ -1,0 +1,1 @@
+"""Entries of the op table, one family a file."""

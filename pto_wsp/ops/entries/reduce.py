@@ -1,0 +1,61 @@
+"""Reductions along rows ([R, C] -> [R, 1]) and columns ([R, C] -> [1, C]).
+
+The result has the tile's dtype: an i8 sum wraps in i8, so cast first where it may not. NaN propagates. The mean is the sum
+divided by the count, both in the dtype.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pto_wsp.ops.dtypes import FLOATS, Array
+from pto_wsp.ops.entries.elementwise import add, maximum, minimum, mul
+from pto_wsp.ops.entry import Finish, Identity
+from pto_wsp.ops.spec import ColReduce, RowReduce
+
+
+def _sum(x: Array, axis: int) -> Array:
+    result: Array = np.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return result
+
+
+def _prod(x: Array, axis: int) -> Array:
+    result: Array = np.prod(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return result
+
+
+def _mean(x: Array, axis: int) -> Array:
+    result: Array = _sum(x, axis) / x.dtype.type(x.shape[axis])
+    return result
+
+
+def _max(x: Array, axis: int) -> Array:
+    result: Array = np.max(x, axis=axis, keepdims=True)
+    return result
+
+
+def _min(x: Array, axis: int) -> Array:
+    result: Array = np.min(x, axis=axis, keepdims=True)
+    return result
+
+
+rowsum = RowReduce(name="rowsum", doc="Return the sum of each row, [R, 1]; integers wrap in their dtype.", ref=_sum,
+                   identity=Identity.ZERO, combine=add.c, npu="TROWSUM")
+rowmax = RowReduce(name="rowmax", doc="Return the largest element of each row, [R, 1].", ref=_max, identity=Identity.LOWEST,
+                   combine=maximum.c, npu="TROWMAX")
+rowmin = RowReduce(name="rowmin", doc="Return the smallest element of each row, [R, 1].", ref=_min, identity=Identity.HIGHEST,
+                   combine=minimum.c, npu="TROWMIN")
+rowprod = RowReduce(name="rowprod", doc="Return the product of each row, [R, 1]; integers wrap in their dtype.", ref=_prod,
+                    identity=Identity.ONE, combine=mul.c, npu="TROWPROD")
+rowmean = RowReduce(name="rowmean", doc="Return the mean of each row, [R, 1]; floats only.", ref=_mean,
+                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
+colsum = ColReduce(name="colsum", doc="Return the sum of each column, [1, C]; integers wrap in their dtype.", ref=_sum,
+                   identity=Identity.ZERO, combine=add.c, npu="TCOLSUM")
+colmax = ColReduce(name="colmax", doc="Return the largest element of each column, [1, C].", ref=_max,
+                   identity=Identity.LOWEST, combine=maximum.c, npu="TCOLMAX")
+colmin = ColReduce(name="colmin", doc="Return the smallest element of each column, [1, C].", ref=_min,
+                   identity=Identity.HIGHEST, combine=minimum.c, npu="TCOLMIN")
+colmean = ColReduce(name="colmean", doc="Return the mean of each column, [1, C]; floats only.", ref=_mean,
+                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
+
+ENTRIES = (rowsum, rowmax, rowmin, rowprod, rowmean, colsum, colmax, colmin, colmean)

@@ -1,0 +1,1 @@
+"""Where kernels keep what they make: the scratch arena, and outputs that go past the caches."""

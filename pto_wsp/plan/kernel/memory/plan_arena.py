@@ -1,0 +1,211 @@
+"""Give everything that a kernel keeps in memory a place in its scratch arena; what is never needed at the same time may share one.
+
+    scratch 1536 bytes:
+            0 .. 1024  acc           statements 0 to 5
+         1024 .. 1536  matmul        statements 2 to 3
+         1024 .. 1536  out_tile      statements 4 to 5
+
+Kept are buffers, results that leave the loop which makes them, tiles that are copied or may have to be (a short last tile, columns
+that are not neighbours, arguments that overlap), partial sums of columns, and what a product or a function works in. A life lasts from
+the first statement that needs the place to the last; what is made before a loop and used in it lives as long as the loop. Places
+are dealt out from the largest, each into the smallest gap that fits, at multiples of 64 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import Body, bodies_of, operand_types, piece_of, uses_of, valid_of, walk
+from pto_wsp.ops.dtypes import computed_in
+from pto_wsp.ops.spec import ColReduce, Matmul
+from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
+from pto_wsp.plan.kernel.context import KernelContext
+from pto_wsp.plan.kernel.products.packing import product_bytes
+from pto_wsp.plan.kernel.values import leaving, use_counts
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import Const
+from pto_wsp.types.tile import TileType
+
+ALIGN = 64
+
+
+def plan_arena(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
+    """Return the kernel with its arena."""
+    return replace(kernel, arena=_placed(_Lives(kernel, context).slots()))
+
+
+def verify_after_plan_arena(kernel: k.Kernel) -> None:
+    """Places that are needed at the same time do not overlap, and each is aligned."""
+    for at, one in enumerate(kernel.arena):
+        assert one.offset % ALIGN == 0, one
+        assert not any(_meet(one, other) and _overlap(one, other) for other in kernel.arena[:at]), one
+
+
+class _Lives:
+    """What a kernel keeps, and from which statement to which. Statements are numbered in pre-order."""
+
+    def __init__(self, kernel: k.Kernel, context: KernelContext) -> None:
+        self.kernel, self.context = kernel, context
+        self.params = {p.name: p for p in kernel.memory_params}
+        self.number = {id(stmt): at for at, stmt in enumerate(walk(kernel.body))}
+        self.uses = use_counts(kernel.body)
+        self.buffer_of: dict[int, int] = {}                        # value read in place -> its buffer
+        self.found: list[k.Slot] = []
+        self.spans: dict[tuple[k.SlotKind, int], list[int]] = {}   # first and last statement
+        self.home: dict[tuple[k.SlotKind, int], tuple[int, ...]] = {}   # the loops around where a slot is made
+
+    def slots(self) -> list[k.Slot]:
+        """Return the slots, not placed yet."""
+        self._visit(self.kernel.body, ())
+        return [replace(slot, first=self.spans[slot.kind, slot.key][0], last=self.spans[slot.kind, slot.key][1]) for slot in self.found]
+
+    def _visit(self, body: Body, loops: tuple[tuple[int, int], ...]) -> None:
+        """`loops`: first and last statement of each loop around, outermost first."""
+        for stmt in body:
+            first, last = self.number[id(stmt)], self._end(stmt)
+            if isinstance(stmt, k.Rows):
+                for slot in self._of_rows(stmt):
+                    self._make(slot, first, last, loops)
+                for value in uses_of(stmt):
+                    self._touch_value(value, first, last, loops)
+                for inner in walk(stmt.body):
+                    if isinstance(inner, k.Read | k.Write):
+                        self._touch(k.SlotKind.BUFFER, inner.buffer.id, first, last, loops)
+            elif bodies_of(stmt):
+                around = (*loops, (first, last)) if isinstance(stmt, k.For) else loops
+                for inner_body in bodies_of(stmt):
+                    self._visit(inner_body, around)
+            else:
+                self._of_whole(stmt, first, loops)
+
+    def _of_whole(self, stmt: k.Stmt, at: int, loops: tuple[tuple[int, int], ...]) -> None:
+        match stmt:
+            case k.Alloc(buffer):
+                self._make(k.Slot(buffer.name, k.SlotKind.BUFFER, buffer.id, buffer.type), at, at, loops)
+            case k.Read(result, buffer):
+                self.buffer_of[result.id] = buffer.id
+                self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
+            case k.Load(result, param):
+                if self.uses[result.id] and self._may_stage(stmt):
+                    self._make(k.Slot(f"{param}_tile", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
+            case k.Compute(result, op):
+                self._make(k.Slot(result.name or op, k.SlotKind.VALUE, result.id, result.type), at, at, loops)
+                entry = find(op)
+                if isinstance(entry, Matmul):
+                    self._work(f"{op}_work", _packed(stmt), at, loops)
+                elif isinstance(entry, TileFunction):
+                    self._work(f"{op}_work", entry.call(operand_types(stmt), result.type, stmt.attrs).work_bytes, at, loops)
+            case k.Gather(result, param):
+                self._make(k.Slot(f"{param}_rows", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
+            case k.Accumulate(buffer):
+                self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
+                self._work("matmul_work", _packed(stmt), at, loops)
+            case _:
+                pass
+        for value in uses_of(stmt):
+            self._touch_value(value, at, at, loops)
+
+    def _of_rows(self, rows: k.Rows) -> Iterator[k.Slot]:
+        external = leaving(rows.body, self.uses)
+        inside = use_counts(rows.body)
+        for stmt in rows.body:
+            for made in stmt.body if isinstance(stmt, k.Columns) else (stmt,):
+                match made:
+                    case k.Compute(result, op) if isinstance(find(op), ColReduce):
+                        yield k.Slot(_stem(made), k.SlotKind.VALUE, result.id, result.type)
+                        if computed_in(result.type.dtype) is not result.type.dtype:
+                            sums = result.type.with_dtype(computed_in(result.type.dtype))
+                            yield k.Slot(f"{_stem(made)}_sums", k.SlotKind.SUMS, result.id, sums)
+                    case k.Compute(result) | k.Read(result) if result.id in external:
+                        yield k.Slot(f"{_stem(made)}_tile", k.SlotKind.VALUE, result.id, result.type)
+                    case k.Compute(result) | k.Read(result) if result.type.cols > 1 and result.id in leaving((stmt,), inside):
+                        row = TileType(1, result.type.cols, result.type.dtype)
+                        yield k.Slot(f"{_stem(made)}_row", k.SlotKind.VALUE, result.id, row)
+                    case k.Store(param) if self._may_stage(made):
+                        yield k.Slot(f"{param}_tile", k.SlotKind.STORE, self.number[id(made)], made.value.type)
+                    case _:
+                        pass
+
+    def _may_stage(self, stmt: k.Load | k.Store) -> bool:
+        """Tell whether the piece may have to be copied to or from scratch."""
+        param = self.params[stmt.param]
+        rows, cols = piece_of(stmt)
+        if isinstance(stmt, k.Load) and (stmt.copy or stmt.transpose):
+            return True
+        if cols > 1 and param.name not in self.context.unit_columns:
+            return True
+        short = isinstance(param, k.TileParam) or valid_of(stmt) != (Const(rows), Const(cols))
+        return short or (param.role.reads and any(other.role.writes for other in self.params.values() if other.name != param.name))
+
+    def _work(self, name: str, n_bytes: int, at: int, loops: tuple[tuple[int, int], ...]) -> None:
+        if n_bytes:
+            self._make(k.Slot(name, k.SlotKind.WORK, at, TileType(1, n_bytes, DType.U8)), at, at, loops)
+
+    def _make(self, slot: k.Slot, first: int, last: int, loops: tuple[tuple[int, int], ...]) -> None:
+        self.found.append(slot)
+        self.spans[slot.kind, slot.key] = [first, last]
+        self.home[slot.kind, slot.key] = tuple(start for start, _ in loops)
+
+    def _touch_value(self, value: k.Value, first: int, last: int, loops: tuple[tuple[int, int], ...]) -> None:
+        if value.id in self.buffer_of:
+            self._touch(k.SlotKind.BUFFER, self.buffer_of[value.id], first, last, loops)
+        else:
+            self._touch(k.SlotKind.VALUE, value.id, first, last, loops)
+
+    def _touch(self, kind: k.SlotKind, key: int, first: int, last: int, loops: tuple[tuple[int, int], ...]) -> None:
+        """Extend a life to a statement, or to the outermost loop around it that the slot was made before."""
+        span = self.spans.get((kind, key))
+        if span is None:
+            return   # not kept in memory
+        for start, end in loops:
+            if start not in self.home[kind, key]:
+                first, last = start, end
+                break
+        span[0], span[1] = min(span[0], first), max(span[1], last)
+
+    def _end(self, stmt: k.Stmt) -> int:
+        return self.number[id(stmt)] + sum(1 for body in bodies_of(stmt) for _ in walk(body))
+
+
+def _packed(stmt: k.Compute | k.Accumulate) -> int:
+    lhs, rhs = uses_of(stmt)[:2]
+    return product_bytes(stmt, lhs, rhs)
+
+
+def _stem(stmt: k.Compute | k.Read) -> str:
+    return stmt.result.name or (stmt.op if isinstance(stmt, k.Compute) else stmt.buffer.name)
+
+
+def _placed(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
+    """Return the slots with offsets, in the order of their first statements."""
+    placed: list[k.Slot] = []
+    for slot in sorted(slots, key=lambda s: (-s.type.size_bytes, s.first)):
+        taken = sorted((other.offset, _end_of(other)) for other in placed if _meet(slot, other))
+        placed.append(replace(slot, offset=_best_gap(slot.type.size_bytes, taken)))
+    return tuple(sorted(placed, key=lambda s: (s.first, s.offset, s.last)))
+
+
+def _best_gap(size: int, taken: Sequence[tuple[int, int]]) -> int:
+    """Return the start of the smallest gap between taken stretches that fits, else where they end."""
+    best: tuple[int, int] | None = None
+    free = 0
+    for start, end in taken:
+        if start - free >= size and (best is None or start - free < best[0]):
+            best = (start - free, free)
+        free = max(free, end)
+    return free if best is None else best[1]
+
+
+def _end_of(slot: k.Slot) -> int:
+    return slot.offset + -(-slot.type.size_bytes // ALIGN) * ALIGN
+
+
+def _meet(one: k.Slot, other: k.Slot) -> bool:
+    return one.first <= other.last and other.first <= one.last
+
+
+def _overlap(one: k.Slot, other: k.Slot) -> bool:
+    return one.offset < _end_of(other) and other.offset < _end_of(one)
