@@ -174,7 +174,8 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
         case Cast():
             ways: list[tuple[Any, ...]] = [(to,) for to in ALL]
             if is_real(dtype):
-                ways += [(DType.I8, "floor", False), (DType.BF16, "odd"), (DType.FP8E4M3, "ceil", True), (DType.F32, "round")]
+                ways += [(DType.I8, "floor", False), (DType.BF16, "odd"), (DType.FP8E4M3, "ceil", True), (DType.F32, "round"),
+                         (dtype, None, True)]
             elif dtype is not DType.BOOL:
                 ways += [(DType.I16, None, True), (DType.F16, None, True)]
             return [_call(op, way, [tricky(dtype, 1)], [(ROWS, COLS)], (ROWS, COLS), way[0]) for way in ways]

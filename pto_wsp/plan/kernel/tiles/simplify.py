@@ -19,6 +19,7 @@ import numpy as np
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses
+from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, Elementwise, Expand, evaluate
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement
@@ -82,7 +83,9 @@ def _given_back(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Value | Non
 def _same_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Operand | None:
     first, last = (stmt.operands[0], stmt.operands[-1]) if stmt.operands else (None, None)
     match find(stmt.op):
-        case Cast() | Expand():
+        case Cast():
+            return None if dict(stmt.attrs).get("saturate") and is_real(stmt.result.type.dtype) else first    # it cuts infinities
+        case Expand():
             return first
         case Movement() if stmt.op == "reshape":
             return first
