@@ -72,6 +72,14 @@ def test_the_passes_of_the_package_are_right() -> None:
     check_kernel_passes(shifted.specialise(x=F32), KernelContext(frozenset()), KERNEL_PASSES)
 
 
+def test_a_nan_of_fp8_is_the_same_before_and_after() -> None:
+    @kernel
+    def halved(x: In[Tensor], y: Out[Tile[4, 8, DType.FP8E4M3]]):
+        pto.store(y, pto.cast(pto.log(pto.load(x, (0, 0), shape=(4, 8))), DType.FP8E4M3))
+
+    check_kernel_passes(halved.specialise(x=F32), KernelContext(frozenset()), KERNEL_PASSES)
+
+
 def test_compile_checks_the_passes_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = Tensor(np.zeros((8, 8), np.float32)), Tensor(np.zeros((4, 8), np.float32))
 
