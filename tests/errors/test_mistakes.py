@@ -16,7 +16,7 @@ from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types.dtype import DType
 
 FOLDER = Path(__file__).resolve().parent
-FILES = sorted(FOLDER.glob("*/*.py"))
+FILES = sorted(path for path in FOLDER.rglob("*.py") if path != Path(__file__).resolve())
 
 
 def error_of(path: Path, cache: Path, environment: pytest.MonkeyPatch) -> str:
@@ -26,7 +26,7 @@ def error_of(path: Path, cache: Path, environment: pytest.MonkeyPatch) -> str:
         exec(compile(path.read_text(), str(path), "exec"), scope)
         mistake = scope["mistake"]
         assert callable(mistake)
-        match path.parent.name:
+        match path.relative_to(FOLDER).parts[0]:
             case "kernels":
                 definition = KernelDef.from_function(mistake, scope)
                 definition.trace({}, {p.name: DType.F32 for p in definition.params})
@@ -49,6 +49,6 @@ def expected_of(path: Path) -> str:
     return "\n".join(line[2:] for line in lines[start:])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(FOLDER).with_suffix("").as_posix())
 def test_the_report_is_exactly(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert error_of(path, tmp_path, monkeypatch) == expected_of(path)
