@@ -6,7 +6,7 @@
 #define PTO_INDEX_H
 #include <stdint.h>
 #include <string.h>
-#include "pto_half.h"
+#include "math/pto_half.h"
 #include "pto_move.h"
 #include "pto_wsp.h"
 

@@ -6,11 +6,11 @@
    No system header: this text is compiled with every program. Needs gcc or clang, -fno-math-errno. */
 #ifndef PTO_MATH_H
 #define PTO_MATH_H
-#include "pto_bits.h"
-#include "pto_integer.h"
-#include "pto_float.h"
-#include "pto_cast.h"
-#include "pto_half.h"
-#include "pto_functions.h"
-#include "pto_scalar.h"
+#include "math/pto_bits.h"
+#include "math/pto_integer.h"
+#include "math/pto_float.h"
+#include "math/pto_cast.h"
+#include "math/pto_half.h"
+#include "math/pto_functions.h"
+#include "math/pto_scalar.h"
 #endif

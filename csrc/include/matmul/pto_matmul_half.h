@@ -3,7 +3,7 @@
    bf16 goes two elements a word where the CPU has dot products of them (AVX512_BF16); else, and for f16 everywhere, elements are
    widened to f32 as they are packed, whose products of two halves are exact. */
 #if defined(PTO_USES_MATMUL_F16) || defined(PTO_USES_MATMUL_BF16)
-#include "pto_half.h"
+#include "math/pto_half.h"
 #endif
 
 #ifdef PTO_USES_MATMUL_F16
