@@ -1,7 +1,7 @@
 """A mixture of experts: every token through its two experts' SwiGLU, few tokens or many for an expert.
 
-Which tokens an expert gets is data. Routing is part of the run: tokens are put in the order of their experts, each expert takes its
-own in blocks, and each token adds up what its two experts say.
+Which tokens an expert gets is data. Routing is part of the run: the host sorts the choices by their experts; tasks put tokens in that
+order, each expert takes its own in blocks, and each token adds up what its two experts say.
 """
 
 from __future__ import annotations
@@ -13,77 +13,105 @@ import numpy as np
 from pto_wsp import DType, In, Kernel, Out, P, Tensor, Tile, Workload, ceildiv, kernel, pto, workload
 from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, output, relative_error
 
-F32 = DType.F32
+F32, I64 = DType.F32, DType.I64
 CHOICES = 2
-ROWS, COLS = 256, 128      # a task's block of an expert's tokens, and of the columns that it computes
+ROWS = 256      # of an expert's tokens in a task: what is packed of the weights serves all of them
+COLS = 512      # that a task computes: weights are fetched while earlier ones are multiplied, all but a task's first
+TOKENS = 32     # that a task moves
 
 
-def gate_kernel(width: int) -> Kernel:
+def take_kernel(width: int) -> Kernel:
+    """Return some rows of x, as an index says."""
+
+    @kernel
+    def take(x: In[Tensor], which: In[Tile[TOKENS, 1, I64]], out: Out[Tile[TOKENS, width, F32]]):
+        pto.store(out, pto.gather(x, which, cols=width))
+
+    return take
+
+
+def gate_kernel(width: int, cols: int) -> Kernel:
     """Return a block of silu(x W1) * (x W3)."""
 
     @kernel
-    def gate(x: In[Tile[ROWS, width, F32]], w1: In[Tensor], w3: In[Tensor], out: Out[Tile[ROWS, COLS, F32]]):
-        rows = pto.load(x)
-        up = rows @ pto.load(w1, (0, 0), shape=(width, COLS))
-        pto.store(out, pto.silu(up) * (rows @ pto.load(w3, (0, 0), shape=(width, COLS))))
+    def gate(x: In[Tile[ROWS, width, F32]], w1: In[Tile[width, cols, F32]], w3: In[Tile[width, cols, F32]],
+             out: Out[Tile[ROWS, cols, F32]]):
+        pto.store(out, pto.silu(x @ w1) * (x @ w3))
 
     return gate
 
 
-def down_kernel(hidden: int) -> Kernel:
+def down_kernel(hidden: int, cols: int) -> Kernel:
     """Return a block of h W2."""
 
     @kernel
-    def down(h: In[Tile[ROWS, hidden, F32]], w2: In[Tensor], out: Out[Tile[ROWS, COLS, F32]]):
-        pto.store(out, h @ pto.load(w2, (0, 0), shape=(hidden, COLS)))
+    def down(h: In[Tile[ROWS, hidden, F32]], w2: In[Tile[hidden, cols, F32]], out: Out[Tile[ROWS, cols, F32]]):
+        pto.store(out, h @ w2)
 
     return down
 
 
-def experts_workload(x: Array, starts: Array, counts: Array, w1: Array, w3: Array, w2: Array, h: Array, out: Array) -> Workload:
-    """Return SwiGLU of rows in the order of their experts; `starts`, `counts`: which rows an expert has."""
-    X, H, Y, W1, W3, W2 = (Tensor(a) for a in (x, h, out, w1, w3, w2))
+def mix_kernel(width: int) -> Kernel:
+    """Return what each token's two experts say, by their shares."""
+
+    @kernel
+    def mix(y: In[Tensor], rows: In[Tile[TOKENS, CHOICES, I64]], shares: In[Tile[TOKENS, CHOICES, F32]],
+            out: Out[Tile[TOKENS, width, F32]]):
+        first, second = (pto.gather(y, rows[:, c:c + 1], cols=width) * shares[:, c:c + 1] for c in range(CHOICES))
+        pto.store(out, first + second)
+
+    return mix
+
+
+def experts_workload(given: Arrays, which: Array, rows: Array, starts: Array, counts: Array, out: Array) -> Workload:
+    """Return the mixture of each token. `which`: the token of each row in the order of experts; `rows`: the rows of each token;
+    `starts`, `counts`: which rows an expert has."""
+    X, SHARES, W1, W3, W2 = (Tensor(given[name]) for name in ("x", "shares", "w1", "w3", "w2"))
+    WHICH, ROWS_OF, OUT = Tensor(which), Tensor(rows), Tensor(out)
     first, n_rows = Tensor(starts), Tensor(counts)
-    n_experts, width, hidden = w1.shape
-    gate, down = gate_kernel(width), down_kernel(hidden)
+    (n_tokens, width), (n_experts, _, hidden) = X.shape, W1.shape
+    gate_cols, down_cols = min(COLS, hidden), min(COLS, width)
+    take, gate, down, mix = take_kernel(width), gate_kernel(width, gate_cols), down_kernel(hidden, down_cols), mix_kernel(width)
+    TAKEN, H, Y = (Tensor.empty((n_tokens * CHOICES, cols), F32) for cols in (width, hidden, width))
 
     @workload
     def experts():
+        for i in P(ceildiv(n_tokens * CHOICES, TOKENS)):
+            take[i](x=X, which=WHICH[i * TOKENS:].clip(TOKENS, 1), out=TAKEN[i * TOKENS:].clip(TOKENS, width))
         for e in P(n_experts):
             mine = slice(first[e], first[e] + n_rows[e])
-            for j in P(hidden // COLS):
-                cols = slice(j * COLS, (j + 1) * COLS)
+            for j in P(hidden // gate_cols):
+                cols = slice(j * gate_cols, (j + 1) * gate_cols)
                 for i in P(ceildiv(n_rows[e], ROWS)):
-                    gate[e, j, i](x=X[mine][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
-                                  out=H[mine, cols][i * ROWS:].clip(ROWS, COLS))
-            for j in P(width // COLS):
-                cols = slice(j * COLS, (j + 1) * COLS)
+                    gate[e, j, i](x=TAKEN[mine][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
+                                  out=H[mine, cols][i * ROWS:].clip(ROWS, gate_cols))
+            for j in P(width // down_cols):
+                cols = slice(j * down_cols, (j + 1) * down_cols)
                 for i in P(ceildiv(n_rows[e], ROWS)):
                     down[e, j, i](h=H[mine][i * ROWS:].clip(ROWS, hidden), w2=W2[e, :, cols],
-                                  out=Y[mine, cols][i * ROWS:].clip(ROWS, COLS))
+                                  out=Y[mine, cols][i * ROWS:].clip(ROWS, down_cols))
+        for i in P(ceildiv(n_tokens, TOKENS)):
+            mix[i](y=Y, rows=ROWS_OF[i * TOKENS:].clip(TOKENS, CHOICES), shares=SHARES[i * TOKENS:].clip(TOKENS, CHOICES),
+                   out=OUT[i * TOKENS:].clip(TOKENS, width))
 
     return experts()
 
 
 def prepare_experts(given: Arrays, threads: int) -> tuple[Callable[[], object], Array]:
     """Return our run, routing included, and where its result is."""
-    x, ids, shares = given["x"], given["ids"], given["shares"]
-    n_tokens, width = x.shape
-    n_experts, _, hidden = given["w1"].shape
-    routed, results = output((n_tokens * CHOICES, width)), output((n_tokens * CHOICES, width))
-    h, out = output((n_tokens * CHOICES, hidden)), output(x.shape)
+    ids, out = given["ids"], output(given["x"].shape)
+    n_choices, n_experts = ids.size, len(given["w1"])
+    which, rows = np.zeros((n_choices, 1), np.int64), np.zeros(ids.shape, np.int64)
     starts, counts = np.zeros(n_experts, np.int64), np.zeros(n_experts, np.int64)
-    in_order = np.empty_like(results)
-    program = experts_workload(routed, starts, counts, given["w1"], given["w3"], given["w2"], h, results).compile(threads=threads)
+    program = experts_workload(given, which, rows, starts, counts, out).compile(threads=threads)
 
     def run() -> None:
         order = np.argsort(ids.ravel(), kind="stable")
         counts[:] = np.bincount(ids.ravel(), minlength=n_experts)
         starts[:] = np.cumsum(counts) - counts
-        np.take(x, order // CHOICES, axis=0, out=routed)
+        which[:, 0] = order // CHOICES
+        rows.ravel()[order] = np.arange(n_choices)
         program.run()
-        in_order[order] = results
-        np.einsum("tcw,tc->tw", in_order.reshape(n_tokens, CHOICES, width), shares, out=out)
 
     return run, out
 
