@@ -14,17 +14,23 @@
 #endif
 #define PTO_TILE_BLOCK 16
 
-/* Run-time guard: whether [at, at + count) lies inside [0, extent). */
+/* Whether [at, at + count) lies inside [0, extent). */
 static inline __attribute__((always_inline, unused)) int pto_inside(int64_t at, int64_t count, int64_t extent)
 {
     return at >= 0 && count >= 0 && at <= extent - count;
 }
 
-/* A guard that failed: tell where the piece starts and the last row and column that it may start at, and return the code. */
-static __attribute__((noinline, cold, unused)) int32_t pto_outside(pto_context *context, int32_t code, int64_t row, int64_t last_row,
-                                                                   int64_t col, int64_t last_col)
+/* Run-time guard: whether the piece [rows, cols] at (row, col) leaves what is bound; an empty piece lies anywhere. */
+static inline __attribute__((always_inline, unused)) int pto_leaves(const pto_arg *arg, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
-    context->fault = (pto_fault){.row = row, .col = col, .lower = last_row, .upper = last_col};
+    return rows > 0 && cols > 0 && !(pto_inside(row, rows, arg->extent[0]) && pto_inside(col, cols, arg->extent[1]));
+}
+
+/* A guard that failed: tell where the piece starts and the last row and column that it may start at, and return the code. */
+static __attribute__((noinline, cold, unused)) int32_t pto_outside(pto_context *context, int32_t code, const pto_arg *arg, int64_t row,
+                                                                   int64_t rows, int64_t col, int64_t cols)
+{
+    context->fault = (pto_fault){.row = row, .col = col, .lower = arg->extent[0] - rows, .upper = arg->extent[1] - cols};
     return code;
 }
 

@@ -15,8 +15,9 @@ _PRECEDENCE = {
     "==": 9, "!=": 9, "&": 8, "^": 7, "|": 6, "&&": 5, "||": 4,
 }
 _TERNARY, _PREFIX, _POSTFIX = 3, 14, 15
-# gcc warns where these mix without parentheses, and so would a reader
+# gcc warns where these mix without parentheses, and so would a reader; comparisons joined by && and || read well as they are
 _MIXED = {"&", "|", "^", "<<", ">>", "&&", "||"}
+_COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
 _INDENT = "    "
 
 
@@ -60,7 +61,8 @@ def print_expr(expr: c.Expr, level: int = 0) -> str:
 
 
 def _operand(op: str, operand: c.Expr, level: int) -> str:
-    if isinstance(operand, c.Infix) and operand.op != op and (op in _MIXED or operand.op in _MIXED):
+    joined = op in ("&&", "||") and isinstance(operand, c.Infix) and operand.op in _COMPARISONS
+    if isinstance(operand, c.Infix) and operand.op != op and not joined and (op in _MIXED or operand.op in _MIXED):
         return f"({print_expr(operand)})"
     return print_expr(operand, level)
 

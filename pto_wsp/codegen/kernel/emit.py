@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
@@ -130,8 +129,7 @@ class _Emission:
 
     def _declare_buffer(self, stmt: k.Stmt) -> None:
         if isinstance(stmt, k.Alloc):
-            place = self._kept(k.SlotKind.BUFFER, stmt.buffer.id)
-            self.env.buffers[stmt.buffer.id] = replace(place, memory=f"buffer {stmt.buffer.id}")
+            self.env.buffers[stmt.buffer.id] = self._kept(k.SlotKind.BUFFER, stmt.buffer.id)
 
     def _kept(self, kind: k.SlotKind, key: int) -> Place:
         return self.env.slot(kind, key) or unreachable(f"{kind.value} {key} without a place in scratch")
@@ -171,24 +169,27 @@ class _Emission:
         staged = env.slot(k.SlotKind.VALUE, stmt.result.id)
         if staged is None:
             return out + self._in_place(stmt, source, steps[0])
-        stage = c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
-            c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, *steps, *valid,
-            memory_literal(stmt.fill, tile.dtype))))
+
+        def stage(source: c.Expr, down: c.Expr) -> c.Stmt:
+            return c.Evaluate(c.Call(f"pto_stage_{tile.dtype}", (
+                c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), source, down, steps[1], *valid,
+                memory_literal(stmt.fill, tile.dtype))))
+
         copy = stmt.copy or stmt.transpose or not self._has_unit_columns(stmt.param, tile)
         if copy or partial == c.Int(1):
             env.values[stmt.result.id] = staged
-            return [*out, stage]
+            return [*out, stage(source, steps[0])]
         wanted = stmt.result.name or stmt.param
         pointer, step = env.name(wanted), env.name(f"{wanted}_step")
-        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, f"param {stmt.param}",
-                                           valid[0] if stmt.result.id in self.short else None)
+        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, valid[0] if stmt.result.id in self.short else None)
         out.append(c.Declare(f"{kind} *", pointer, source))
-        instead: list[c.Stmt] = [stage, c.Assign(c.Name(pointer), c.Name(staged.pointer))]
+        instead: list[c.Stmt] = [stage(c.Name(pointer), c.Name(step) if tile.rows > 1 else steps[0]),
+                                 c.Assign(c.Name(pointer), c.Name(staged.pointer))]
         if tile.rows > 1:
             out.append(c.Declare("int64_t", step, steps[0]))
             instead.append(c.Assign(c.Name(step), c.Int(tile.cols)))
         else:
-            env.values[stmt.result.id] = Place(pointer, c.Int(tile.cols), tile, f"param {stmt.param}")
+            env.values[stmt.result.id] = Place(pointer, c.Int(tile.cols), tile)
         return [*out, c.If(_or(partial, self._staging(stmt.param)), tuple(instead))]
 
     def _in_place(self, stmt: k.Load, source: c.Expr, down: c.Expr) -> list[c.Stmt]:
@@ -200,7 +201,7 @@ class _Emission:
         if tile.rows > 1:
             step = c.Name(self.env.name(f"{wanted}_step"))
             out.append(c.Declare("const int64_t", step.text, down))
-        self.env.values[stmt.result.id] = Place(pointer, step, tile, f"param {stmt.param}")
+        self.env.values[stmt.result.id] = Place(pointer, step, tile)
         return out
 
     def _target(self, stmt: k.Store) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
@@ -214,18 +215,18 @@ class _Emission:
         kind = memory_type(tile.dtype)
         if staged is None:   # never copied
             out.append(c.Declare(f"{kind} *const", at, target))
-            return out, Place(at, steps[0] if tile.rows > 1 else c.Int(tile.cols), tile, f"param {stmt.param}"), []
+            return out, Place(at, steps[0] if tile.rows > 1 else c.Int(tile.cols), tile), []
         unstage = c.Evaluate(c.Call(f"pto_unstage_{tile.dtype}", (
             c.Name(at), *steps, c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), *valid)))
         out.append(c.Declare(f"{kind} *const", at, target))
         if not self._has_unit_columns(stmt.param, tile) or partial == c.Int(1):
-            return out, replace(staged, memory=f"param {stmt.param}"), [unstage]
+            return out, staged, [unstage]
         pointer, step, copied = env.name(stmt.param), env.name(f"{stmt.param}_step"), env.name(f"{stmt.param}_staged")
         out += [c.Declare("const int", copied, _or(partial, self._staging(stmt.param))),
                 c.Declare(f"{kind} *const", pointer, c.Ternary(c.Name(copied), c.Name(staged.pointer), c.Name(at)))]
         if tile.rows > 1:
             out.append(c.Declare("const int64_t", step, c.Ternary(c.Name(copied), c.Int(tile.cols), steps[0])))
-        place = Place(pointer, c.Name(step) if tile.rows > 1 else c.Int(tile.cols), tile, f"param {stmt.param}")
+        place = Place(pointer, c.Name(step) if tile.rows > 1 else c.Int(tile.cols), tile)
         return out, place, [c.If(c.Name(copied), (unstage,))]
 
     def _has_unit_columns(self, param: str, tile: TileType) -> bool:
@@ -274,16 +275,11 @@ class _Emission:
 
     def _guard(self, stmt: k.Load | k.Store, at: tuple[c.Expr, c.Expr], count: tuple[c.Expr, c.Expr]) -> list[c.Stmt]:
         number = unreachable("load without a guard's number") if stmt.guard is None else stmt.guard
-        inside = [c.Call("pto_inside", (at[dim], count[dim], self.env.extent(stmt.param, dim))) for dim in (0, 1)]
-        condition: c.Expr = c.Prefix("!", c.Infix("&&", inside[0], inside[1]))
-        for extent in count[::-1]:
-            if not isinstance(extent, c.Int):
-                condition = c.Infix("&&", c.Infix(">", extent, c.Int(0)), condition)
-            elif extent.value <= 0:
-                return []
-        last = [c.Infix("-", self.env.extent(stmt.param, dim), count[dim]) for dim in (0, 1)]
-        told = c.Call("pto_outside", (c.Name("context"), c.Int(1 + number), at[0], last[0], at[1], last[1]))
-        return [c.If(condition, (c.Return(told),))]
+        if any(isinstance(extent, c.Int) and extent.value <= 0 for extent in count):
+            return []
+        piece = (c.Prefix("&", self.env.argument(stmt.param)), at[0], count[0], at[1], count[1])
+        told = c.Call("pto_outside", (c.Name("context"), c.Int(1 + number), *piece))
+        return [c.If(c.Call("pto_leaves", piece), (c.Return(told),))]
 
     # ---- statements on whole tiles ----
 

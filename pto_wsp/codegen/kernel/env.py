@@ -29,7 +29,6 @@ class Place:
     pointer: str
     step: c.Expr
     type: TileType
-    memory: str = ""      # what it is part of, where others may write: a parameter or a buffer; "" is scratch of one value
     rows: c.Expr | None = None     # how many rows are there, where the others are 0 for whoever reads them
 
 

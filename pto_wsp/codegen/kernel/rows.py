@@ -38,6 +38,7 @@ class RowRegion:
         self.names: dict[int, str] = {}
         self.kept: dict[int, Place] = {}           # wide values in memory: whole tiles and row buffers
         self.sums: dict[int, Place] = {}           # column reductions: where they add up
+        self.totals: dict[int, str] = {}           # row reductions: the variable, or the lanes, in which they add up
         self.row_pointers: dict[str, str] = {}
         self.blocks: dict[int, str] = {}           # while a loop is emitted: where its streamed stores go first, by id()
         self.scalars: dict[tuple[s.Scalar, DType], str] = {}
@@ -61,8 +62,6 @@ class RowRegion:
         if self.rows > 1:
             pragma = _IVDEP if self.stmt.vector else ""
             body = [c.For("int64_t", ROW, c.Int(0), c.Int(self.rows), c.Int(1), tuple(body), pragma)]
-        elif body:
-            body = [c.Block(tuple(body))]
         return [*self.before, *body, *self.after]
 
     def _place_results(self) -> None:
@@ -161,12 +160,13 @@ class RowRegion:
             dtype = stmt.result.type.dtype
             start = _identity(stmt)
             if stmt in in_lanes:
-                lanes = self._lanes(stmt)
+                lanes = self.totals[stmt.result.id] = self.env.name(f"{self.names[stmt.result.id]}_lanes")
                 out.append(c.Declare(local_type(dtype), lanes, array=(loop.lanes,), align=64))
                 out.append(c.For("int64_t", LANE, c.Int(0), c.Int(loop.lanes), c.Int(1),
                                  (c.Assign(c.Index(c.Name(lanes), c.Name(LANE)), start),)))
             else:
-                out.append(c.Declare(local_type(dtype), self._sum_name(stmt), start))
+                total = self.totals[stmt.result.id] = self.env.name(f"{self.names[stmt.result.id]}_total")
+                out.append(c.Declare(local_type(dtype), total, start))
         whole = loop.cols // loop.lanes * loop.lanes
         streams = [stmt for stmt in loop.body if isinstance(stmt, k.Store) and stmt.streams]
         if streams:
@@ -216,8 +216,9 @@ class RowRegion:
 
         for stmt in loop.body:
             match stmt:
-                case k.Compute() if isinstance(find(stmt.op), RowReduce):
-                    total: c.Expr = c.Index(c.Name(self._lanes(stmt)), lane) if stmt in in_lanes else c.Name(self._sum_name(stmt))
+                case k.Compute(result) if isinstance(find(stmt.op), RowReduce):
+                    total: c.Expr = c.Name(self.totals[result.id])
+                    total = c.Index(total, lane) if stmt in in_lanes else total
                     out.append(c.Assign(total, self._combine(stmt, total, read(_first(stmt)))))
                 case k.Compute() if isinstance(find(stmt.op), ColReduce):
                     target = c.Index(c.Name(self.sums[stmt.result.id].pointer), c.Name(COL))
@@ -264,12 +265,6 @@ class RowRegion:
             self.row_start.append(c.Declare(f"{kind} *const", name, c.Infix("+", c.Name(place.pointer), offset)))
         return c.Name(self.row_pointers[place.pointer])
 
-    def _lanes(self, stmt: k.Compute) -> str:
-        return f"{self.names[stmt.result.id]}_lanes"
-
-    def _sum_name(self, stmt: k.Compute) -> str:
-        return f"{self.names[stmt.result.id]}_total"
-
     def _combine(self, stmt: k.Compute, lhs: c.Expr, rhs: c.Expr) -> c.Expr:
         entry = find(stmt.op)
         if not isinstance(entry, RowReduce | ColReduce):
@@ -279,11 +274,10 @@ class RowRegion:
     def _finish_reduce(self, stmt: k.Compute, count: int, in_lanes: bool) -> list[c.Stmt]:
         entry, dtype = find(stmt.op), stmt.result.type.dtype
         out: list[c.Stmt] = []
-        result: c.Expr = c.Name(self._sum_name(stmt))
+        result: c.Expr = c.Name(self.totals[stmt.result.id])
         if in_lanes:
-            lanes = c.Name(self._lanes(stmt))
-            out.append(c.Evaluate(c.Call("PTO_FOLD", (lanes, self._combine(stmt, c.Name("lo"), c.Name("hi"))))))
-            result = c.Index(lanes, c.Int(0))
+            out.append(c.Evaluate(c.Call("PTO_FOLD", (result, self._combine(stmt, c.Name("lo"), c.Name("hi"))))))
+            result = c.Index(result, c.Int(0))
         if isinstance(entry, RowReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
             result = c.Infix("/", result, literal(count, computed_in(dtype)))
         out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], rounded(result, dtype)))

@@ -307,3 +307,16 @@ def test_text_is_the_same_in_every_process() -> None:
     texts = {subprocess.run([sys.executable, "-c", program.format(root=root)], env={"PYTHONHASHSEED": seed},
                                       capture_output=True, text=True, check=True).stdout for seed in ("1", "2")}
     assert len(texts) == 1
+
+
+def named_like_sums(x: In[Tile[4, 8, F32]], w: In[Tile[4, 64, F32]], y: Out[Tile[4, 8, F32]], z: Out[Tile[4, 64, F32]]) -> None:
+    s_total = x * 2
+    s = pto.rowsum(s_total)
+    r_lanes = w * 2
+    r = pto.rowsum(r_lanes)
+    pto.store(y, s_total + s)
+    pto.store(z, r_lanes + r)
+
+
+def test_what_the_user_names_like_a_sum_is_another_thing(build: Build) -> None:
+    check(build(trace(named_like_sums)), {"x": normal(4, 8), "w": normal(4, 64), "y": zeros(4, 8), "z": zeros(4, 64)}, **CLOSE)

@@ -218,4 +218,4 @@ def test_a_guard_tells_what_it_found(build: Build) -> None:
     failed = failure_of(kernel, {"x": np.zeros((4, 3), np.float32), "row": 9, "y": np.zeros((2, 2), np.float32)})
     assert failed == Failure(0, PieceFault(9, 0, 2, 1))
     built = build(kernel)
-    assert "pto_outside(context, 1, x_row, args[0].extent[0] - 2, 0, args[0].extent[1] - 2)" in built.code.text
+    assert "pto_outside(context, 1, &args[0], x_row, 2, 0, 2)" in built.code.text

@@ -91,7 +91,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 task_index += 1;
                 after_2 = node;
             }
-            if ((after_2 != after_1) && sink->join_add(sink, join_3, after_2)) {
+            if (after_2 != after_1 && sink->join_add(sink, join_3, after_2)) {
                 return sink->status;
             }
         }
@@ -115,7 +115,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 task_index += 1;
                 after_2 = node;
             }
-            if ((after_2 != after_1) && sink->join_add(sink, join_3, after_2)) {
+            if (after_2 != after_1 && sink->join_add(sink, join_3, after_2)) {
                 return sink->status;
             }
         }

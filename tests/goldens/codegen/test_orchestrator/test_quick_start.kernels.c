@@ -10,7 +10,7 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
 {
     (void)scalars;
     (void)context;
-    if ((args[1].extent[0] == 0) || (args[1].extent[1] == 0)) {
+    if (args[1].extent[0] == 0 || args[1].extent[1] == 0) {
         return 0;
     }
     float *const x_tile = (float *)scratch;
@@ -19,8 +19,8 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
     float *const out_tile = (float *)(scratch + 8192);
     float *x = (float *)args[0].data;
     int64_t x_step = args[0].stride[0];
-    if ((args[0].extent[0] < 16) || (args[0].extent[1] < 128) || (args[0].flags & PTO_STAGE)) {
-        pto_stage_f32(x_tile, 16, 128, (float *)args[0].data, args[0].stride[0], 1, args[0].extent[0], args[0].extent[1], 0.0f);
+    if (args[0].extent[0] < 16 || args[0].extent[1] < 128 || (args[0].flags & PTO_STAGE)) {
+        pto_stage_f32(x_tile, 16, 128, x, x_step, 1, args[0].extent[0], args[0].extent[1], 0.0f);
         x = x_tile;
         x_step = 128;
     }
@@ -49,7 +49,7 @@ int32_t rmsnorm_tile_0(const pto_arg *args, const int64_t *scalars, char *scratc
         inv_tile[row] = inv;
     }
     float *const out_at = (float *)args[1].data;
-    const int out_staged = (args[1].extent[0] < 16) || (args[1].extent[1] < 128) || (args[1].flags & PTO_STAGE);
+    const int out_staged = args[1].extent[0] < 16 || args[1].extent[1] < 128 || (args[1].flags & PTO_STAGE);
     float *const out = out_staged ? out_tile : out_at;
     const int64_t out_step = out_staged ? 128 : args[1].stride[0];
     for (int64_t row = 0; row < 16; ++row) {
