@@ -58,14 +58,16 @@ def ops_page() -> str:
     works = "; ".join(f"*{_work(work)}*, {work.value}" for work in Work)
     parts = [_HEAD.format(groups=groups, works=works)]
     told = {name for name, function in members().items() if isinstance(function, OpFunction)}
-    for title, entries, helpers in _FAMILIES:
+    for title, entries, functions_of in _FAMILIES:
         parts.append(f"## {title}\n")
+        calls = {function.__name__: function for function in functions_of}
+        docs = {entry.name: inspect.getdoc(calls.get(entry.name)) or entry.doc for entry in entries}     # a function tells of both
         if entries:
-            parts.append(_table([_row(entry) for entry in entries]))
-        if helpers:
-            parts.append(_function_table({function.__name__: function for function in helpers}))
-        parts += [note for note in map(_note, entries) if note]
-        told |= {function.__name__ for function in helpers}
+            parts.append(_table([_row(entry, docs[entry.name]) for entry in entries]))
+        if calls.keys() - docs.keys():
+            parts.append(_function_table({name: function for name, function in calls.items() if name not in docs}))
+        parts += [note for note in (_note(name, doc) for name, doc in docs.items()) if note]
+        told |= set(calls)
     parts.append("## Memory, state and control\n")
     parts.append(_function_table({name: function for name, function in members().items() if name not in told}))
     return "\n".join(parts)
@@ -81,10 +83,10 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _row(entry: Op) -> Mapping[str, str]:
+def _row(entry: Op, doc: str) -> Mapping[str, str]:
     also = "".join(f", `pto.{alias}`" for alias in entry.aliases)
     return {"call": f"`pto.{entry.name}{_signature(entry.signature)}`{also}", "dtypes": _dtypes(entry.dtypes), "result": _result(entry),
-            "meaning": _first_line(entry.doc), "NumPy": _numpy(entry), "C": _c(entry), "NPU": entry.npu or "", "unit": entry.unit.value,
+            "meaning": _first_line(doc), "NumPy": _numpy(entry), "C": _c(entry), "NPU": entry.npu or "", "unit": entry.unit.value,
             "cost": _work(entry.work), "ulp": f"{entry.ulp:g}" if isinstance(entry, Elementwise) and entry.ulp is not None else ""}
 
 
@@ -165,7 +167,7 @@ def _first_line(doc: str) -> str:
     return line.removeprefix("Return ").rstrip(".")
 
 
-def _note(entry: Op) -> str:
-    """Return what an entry says beyond its first line."""
-    rest = entry.doc.partition("\n")[2].strip()
-    return f"`pto.{entry.name}`: {rest}\n" if rest else ""
+def _note(name: str, doc: str) -> str:
+    """Return what a doc says beyond its first line."""
+    rest = doc.partition("\n")[2].strip()
+    return f"`pto.{name}`: {rest}\n" if rest else ""

@@ -114,9 +114,6 @@ class RaggedRow:
     extent: s.Scalar
 
 
-AxisLike: TypeAlias = DenseAxis | DenseDyn | RaggedRow | range | int | Symbolic
-
-
 @dataclass(frozen=True, slots=True)
 class Walk:
     """What a loop does with an axis: start, stop, step, and how the axis is called in types. `source` finds its name."""

@@ -26,6 +26,11 @@ def test_every_name_is_on_the_page() -> None:
     assert [name for name in dir(pto) if f"`pto.{name}(" not in text and f"`pto.{name}`" not in text] == []
 
 
+def test_no_call_has_two_rows() -> None:
+    calls = [line.split(" | ")[0] for line in ops_page().splitlines() if line.startswith("| `pto.")]
+    assert sorted(calls) == sorted(set(calls))
+
+
 def test_tables_are_well_formed() -> None:
     widths: list[int] = []
     for line in ops_page().splitlines():

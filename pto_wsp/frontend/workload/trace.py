@@ -52,7 +52,6 @@ class WorkloadTrace:
     tensors: dict[int, Tensor] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)       # of tensors, by id
     symbol_names: dict[int, str] = field(default_factory=dict)
-    symbol_defaults: dict[int, int] = field(default_factory=dict)
     abandoned: Span | None = None
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace

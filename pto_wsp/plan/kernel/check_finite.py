@@ -9,16 +9,18 @@ when it brings a NaN.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, walk
+from pto_wsp.expr.kernel_walk import Body, map_bodies, walk
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
+from pto_wsp.plan.kernel.values import fresh_ids
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -40,12 +42,11 @@ CHECKED_PASSES = (
 
 
 class _Checks:
-    """Numbers checks in program order; values that it reads itself get numbers past the kernel's."""
+    """Numbers checks in program order; values that it reads itself get ids that the kernel does not have."""
 
     def __init__(self, kernel: k.Kernel) -> None:
-        self.n_checks = FIRST_CHECK
-        results = (result_of(stmt) for stmt in walk(kernel.body))
-        self.n_values = 1 + max((value.id for value in results if value is not None), default=-1)
+        self.numbers = itertools.count(FIRST_CHECK)
+        self.ids = fresh_ids(kernel)
 
     def body(self, body: Body) -> Body:
         """Return a body with its checks."""
@@ -74,12 +75,10 @@ class _Checks:
                 yield map_bodies(stmt, self.body)
 
     def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span) -> k.Check:
-        self.n_checks += 1
-        return k.Check(self.n_checks - 1, value, what, sources, span)
+        return k.Check(next(self.numbers), value, what, sources, span)
 
     def _value(self, buffer: k.Buffer) -> k.Value:
-        self.n_values += 1
-        return k.Value(self.n_values - 1, buffer.type)
+        return k.Value(next(self.ids), buffer.type)
 
 
 def checks_of(kernel: k.Kernel) -> dict[int, k.Check]:
