@@ -10,7 +10,9 @@
 
 #include "pto_wsp.h"
 
-typedef enum pto_float { PTO_FLOAT_F64, PTO_FLOAT_F32, PTO_FLOAT_F16, PTO_FLOAT_BF16, PTO_FLOAT_NUMBER } pto_float;
+typedef enum pto_float {
+    PTO_FLOAT_F64, PTO_FLOAT_F32, PTO_FLOAT_F16, PTO_FLOAT_BF16, PTO_FLOAT_FP8E4M3, PTO_FLOAT_FP8E5M2, PTO_FLOAT_NUMBER
+} pto_float;
 
 /* What made element (r, c) of a result: data[r * by_row + c * by_col + i * step0 + j * step1], i < n0, j < n1. A NUMBER is
    a double that the kernel was given: its infinity explains one, a NaN explains nothing. */
@@ -21,7 +23,8 @@ typedef struct pto_source {
     int64_t n0, step0, n1, step1;
 } pto_source;
 
-/* The bits of an element with its sign gone, and those of infinity: larger is a NaN. */
+/* The bits of an element with its sign gone, and those of infinity: larger is a NaN. fp8e4m3 has a NaN next to its largest
+   number; its bits are doubled, so that the infinity that it lacks lies between. */
 static inline uint64_t pto_magnitude(const void *data, pto_float kind, int64_t at)
 {
     uint64_t wide;
@@ -35,6 +38,10 @@ static inline uint64_t pto_magnitude(const void *data, pto_float kind, int64_t a
     case PTO_FLOAT_BF16:
         memcpy(&half, (const char *)data + at * 2, sizeof half);
         return half & 0x7fffu;
+    case PTO_FLOAT_FP8E4M3:
+        return (((const uint8_t *)data)[at] & 0x7fu) * 2u;
+    case PTO_FLOAT_FP8E5M2:
+        return ((const uint8_t *)data)[at] & 0x7fu;
     default:
         memcpy(&wide, (const char *)data + at * 8, sizeof wide);
         return wide & 0x7fffffffffffffffu;
@@ -43,8 +50,40 @@ static inline uint64_t pto_magnitude(const void *data, pto_float kind, int64_t a
 
 static inline uint64_t pto_infinity(pto_float kind)
 {
-    return kind == PTO_FLOAT_F32 ? 0x7f800000u : kind == PTO_FLOAT_F16 ? 0x7c00u : kind == PTO_FLOAT_BF16 ? 0x7f80u
-                                                                                                        : 0x7ff0000000000000u;
+    switch (kind) {
+    case PTO_FLOAT_F32:
+        return 0x7f800000u;
+    case PTO_FLOAT_F16:
+        return 0x7c00u;
+    case PTO_FLOAT_BF16:
+        return 0x7f80u;
+    case PTO_FLOAT_FP8E4M3:
+        return 0xfdu;
+    case PTO_FLOAT_FP8E5M2:
+        return 0x7cu;
+    default:
+        return 0x7ff0000000000000u;
+    }
+}
+
+static inline double pto_widened_f16(uint16_t half)
+{
+    uint32_t bits = half & 0x3ffu;
+    double wide;
+    if ((half & 0x7c00u) == 0x7c00u)
+        wide = bits ? NAN : INFINITY;
+    else if ((half & 0x7c00u) == 0)
+        wide = ldexp(bits, -24);
+    else
+        wide = ldexp(bits + 0x400u, ((half >> 10) & 31) - 25);
+    return half >> 15 ? -wide : wide;
+}
+
+static inline double pto_widened_fp8e4m3(uint8_t bits)
+{
+    uint32_t digits = bits & 7u, exponent = (bits >> 3) & 15u;
+    double wide = (bits & 0x7fu) == 0x7fu ? NAN : exponent == 0 ? ldexp(digits, -9) : ldexp(digits + 8u, (int)exponent - 10);
+    return bits >> 7 ? -wide : wide;
 }
 
 static inline double pto_widened(const void *data, pto_float kind, int64_t at)
@@ -64,21 +103,18 @@ static inline double pto_widened(const void *data, pto_float kind, int64_t at)
         return single;
     case PTO_FLOAT_F16:
         memcpy(&half, (const char *)data + at * 2, sizeof half);
-        bits = half & 0x3ffu;
-        if ((half & 0x7c00u) == 0x7c00u)
-            wide = bits ? NAN : INFINITY;
-        else if ((half & 0x7c00u) == 0)
-            wide = ldexp(bits, -24);
-        else
-            wide = ldexp(bits + 0x400u, ((half >> 10) & 31) - 25);
-        return half >> 15 ? -wide : wide;
+        return pto_widened_f16(half);
+    case PTO_FLOAT_FP8E4M3:
+        return pto_widened_fp8e4m3(((const uint8_t *)data)[at]);
+    case PTO_FLOAT_FP8E5M2:   /* the upper half of an f16 */
+        return pto_widened_f16((uint16_t)(((const uint8_t *)data)[at] << 8));
     default:
         memcpy(&wide, (const char *)data + at * 8, sizeof wide);
         return wide;
     }
 }
 
-/* Whether no exponent is all ones. One function a width, so that each vectorises; rows are neighbours of `cols` elements. */
+/* Whether no exponent is all ones (for fp8e4m3: no exponent and digits). One function a width, so that each vectorises; rows are neighbours of `cols` elements. */
 #define PTO_ALL_FINITE(bits_type) \
     static inline bool pto_all_finite_##bits_type(const void *data, bits_type exponent, int64_t step, int64_t rows, int64_t cols) \
     { \
@@ -95,6 +131,7 @@ static inline double pto_widened(const void *data, pto_float kind, int64_t at)
         } \
         return true; \
     }
+PTO_ALL_FINITE(uint8_t)
 PTO_ALL_FINITE(uint16_t)
 PTO_ALL_FINITE(uint32_t)
 PTO_ALL_FINITE(uint64_t)
@@ -108,6 +145,10 @@ static inline bool pto_all_finite(const void *data, pto_float kind, int64_t step
         return pto_all_finite_uint16_t(data, 0x7c00u, step, rows, cols);
     case PTO_FLOAT_BF16:
         return pto_all_finite_uint16_t(data, 0x7f80u, step, rows, cols);
+    case PTO_FLOAT_FP8E4M3:
+        return pto_all_finite_uint8_t(data, 0x7fu, step, rows, cols);
+    case PTO_FLOAT_FP8E5M2:
+        return pto_all_finite_uint8_t(data, 0x7cu, step, rows, cols);
     default:
         return pto_all_finite_uint64_t(data, 0x7ff0000000000000u, step, rows, cols);
     }

@@ -30,6 +30,13 @@ static void finite_tiles_of_every_kind_pass(void)
     CHECK(!pto_check_finite(&context, halves, PTO_FLOAT_BF16, COLS, ROWS, COLS, 0, NULL));
     CHECK(!pto_check_finite(&context, singles, PTO_FLOAT_F32, COLS, ROWS, COLS, 0, NULL));
     CHECK(!pto_check_finite(&context, doubles, PTO_FLOAT_F64, COLS, ROWS, COLS, 0, NULL));
+    uint8_t bytes[ROWS * COLS] = {0x7e, 0xfe, 0x7c, 0x01};
+    CHECK(!pto_check_finite(&context, bytes, PTO_FLOAT_FP8E4M3, COLS, ROWS, COLS, 0, NULL));
+    CHECK(pto_check_finite(&context, bytes, PTO_FLOAT_FP8E5M2, COLS, ROWS, COLS, 0, NULL) && context.fault.col == 0);
+    CHECK(pto_widened(bytes, PTO_FLOAT_FP8E4M3, 1) == -448 && pto_widened(bytes, PTO_FLOAT_FP8E4M3, 3) == 0x1p-9);
+    CHECK(pto_widened(bytes, PTO_FLOAT_FP8E5M2, 2) == INFINITY && pto_widened(bytes, PTO_FLOAT_FP8E5M2, 3) == 0x1p-16);
+    bytes[2] = 0xff;
+    CHECK(pto_check_finite(&context, bytes, PTO_FLOAT_FP8E4M3, COLS, ROWS, COLS, 0, NULL) && context.fault.col == 2);
 }
 
 static void the_first_element_is_named_row_by_row(void)

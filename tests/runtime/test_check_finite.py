@@ -87,6 +87,16 @@ def halves(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
     pto.store(y, pto.cast(half * half, F32) + pto.cast(pto.log(pto.cast(x, DType.BF16)), F32))
 
 
+def stored(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    large = pto.cast(pto.cast(x, DType.FP8E5M2), F32)
+    pto.store(y, pto.exp(-pto.abs(large)) + pto.cast(pto.transpose(pto.transpose(pto.cast(pto.abs(x), DType.FP8E4M3))), F32))
+
+
+def mask_of_fp8(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+    mask = pto.reshape(pto.cast(pto.where(x > 0, -INF, x), DType.FP8E5M2), (4, 2))
+    pto.store(y, pto.exp(pto.cast(pto.reshape(mask, (2, 4)), F32)))
+
+
 def turned(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
     scores = x @ pto.transpose(x)
     outer = pto.transpose(x) @ x
@@ -126,6 +136,12 @@ CASES = [
     (halves, at(1, 1, 2, value=70000), "task halves[b=1]: `cast` gave inf at row 1, column 2; found inf, from 70000"),
     (halves, at(1, 1, 2, value=-INF), "task halves[b=1]: `log` gave nan at row 1, column 2; found nan, from -inf"),
     (halves, at(1, 1, 2, value=-0.5), "task halves[b=1]: `log` gave nan at row 1, column 2; found nan, from -0.5"),
+    (stored, ones(2, 2, 4), "none"),
+    (mask_of_fp8, at(1, 1, 2, value=-1), "none"),
+    (stored, at(1, 1, 2, value=1e5), "task stored[b=1]: `cast` gave inf at row 1, column 2; found inf, from 100000"),
+    (stored, at(1, 1, 2, value=-464.5), "task stored[b=1]: `cast` gave nan at row 1, column 2; found nan, from 464.5"),
+    (stored, at(1, 1, 2, value=INF), "task stored[b=1]: `cast` gave nan at row 1, column 2; found nan, from inf"),
+    (stored, at(1, 1, 2, value=-464), "none"),
     (turned, at(1, 1, 2, value=2e19), "task turned[b=1]: `matmul` gave inf at row 1, column 1; found inf"),
     (turned, at(1, 1, 2, value=INF), "none"),
     (turned, beside(INF, 2e19), "task turned[b=0]: `matmul` gave inf at row 1, column 1; found inf"),
