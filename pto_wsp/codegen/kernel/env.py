@@ -11,12 +11,12 @@ from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import HALVES, STORAGE
+from pto_wsp.plan.kernel.memory.plan_arena import ALIGN
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
-ALIGN = 64
 ROW, COL, CHUNK, LANE = "row", "col", "chunk", "lane"
 _RESERVED = ("args", "scalars", "scratch", "context", ROW, COL, LANE, CHUNK, "lo", "hi", "pto_arg", "pto_context", "int8_t",
              "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t")

@@ -12,13 +12,14 @@ from typing import assert_never
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import highest, literal, loaded, local_type, lowest, memory_type, rounded, stored
 from pto_wsp.codegen.kernel.elements import converted, elementwise, spell
-from pto_wsp.codegen.kernel.env import ALIGN, CHUNK, COL, LANE, ROW, Env, Place
+from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.plan.kernel.memory.plan_arena import ALIGN
 from pto_wsp.plan.kernel.memory.stream_stores import BLOCK_BYTES
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -161,7 +162,7 @@ class RowRegion:
             start = _identity(stmt)
             if stmt in in_lanes:
                 lanes = self.totals[stmt.result.id] = self.env.name(f"{self.names[stmt.result.id]}_lanes")
-                out.append(c.Declare(local_type(dtype), lanes, array=(loop.lanes,), align=64))
+                out.append(c.Declare(local_type(dtype), lanes, array=(loop.lanes,), align=ALIGN))
                 out.append(c.For("int64_t", LANE, c.Int(0), c.Int(loop.lanes), c.Int(1),
                                  (c.Assign(c.Index(c.Name(lanes), c.Name(LANE)), start),)))
             else:

@@ -95,14 +95,14 @@ class _Lives:
                 self._make(k.Slot(result.name or op, k.SlotKind.VALUE, result.id, result.type), at, at, loops)
                 entry = find(op)
                 if isinstance(entry, Matmul):
-                    self._work(f"{op}_work", _packed(stmt), at, loops)
+                    self._work(f"{op}_work", product_bytes(stmt), at, loops)
                 elif isinstance(entry, TileFunction):
                     self._work(f"{op}_work", entry.call(operand_types(stmt), result.type, stmt.attrs).work_bytes, at, loops)
             case k.Gather(result, param):
                 self._make(k.Slot(f"{param}_rows", k.SlotKind.VALUE, result.id, result.type), at, at, loops)
             case k.Accumulate(buffer):
                 self._touch(k.SlotKind.BUFFER, buffer.id, at, at, loops)
-                self._work("matmul_work", _packed(stmt), at, loops)
+                self._work("matmul_work", product_bytes(stmt), at, loops)
             case _:
                 pass
         for value in uses_of(stmt):
@@ -168,11 +168,6 @@ class _Lives:
 
     def _end(self, stmt: k.Stmt) -> int:
         return self.number[id(stmt)] + sum(1 for body in bodies_of(stmt) for _ in walk(body))
-
-
-def _packed(stmt: k.Compute | k.Accumulate) -> int:
-    lhs, rhs = uses_of(stmt)[:2]
-    return product_bytes(stmt, lhs, rhs)
 
 
 def _stem(stmt: k.Compute | k.Read) -> str:

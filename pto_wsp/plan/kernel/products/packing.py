@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import uses_of
 from pto_wsp.plan.kernel.products.choose_products import Form
 from pto_wsp.types.dtype import DType
 
@@ -18,9 +19,9 @@ _CHUNK = 512
 _PAD = 16
 
 
-def product_bytes(stmt: k.Compute | k.Accumulate, lhs: k.Value, rhs: k.Value) -> int:
+def product_bytes(stmt: k.Compute | k.Accumulate) -> int:
     """Return the scratch that a product packs in, as its attributes say."""
-    chosen = dict(stmt.attrs)
+    chosen, lhs = dict(stmt.attrs), uses_of(stmt)[0]
     inner = lhs.type.rows if "transpose_a" in chosen else lhs.type.cols
     m, n = (stmt.buffer if isinstance(stmt, k.Accumulate) else stmt.result).type.shape
     turned = Form(chosen["form"]) is Form.FEW_COLUMNS

@@ -1,4 +1,4 @@
-"""Decide which statements of a kernel run together: every decision about fusion and about what is kept in memory.
+"""Decide which statements of a kernel run together: every decision about fusion.
 
 A body becomes a list of steps. A step is either one row region (a loop over rows in which every member handles its row) or one
 statement that needs whole tiles (a product, a transpose, a loop, a branch). A statement goes to the earliest step that its
@@ -38,11 +38,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A body in steps. `external`: ids of region results that other steps read; `copied`: ids of Loads and Reads that must
-    be copied where they stand, because what they read changes before their last use."""
+    """A body in steps. `copied`: ids of the results of Loads and Reads that must be copied where they stand, because what they read
+    changes before their last use."""
 
     steps: tuple[Step, ...]
-    external: frozenset[int]
     copied: frozenset[int]
 
 
@@ -52,7 +51,7 @@ def plan_body(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> Plan:
     for stmt in body:
         placement.place(stmt)
     placement.sink()
-    return Plan(tuple(placement.finished()), frozenset(placement.external()), placement.copied)
+    return Plan(tuple(placement.finished()), placement.copied)
 
 
 def is_row_local(stmt: k.Compute) -> bool:
@@ -107,7 +106,6 @@ class _Placement:
         self.waiting: dict[int, list[Prepare]] = {}          # prepares by the step that they stand before
         self.ready: dict[int, int] = {}                      # value id -> first step that may read it, row by row
         self.made_in: dict[int, int] = {}                    # value id -> the region that makes it, where one does
-        self.types: dict[int, k.Value] = {}
         self.alias: dict[int, Memory] = {}    # value id -> the memory that it is read from in place
         self.memory_ready: dict[Memory, int] = {}
         self.memory_used: dict[Memory, int] = {}
@@ -262,7 +260,7 @@ class _Placement:
         operands = [o for o in stmt.operands if isinstance(o, k.Value)]
         if not all(self._unchanged(o, at, target) for o in operands):
             return
-        kept = self.external()
+        kept = self._leaving()
         newly_kept = sum(o.type.n_elements for o in {o.id: o for o in operands}.values()
                          if self.made_in.get(o.id) == at and o.id not in kept)
         if newly_kept >= stmt.result.type.n_elements:
@@ -282,7 +280,7 @@ class _Placement:
         changing += [s for step in self.steps[at + 1:target + 1] for s in step.prepares]
         return not any(_changes(stmt, memory) for stmt in changing)
 
-    def external(self) -> set[int]:
+    def _leaving(self) -> set[int]:
         """Return the ids of region results that another step reads."""
         return {value_id for value_id, step in self.made_in.items()
                 if any(self.at.get(id(user), -1) != step for user in self.users.get(value_id, ()))}
