@@ -7,8 +7,10 @@ what lives at once is the least that any placement needs.
 
 >>> memory_map(kernel, builtin_arch("ascend_910b"))
 kernel softmax on ascend_910b, bytes at the peak of each memory
-UB  16512 of 188416
-     8192  x    [16, 128] f32  line 12 to 14
+UB: 16448 of 188416, at line 5
+      8192  exp          [16, 128] f32  line 4 to 5
+      8192  div          [16, 128] f32  line 5
+        64  rowsum       [16, 1] f32  line 5
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, rounded
 from pto_wsp.errors import unreachable
@@ -77,15 +79,8 @@ def _clamped(value: c.Expr, start: DType, target: DType) -> c.Expr:
     """Return an integer cut to what `target` holds, where its own dtype holds more."""
     if start is DType.BOOL or target is DType.BOOL:
         return value
-    for name, bound in (("maximum", _least(target)), ("minimum", _most(target))):
-        if start.holds(bound) and bound not in (_least(start), _most(start)):
+    limits, own = np.iinfo(target.np), np.iinfo(start.np)
+    for name, bound in (("maximum", int(limits.min)), ("minimum", int(limits.max))):
+        if start.holds(bound) and bound not in (own.min, own.max):
             value = c.Call(f"pto_{name}_{start}", (value, literal(bound, start)))
     return value
-
-
-def _least(dtype: DType) -> int:
-    return -(1 << 8 * dtype.nbytes - 1) if dtype.holds(-1) else 0
-
-
-def _most(dtype: DType) -> int:
-    return (1 << 8 * dtype.nbytes - dtype.holds(-1)) - 1

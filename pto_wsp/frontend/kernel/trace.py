@@ -321,7 +321,7 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
         held = int(value) if dtype.is_integer else float(value)
     except OverflowError:
         held = None
-    if held is None or (dtype.is_integer and not np.iinfo(dtype.np).min <= held <= np.iinfo(dtype.np).max):
+    if held is None or (isinstance(held, int) and not dtype.holds(held)):
         raise ArgumentKindError(f"{where}: {value} does not fit {dtype}", here(), expected=f"a number that {dtype} holds",
                                 found=repr(value))
     return s.Const(held)
