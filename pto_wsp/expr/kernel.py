@@ -292,12 +292,14 @@ class Rows:
     """Run `body` for each of `rows` rows: its members handle their row. Passes make it.
 
     A result that a statement outside uses is a whole tile there. Run on whole tiles, members in order, it means the same.
-    `vector`: rows are handled several at a time, because nothing in the body goes along a row.
+    `vector`: rows are handled several at a time, because nothing in the body goes along a row. `of`: a parameter with which the rows
+    end, where fewer are bound of it: nothing reads what the others would give.
     """
 
     rows: int
     body: tuple[Stmt, ...]
     vector: bool = False
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 if other:
                     yield f"{pad}otherwise:"
                     yield from _inner(other, depth + 1, buffers)
-            case k.Rows(rows, inner, vector):
-                yield f"{pad}rows {rows}{', vector' if vector else ''}:"
+            case k.Rows(rows, inner, vector, of):
+                yield f"{pad}rows {rows}{', vector' if vector else ''}{f', those of {of}' if of else ''}:"
                 yield from _inner(inner, depth + 1, buffers)
             case k.Columns(cols, inner, lanes):
                 yield f"{pad}columns {cols}{f', {lanes} lanes' if lanes > 1 else ''}:"

@@ -35,12 +35,14 @@ class TensorSlot:
 class KernelUse:
     """A kernel as this plan uses it: which memory parameters have neighbours along a row side by side, and its price.
 
-    `streamed`: the parameters whose stores need not stay in the caches.
+    `streamed`: the parameters whose stores need not stay in the caches. `ragged`: the outputs of which a task may keep fewer rows
+    than their tile has.
     """
 
     kernel: Kernel
     unit_inner: tuple[bool, ...]
     streamed: tuple[str, ...] = ()
+    ragged: tuple[str, ...] = ()
     cost: Scalar = _ZERO
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.place import place_tasks, verify_after_place_tasks
 from pto_wsp.plan.price import price_tasks, verify_after_price_tasks
+from pto_wsp.plan.ragged import find_ragged_outputs, verify_after_find_ragged_outputs
 from pto_wsp.plan.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.plan.stream import stream_outputs, verify_after_stream_outputs
 from pto_wsp.values import dataclass
@@ -25,6 +26,7 @@ PASSES = (
     Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),   # each comparison is made once
     Pass("place_tasks", place_tasks, verify_after_place_tasks),   # every task has its executor; keys are resolved
     Pass("price_tasks", price_tasks, verify_after_price_tasks),   # every task has its cycles, in terms of its own views
+    Pass("find_ragged_outputs", find_ragged_outputs, verify_after_find_ragged_outputs),   # kernels know which outputs may have fewer rows
     Pass("stream_outputs", stream_outputs, verify_after_stream_outputs),   # kernels know which outputs are larger than the caches
 )
 

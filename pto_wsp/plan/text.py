@@ -18,7 +18,8 @@ def print_plan(plan: TaskPlan) -> str:
     lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
     for k, use in enumerate(plan.kernels):
         streamed = f", streams {' and '.join(use.streamed)}" if use.streamed else ""
-        lines.append(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}{streamed}")
+        ragged = f", rows of {' and '.join(use.ragged)} may be fewer" if use.ragged else ""
+        lines.append(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}{streamed}{ragged}")
     lines.extend(_item(plan, plan.body, 0))
     return "\n".join(lines) + "\n"
 

@@ -103,10 +103,11 @@ def build(compile_c: Compile) -> Callable[..., Built]:
     """Return a function that emits, compiles and loads one kernel: (kernel, unit_inner=all of them, passes=all of them)."""
 
     def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False,
-                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES, streamed: Sequence[str] = ()) -> Built:
+                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES, streamed: Sequence[str] = (),
+                     ragged: Sequence[str] = ()) -> Built:
         unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
         neighbours = frozenset(name for name, unit_columns in unit.items() if unit_columns)
-        lowered = run_kernel_passes(kernel, KernelContext(neighbours, frozenset(streamed)), passes)
+        lowered = run_kernel_passes(kernel, KernelContext(neighbours, frozenset(streamed), frozenset(ragged)), passes)
         code = emit_kernel(lowered, "kernel_under_test", unit)
         declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
         text = prelude([code]) + code.text

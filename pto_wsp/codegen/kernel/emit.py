@@ -140,7 +140,7 @@ class _Emission:
         after: list[c.Stmt] = []
         for inner in walk(stmt.body):
             if isinstance(inner, k.Store):
-                before, targets[id(inner)], late = self._target(inner)
+                before, targets[id(inner)], late = self._target(inner, all_rows=stmt.of is None)
                 out += before
                 after += late
             elif isinstance(inner, k.Write):
@@ -204,11 +204,11 @@ class _Emission:
         self.env.values[stmt.result.id] = Place(pointer, step, tile)
         return out
 
-    def _target(self, stmt: k.Store) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
-        """Return what goes before the rows, where the rows go, and what goes after them."""
+    def _target(self, stmt: k.Store, *, all_rows: bool) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
+        """Return what goes before the rows, where the rows go, and what goes after them; only rows that are kept where not `all_rows`."""
         env, tile = self.env, stmt.value.type
         out, target, valid, (short, narrow) = self._piece(stmt)
-        partial = _or(short, narrow)
+        partial = _or(short, narrow) if all_rows else narrow
         steps = (env.stride(stmt.param, 0), env.stride(stmt.param, 1))
         staged = env.slot(k.SlotKind.STORE, env.number[id(stmt)])
         at = env.name(f"{stmt.param}_at")

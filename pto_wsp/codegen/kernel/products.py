@@ -5,7 +5,7 @@ from __future__ import annotations
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.expr.kernel import Attr
-from pto_wsp.plan.kernel.products.choose_products import SHORT_ROWS, TRANSPOSED, Form
+from pto_wsp.plan.kernel.products.choose_products import ROWS_OF, SHORT_ROWS, TRANSPOSED, Form
 
 
 def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: tuple[tuple[str, Attr], ...], *, accumulate: bool) -> c.Stmt:
@@ -26,9 +26,10 @@ def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: t
     for flag in flags[1:]:
         shown = c.Infix("|", shown, c.Name(flag))
     function = f"pto_matmul_{dtype}"
-    sizes: tuple[c.Expr, ...] = (c.Int(m), c.Int(n), c.Int(inner))
-    rows: c.Expr = c.Int(m) if lhs.rows is None or SHORT_ROWS not in chosen else lhs.rows
-    if rows != c.Int(m):
+    height: c.Expr = env.extent(str(chosen[ROWS_OF]), 0) if ROWS_OF in chosen else c.Int(m)
+    sizes: tuple[c.Expr, ...] = (height, c.Int(n), c.Int(inner))
+    rows: c.Expr = height if lhs.rows is None or SHORT_ROWS not in chosen else lhs.rows
+    if rows != height:
         env.short_rows = True
         function, sizes = f"pto_matmul_short_{dtype}", (rows, *sizes)
     return c.Evaluate(c.Call(function, (

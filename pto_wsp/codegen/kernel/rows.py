@@ -62,7 +62,8 @@ class RowRegion:
         body = [*self.row_start, *body, *self.row_end]
         if self.rows > 1:
             pragma = _IVDEP if self.stmt.vector else ""
-            body = [c.For("int64_t", ROW, c.Int(0), c.Int(self.rows), c.Int(1), tuple(body), pragma)]
+            stop = c.Int(self.rows) if self.stmt.of is None else self.env.extent(self.stmt.of, 0)
+            body = [c.For("int64_t", ROW, c.Int(0), stop, c.Int(1), tuple(body), pragma)]
         return [*self.before, *body, *self.after]
 
     def _place_results(self) -> None:

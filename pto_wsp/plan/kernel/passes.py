@@ -20,6 +20,7 @@ from pto_wsp.plan.kernel.products.fuse_products import fuse_products
 from pto_wsp.plan.kernel.rows.form_columns import form_columns, verify_after_form_columns
 from pto_wsp.plan.kernel.rows.fuse_rows import fuse_rows, verify_after_fuse_rows
 from pto_wsp.plan.kernel.rows.schedule_rows import schedule_rows
+from pto_wsp.plan.kernel.rows.trim_rows import trim_rows, verify_after_trim_rows
 from pto_wsp.plan.kernel.rows.vectorise import vectorise, verify_after_vectorise
 from pto_wsp.plan.kernel.tiles.common import merge_common
 from pto_wsp.plan.kernel.tiles.dead_code import drop_dead_code, verify_after_drop_dead_code
@@ -66,6 +67,7 @@ ROW_PASSES = (
     KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
     KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
     KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
+    KernelPass("trim_rows", trim_rows, verify_after_trim_rows),   # rows that no task keeps are not computed
     KernelPass("stream_stores", stream_stores),               # outputs larger than the caches go past them
     KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
 )

@@ -159,3 +159,21 @@ def test_rows_that_are_left_out_are_filled_for_other_readers(build: Build) -> No
                 "filled": np.where(np.arange(30)[:, None] < rows, again, np.float32(1)) @ b}
     for name, want in expected.items():
         np.testing.assert_array_equal(args[name], want, err_msg=name)
+
+
+@pytest.mark.parametrize("stage", [(), ("out",), ("a",)], ids=str)
+@pytest.mark.parametrize(("given", "rows"), [(17, 17), (9, 17), (17, 9), (30, 13), (0, 4), (30, 30), (5, 0)])
+def test_rows_that_are_not_kept_are_not_touched(build: Build, given: int, rows: int, stage: tuple[str, ...]) -> None:
+    """Fewer rows of the output than of the operand, or more: those are 0; and what lies behind the output stays."""
+    def product(a: In[Tile[30, 40, F32]], b: In[Tile[40, 33, F32]], out: Out[Tile[30, 33, F32]]) -> None:
+        sums = a @ b
+        pto.store(out, sums * 2 + 1)
+
+    built = build(trace(product), ragged=("out",))
+    assert "row < args[2].extent[0]" in built.code.text
+    assert "b, b_step, args[0].extent[0], args[2].extent[0], 33, 40, 0, " in built.code.text
+    a, b, whole = numbers(F32, 30, 40), numbers(F32, 40, 33, seed=1), np.full((31, 33), 7, np.float32)
+    assert built({"a": a[:given], "b": b, "out": whole[:rows]}, stage) == 0
+    sums = np.where(np.arange(30)[:, None] < given, a, np.float32(0)) @ b
+    np.testing.assert_array_equal(whole[:rows], (sums * 2 + 1)[:rows])
+    assert (whole[rows:] == 7).all()

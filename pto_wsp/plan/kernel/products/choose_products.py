@@ -29,6 +29,7 @@ _FEW_ROWS = 3
 _FEW_COLUMNS = 8
 TRANSPOSED = ("transpose_a", "transpose_b")
 SHORT_ROWS = "short_rows"
+ROWS_OF = "rows_of"      # a parameter: rows behind what is bound of it are not computed
 
 
 class Form(Enum):
