@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 from pto_wsp.errors import InternalError
 from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
-from pto_wsp.ops.spec import Op
+from pto_wsp.ops.spec import Elementwise, Op
 
 ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
                            *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
 FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS)
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
+_UFUNCS: Mapping[np.ufunc, Op] = MappingProxyType({
+    **{op.ref: op for op in ENTRIES if isinstance(op, Elementwise) and isinstance(op.ref, np.ufunc)},
+    np.left_shift: elementwise.shl, np.right_shift: elementwise.shr, np.matmul: matmul.matmul})   # whose meaning differs at the edges
 
 
 def find(name: str) -> Op:
@@ -25,3 +30,8 @@ def find(name: str) -> Op:
     if entry is None:
         raise InternalError(f"the op table has no entry `{name}`")
     return entry
+
+
+def find_ufunc(ufunc: np.ufunc) -> Op | None:
+    """Return the op that a ufunc of NumPy means on tiles; None where there is none."""
+    return _UFUNCS.get(ufunc)

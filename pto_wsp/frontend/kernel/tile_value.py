@@ -8,10 +8,13 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import NoReturn, Protocol, TypeGuard
 
-from pto_wsp.errors import BufferMisuseError, SymbolicControlError, ViewIndexError
+import numpy as np
+
+from pto_wsp.errors import ArgumentKindError, BufferMisuseError, SymbolicControlError, ViewIndexError
 from pto_wsp.expr.kernel import Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
 from pto_wsp.ops.slices import axes_of, print_item
+from pto_wsp.ops.table import find_ufunc
 from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -32,8 +35,20 @@ class TileOperators:
     """The operators of tiles; each traces the op of its name."""
 
     __slots__ = ("type",)
-    __array_ufunc__ = None   # NumPy numbers on the left hand the operation over
     type: TileType
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
+        """Trace the op that means `ufunc`: np.exp(x) is pto.exp(x), np.float32(2) * x is pto.mul.
+
+        Raises: T205 for a ufunc that no op of the table means, and for its methods and options.
+        """
+        op = find_ufunc(ufunc)
+        if op is None or method != "__call__" or options:
+            asked = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+            given = f" with {', '.join(options)}" if options else ""
+            raise ArgumentKindError(f"no op of kernels is {asked}{given}", here(), expected="a tile's op, e.g. np.exp(x) or pto.exp(x)",
+                                    help="dir(pto) lists the ops; pto.rowsum and the like reduce")
+        return op(*inputs)
 
     def __pto_tile__(self) -> None:
         """Mark tiles."""

@@ -6,6 +6,7 @@ the kernel, so that its value is known everywhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -321,10 +322,18 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
         held = int(value) if dtype.is_integer else float(value)
     except OverflowError:
         held = None
-    if held is None or (isinstance(held, int) and not dtype.holds(held)):
+    if held is None or not _holds(dtype, held):
         raise ArgumentKindError(f"{where}: {value} does not fit {dtype}", here(), expected=f"a number that {dtype} holds",
                                 found=repr(value))
     return s.Const(held)
+
+
+def _holds(dtype: DType, number: float | int) -> bool:
+    """Tell whether a number fits: rounding is no matter, a finite number that would become infinite is."""
+    if dtype.is_integer:
+        return dtype.holds(int(number))
+    with np.errstate(over="ignore"):
+        return not math.isfinite(number) or bool(np.isfinite(np.asarray(number).astype(dtype.np)))
 
 
 def constant(where: str, value: object, dtype: DType) -> s.Number:

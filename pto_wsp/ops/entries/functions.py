@@ -72,9 +72,9 @@ rsqrt = Elementwise(name="rsqrt", doc="Return 1 / sqrt(x), rounded twice as writ
                     c=Function("pto_rsqrt_{t}"), npu="TRSQRT", dtypes=FLOATS, ulp=1.5)
 recip = Elementwise(name="recip", doc="Return 1 / x.", params=("x",), ref=_recip, c=Function("pto_recip_{t}"), npu="TRECIP",
                     dtypes=FLOATS)
-sin = Elementwise(name="sin", doc="Return the sine of x; beyond 2^30 an f32 angle counts as 0.", params=("x",), ref=np.sin,
+sin = Elementwise(name="sin", doc="Return the sine of x; beyond 2^30 the angle of an f32 or bf16 counts as 0.", params=("x",), ref=np.sin,
                   c=Function("pto_sin_{t}"), dtypes=FLOATS, ulp=0.6)
-cos = Elementwise(name="cos", doc="Return the cosine of x; beyond 2^30 an f32 angle counts as 0.", params=("x",), ref=np.cos,
+cos = Elementwise(name="cos", doc="Return the cosine of x; beyond 2^30 the angle of an f32 or bf16 counts as 0.", params=("x",), ref=np.cos,
                   c=Function("pto_cos_{t}"), dtypes=FLOATS, ulp=0.6)
 tanh = Elementwise(name="tanh", doc="Return the hyperbolic tangent of x.", params=("x",), ref=np.tanh,
                    c=Function("pto_tanh_{t}"), dtypes=FLOATS, ulp=1.6)

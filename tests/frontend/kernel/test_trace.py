@@ -70,7 +70,7 @@ def test_an_out_parameter_can_be_read_after_its_store() -> None:
     (lambda x, w: x + 1, "add %0, 1.0"), (lambda x, w: 1 + x, "add 1.0, %0"), (lambda x, w: 2.5 - x, "sub 2.5, %0"),
     (lambda x, w: x / 2, "div %0, 2.0"), (lambda x, w: 1 / x, "div 1.0, %0"), (lambda x, w: x // 2, "floordiv %0, 2.0"),
     (lambda x, w: x % 2, "mod %0, 2.0"), (lambda x, w: -x, "neg %0"), (lambda x, w: x < 0, "lt %0, 0.0"),
-    (lambda x, w: np.float32(0) < x, "gt %0, 0.0"), (lambda x, w: x == 0, "eq %0, 0.0"),
+    (lambda x, w: np.float32(0) < x, "lt 0.0, %0"), (lambda x, w: x == 0, "eq %0, 0.0"),
     (lambda x, w: x != x, "ne %0, %0"),
     (lambda x, w: abs(x), "abs %0"), (lambda x, w: x.T, "transpose %0"), (lambda x, w: x ** 2, "pow %0, 2.0"),
     (lambda x, w: x * np.float32(0.5), "mul %0, 0.5"), (lambda x, w: np.int64(3) * x, "mul 3.0, %0"),
@@ -292,3 +292,23 @@ def test_scalars_of_the_workload_are_refused() -> None:
         pto.store(y, outside)
     with pytest.raises(ArgumentKindError, match="`outside` is a scalar of the workload"):
         trace(body)
+
+
+def test_functions_of_numpy_trace_the_op_of_their_meaning() -> None:
+    def by_numpy(x: In[SMALL], n: In[Tile[4, 8, I32]], y: Out[SMALL], m: Out[Tile[4, 8, I32]]) -> None:
+        pto.store(y, np.float32(2) * np.exp(x) + np.sqrt(np.maximum(x, np.float32(0))))
+        pto.store(m, np.int32(1) << n)
+
+    def by_op(x: In[SMALL], n: In[Tile[4, 8, I32]], y: Out[SMALL], m: Out[Tile[4, 8, I32]]) -> None:
+        pto.store(y, 2 * pto.exp(x) + pto.sqrt(pto.maximum(x, 0)))
+        pto.store(m, 1 << n)
+
+    assert lines(trace(by_numpy)) == lines(trace(by_op))
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 65504.0, 65519.0, 1e-9])
+def test_a_float_tile_takes_what_rounds_to_a_number_of_its_dtype(number: float) -> None:
+    def body(x: In[Tile[1, 4, DType.F16]], y: Out[Tile[1, 4, DType.F16]]) -> None:
+        pto.store(y, x + number)
+
+    assert f"%1 = add %0, {number!r}" in lines(trace(body))

@@ -1,0 +1,19 @@
+"""A float does not fit the dtype of its tile: it would become infinite."""
+
+from pto_wsp.api.pto_namespace import pto
+from pto_wsp.frontend.kernel.annotations import In, Out
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import Tile
+
+
+def mistake(x: In[Tile[4, 8, DType.F16]], y: Out[Tile[4, 8, DType.F16]]) -> None:
+    pto.store(y, x + 1e5)
+
+
+# error[T205]: `pto.add`: 100000.0 does not fit f16
+#   --> float_too_large.py:10:18
+#      |
+#   10 |     pto.store(y, x + 1e5)
+#      |                  ^^^^^^^
+#    = expected: a number that f16 holds
+#    = found:    100000.0
