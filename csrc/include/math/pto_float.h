@@ -4,9 +4,11 @@
 #include <stdint.h>
 #include "pto_bits.h"
 
+/* A NaN of the maximum and the minimum: of a, because no comparison with it holds; of b, as a constant, because gcc would merge a choice
+   of b with that of the larger one into two comparisons whose masks it joins. Where `a` is what a loop carries, only one operation waits. */
 #define PTO_FLOAT_(t, T, f)                                                                                          \
-    PTO_INLINE T pto_maximum_##t(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; }                               \
-    PTO_INLINE T pto_minimum_##t(T a, T b) { T m = a < b ? a : b; return a != a ? a : m; }                               \
+    PTO_INLINE T pto_maximum_##t(T a, T b) { T m = b > a ? b : a; return b != b ? (T)PTO_NAN : m; }                      \
+    PTO_INLINE T pto_minimum_##t(T a, T b) { T m = b < a ? b : a; return b != b ? (T)PTO_NAN : m; }                      \
     PTO_INLINE T pto_abs_##t(T a) { return __builtin_fabs##f(a); }                                                   \
     PTO_INLINE T pto_floor_##t(T a) { return __builtin_floor##f(a); }                                                \
     PTO_INLINE T pto_ceil_##t(T a) { return __builtin_ceil##f(a); }                                                  \

@@ -1,7 +1,8 @@
 /* pto_matmul_pack.h: part of pto_matmul_dtype.h: elements in memory to words, as the blocks read them.
 
    A line is a row of a or a column of b. Memory holds lines whose k are neighbours, or k whose lines are neighbours; rows of a
-   become lines of words, panels of b become words side by side. Where the two differ, blocks of 16 x 16 words are turned.
+   become lines of words, panels of b become words side by side. Where the two differ, blocks of 16 x 16 words are turned; elements
+   that are words, where they lie.
    PTO_MM(word)(x, step) makes the word of x[0], x[step], ...; what lies behind k is 0. */
 
 /* to[words] of one line: from[k]. */
@@ -37,15 +38,16 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_across)(PTO_MM_WORD *to, int64_t to_step, c
 #endif
 }
 
-/* to[c][r] = block[r][c], of a block with 16 words from row to row. */
-PTO_MATMUL_FUNCTION void PTO_MM(turn)(PTO_MM_WORD *to, int64_t to_step, const PTO_MM_WORD *block, int64_t rows, int64_t cols)
+/* to[c][r] = block[r][c], of a block of up to 16 x 16 words. */
+PTO_MATMUL_FUNCTION void PTO_MM(turn)(PTO_MM_WORD *to, int64_t to_step, const PTO_MM_WORD *block, int64_t step, int64_t rows,
+                                      int64_t cols)
 {
     if (sizeof(PTO_MM_WORD) == 4 && rows == 16 && cols == 16)
-        PTO_BLOCK_32((uint32_t *)to, to_step, (const uint32_t *)block, 16);
+        PTO_BLOCK_32((uint32_t *)to, to_step, (const uint32_t *)block, step);
     else
         for (int64_t c = 0; c < cols; ++c)
             for (int64_t r = 0; r < rows; ++r)
-                to[c * to_step + r] = block[r * 16 + c];
+                to[c * to_step + r] = block[r * step + c];
 }
 
 /* Rows of a: to[rows][words], `step` words from row to row. */
@@ -58,10 +60,15 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_rows)(PTO_MM_WORD *to, int64_t step, const 
     else
         for (int64_t r = 0; r < rows; r += 16)
             for (int64_t p = 0; p < k; p += 16 * PTO_MM_PER_WORD) {
-                PTO_MM_WORD block[16 * 16] __attribute__((aligned(64)));
                 const int64_t lines = PTO_MM_LEAST(rows - r, 16), depth = PTO_MM_LEAST(k - p, 16 * PTO_MM_PER_WORD);
-                PTO_MM(pack_across)(block, 16, from + r + p * k_step, k_step, lines, depth);
-                PTO_MM(turn)(to + r * step + p / PTO_MM_PER_WORD, step, block, PTO_MM_WORDS(depth), lines);
+                const PTO_MM_ELEMENT *at = from + r + p * k_step;
+#if PTO_MM_IN_PLACE
+                PTO_MM(turn)(to + r * step + p, step, at, k_step, depth, lines);
+#else
+                PTO_MM_WORD block[16 * 16] __attribute__((aligned(64)));
+                PTO_MM(pack_across)(block, 16, at, k_step, lines, depth);
+                PTO_MM(turn)(to + r * step + p / PTO_MM_PER_WORD, step, block, 16, PTO_MM_WORDS(depth), lines);
+#endif
             }
 #ifdef PTO_MM_BIAS_LEFT
     for (int64_t r = 0; r < rows; ++r)
@@ -83,10 +90,15 @@ PTO_MATMUL_FUNCTION void PTO_MM(pack_panel)(PTO_MM_WORD *to, const PTO_MM_ELEMEN
     }
     for (int64_t x = 0; x < cols; x += 16)
         for (int64_t p = 0; p < k; p += 16 * PTO_MM_PER_WORD) {
-            PTO_MM_WORD block[16 * 16] __attribute__((aligned(64)));
             const int64_t lines = PTO_MM_LEAST(cols - x, 16), depth = PTO_MM_LEAST(k - p, 16 * PTO_MM_PER_WORD);
+            const PTO_MM_ELEMENT *at = from + x * col_step + p;
+#if PTO_MM_IN_PLACE
+            PTO_MM(turn)(to + p * PTO_MM_WIDTH + x, PTO_MM_WIDTH, at, col_step, lines, depth);
+#else
+            PTO_MM_WORD block[16 * 16] __attribute__((aligned(64)));
             for (int64_t i = 0; i < lines; ++i)
-                PTO_MM(pack_line)(block + i * 16, from + (x + i) * col_step + p, depth);
-            PTO_MM(turn)(to + p / PTO_MM_PER_WORD * PTO_MM_WIDTH + x, PTO_MM_WIDTH, block, lines, PTO_MM_WORDS(depth));
+                PTO_MM(pack_line)(block + i * 16, at + i * col_step, depth);
+            PTO_MM(turn)(to + p / PTO_MM_PER_WORD * PTO_MM_WIDTH + x, PTO_MM_WIDTH, block, 16, lines, PTO_MM_WORDS(depth));
+#endif
         }
 }

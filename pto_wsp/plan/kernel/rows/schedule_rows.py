@@ -29,7 +29,7 @@ from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.values import fresh_ids, leaving, use_counts
 
 _MIN_ROWS = 16
-_MAX_COLS = 128
+_MAX_COLS = 256
 
 
 def schedule_rows(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
