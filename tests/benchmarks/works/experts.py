@@ -16,7 +16,7 @@ from tests.benchmarks.works.work import Array, Arrays, Bound, Sizes, Work, outpu
 F32, I64 = DType.F32, DType.I64
 CHOICES = 2
 ROWS = 256      # of an expert's tokens in a task: what is packed of the weights serves all of them
-COLS = 512      # that a task computes: weights are fetched while earlier ones are multiplied, all but a task's first
+COLS = 256      # that a task computes: weights are fetched while earlier ones are multiplied, all but a task's first
 TOKENS = 32     # that a task moves
 
 
