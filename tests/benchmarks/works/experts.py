@@ -18,6 +18,7 @@ CHOICES = 2
 ROWS = 256      # of an expert's tokens in a task: what is packed of the weights serves all of them
 COLS = 256      # that a task computes: weights are fetched while earlier ones are multiplied, all but a task's first
 TOKENS = 32     # that a task moves
+GAP = 16        # numbers between rows that products read: rows a power of two apart would share few lines of a cache, and be copied
 
 
 def take_kernel(width: int) -> Kernel:
@@ -72,23 +73,23 @@ def experts_workload(given: Arrays, which: Array, rows: Array, starts: Array, co
     (n_tokens, width), (n_experts, _, hidden) = X.shape, W1.shape
     gate_cols, down_cols = min(COLS, hidden), min(COLS, width)
     take, gate, down, mix = take_kernel(width), gate_kernel(width, gate_cols), down_kernel(hidden, down_cols), mix_kernel(width)
-    TAKEN, H, Y = (Tensor.empty((n_tokens * CHOICES, cols), F32) for cols in (width, hidden, width))
+    TAKEN, H, Y = (Tensor.empty((n_tokens * CHOICES, cols), F32) for cols in (width + GAP, hidden + GAP, width))
 
     @workload
     def experts():
         for i in P(ceildiv(n_tokens * CHOICES, TOKENS)):
-            take[i](x=X, which=WHICH[i * TOKENS:].clip(TOKENS, 1), out=TAKEN[i * TOKENS:].clip(TOKENS, width))
+            take[i](x=X, which=WHICH[i * TOKENS:].clip(TOKENS, 1), out=TAKEN[i * TOKENS:, :width].clip(TOKENS, width))
         for e in P(n_experts):
             mine = slice(first[e], first[e] + n_rows[e])
             for j in P(hidden // gate_cols):
                 cols = slice(j * gate_cols, (j + 1) * gate_cols)
                 for i in P(ceildiv(n_rows[e], ROWS)):
-                    gate[e, j, i](x=TAKEN[mine][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
+                    gate[e, j, i](x=TAKEN[mine, :width][i * ROWS:].clip(ROWS, width), w1=W1[e, :, cols], w3=W3[e, :, cols],
                                   out=H[mine, cols][i * ROWS:].clip(ROWS, gate_cols))
             for j in P(width // down_cols):
                 cols = slice(j * down_cols, (j + 1) * down_cols)
                 for i in P(ceildiv(n_rows[e], ROWS)):
-                    down[e, j, i](h=H[mine][i * ROWS:].clip(ROWS, hidden), w2=W2[e, :, cols],
+                    down[e, j, i](h=H[mine, :hidden][i * ROWS:].clip(ROWS, hidden), w2=W2[e, :, cols],
                                   out=Y[mine, cols][i * ROWS:].clip(ROWS, down_cols))
         for i in P(ceildiv(n_tokens, TOKENS)):
             mix[i](y=Y, rows=ROWS_OF[i * TOKENS:].clip(TOKENS, CHOICES), shares=SHARES[i * TOKENS:].clip(TOKENS, CHOICES),
