@@ -145,7 +145,9 @@ def ragged_workload(q: Array, k: Array, v: Array, lens: Array, n_heads: int, out
         for b, h in P(len(lens), n_heads):
             first = starts[b] + h * lengths[b]
             mine = slice(first, first + lengths[b])
-            for i in P(ceildiv(lengths[b], BLOCK)):
+            n_blocks = ceildiv(lengths[b], BLOCK)
+            for later in P(n_blocks):       # the last block has most to do: it comes first
+                i = n_blocks - 1 - later
                 attend_before[b, h, i](q=Q[mine][i * BLOCK:].clip(BLOCK, DIM), keys=K[mine], values=V[mine], first=i * BLOCK,
                                        out=Y[mine][i * BLOCK:].clip(BLOCK, DIM))
 
