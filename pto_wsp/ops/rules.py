@@ -9,9 +9,20 @@ import numpy as np
 from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
 from pto_wsp.ops.dtypes import print_dtypes
 from pto_wsp.ops.rounding import is_real
+from pto_wsp.ops.tracing import Operand, is_tile
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
+
+
+def require_tile(name: str, value: object) -> Operand:
+    """Return `value` as the tile that it is.
+
+    Raises: T205 for anything else.
+    """
+    if not is_tile(value):
+        raise ArgumentKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
+    return value
 
 
 def check_dtype(name: str, found: TileType, supported: tuple[DType, ...], hint: str = "") -> None:

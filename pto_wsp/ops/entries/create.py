@@ -9,7 +9,7 @@ from pto_wsp.ops.dtypes import ALL, NUMBERS
 from pto_wsp.ops.entries.compare import le, where
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.ops.spec import Expand, Iota
-from pto_wsp.ops.tracing import Operand, active, is_tile
+from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
@@ -63,22 +63,12 @@ def _filled(name: str, shape: object, value: object, dtype: object) -> Operand:
 
 def _triangle(name: str, x: Operand, diagonal: object, lower: bool) -> Operand:
     active(name)
-    require_tile(name, x)
+    rules.require_tile(name, x)
     if not isinstance(diagonal, int):
         raise ArgumentKindError(f"`pto.{name}`: not a diagonal", here(), expected="a whole number", found=repr(diagonal))
     limit = add(iota((x.shape[0], 1), DType.I32, 0), diagonal)
     columns = iota((1, x.shape[1]), DType.I32, 1)
     return where(le(columns, limit) if lower else le(limit, columns), x, False if x.dtype is DType.BOOL else 0)
-
-
-def require_tile(name: str, value: object) -> Operand:
-    """Return `value` as the tile that it is.
-
-    Raises: T205 for anything else.
-    """
-    if not is_tile(value):
-        raise ArgumentKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
-    return value
 
 
 ENTRIES = (expand, iota)

@@ -15,7 +15,7 @@ from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError
 from pto_wsp.ops import rules
 from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.dtypes import ALL, COMPUTED, NUMBERS, Array
-from pto_wsp.ops.entries.create import expand, require_tile
+from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entry import Work, positional
 from pto_wsp.ops.tracing import Attrs, Operand, active, is_tile
 from pto_wsp.ops.whole import CArgument, CCall, IndexFault, Pointer, RowStep, Slot, TileFunction
@@ -70,7 +70,7 @@ argsort = TileFunction(
 
 
 def _topk_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-    x, k = require_tile("topk", bound["x"]), rules.whole_number(bound["k"])
+    x, k = rules.require_tile("topk", bound["x"]), rules.whole_number(bound["k"])
     if k is None:
         raise ArgumentKindError("`pto.topk`: k is a whole number known when the kernel is traced", here(), found=repr(bound["k"]),
                                 help="take it from a Constexpr[int] parameter")
@@ -91,7 +91,7 @@ _topk = TileFunction(
 def sort(x: Operand, descending: bool = False) -> Operand:
     """Return each row in order; NaN is the largest, as in NumPy."""
     active("sort")
-    x = require_tile("sort", x)
+    x = rules.require_tile("sort", x)
     return _taken(x, argsort(x, _as_flag("sort", "descending", descending)))
 
 
@@ -102,7 +102,7 @@ def topk(x: Operand, k: int, largest: bool = True) -> tuple[Operand, Operand]:
     NaN is the largest; of equal elements the one in the lower column comes first.
     """
     active("topk")
-    x = require_tile("topk", x)
+    x = rules.require_tile("topk", x)
     columns = _topk(x, k, largest)
     return _taken(x, columns), columns
 
@@ -205,7 +205,7 @@ def _scattered(name: str) -> TileFunction:
     adds = name == "scatter_add"
 
     def parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-        x, value = require_tile(name, bound["x"]), bound["value"]
+        x, value = rules.require_tile(name, bound["x"]), bound["value"]
         if not is_tile(value):
             value = active(name).emit(expand.name, (value,), (("shape", (1, 1)), ("dtype", x.dtype)))
         return (x, bound["index"], value), (("axis", rules.as_axis(name, bound["axis"])),)

@@ -15,7 +15,6 @@ import numpy as np
 from pto_wsp.errors import ArgumentKindError, OperandShapeError
 from pto_wsp.ops import rules
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.ops.entries.create import require_tile
 from pto_wsp.ops.entry import positional, shape_attr
 from pto_wsp.ops.slices import WHOLE, Picked, pick
 from pto_wsp.ops.tracing import Attrs
@@ -69,7 +68,7 @@ reshape = Movement(name="reshape", doc="Return the elements, row by row, as a ti
 # ---- slices ----
 
 def _slice_parts(bound: Mapping[str, object]) -> _Parts:
-    x = require_tile("slice", bound["x"])
+    x = rules.require_tile("slice", bound["x"])
     return (x,), (("rows", pick(bound["rows"], x.shape[0], "row")), ("cols", pick(bound["cols"], x.shape[1], "column")))
 
 
@@ -129,7 +128,7 @@ def _concat_parts(bound: Mapping[str, object]) -> _Parts:
         tiles = tuple(tiles[0])
     if not isinstance(tiles, tuple) or not tiles:
         raise ArgumentKindError("`pto.concat` takes tiles", here(), expected="pto.concat(a, b, axis=1)", found="none")
-    return tuple(require_tile("concat", tile) for tile in tiles), (("axis", axis),)
+    return tuple(rules.require_tile("concat", tile) for tile in tiles), (("axis", axis),)
 
 
 def _axis(attrs: Attrs) -> int:
@@ -184,7 +183,7 @@ interleave = Movement(name="interleave", doc="Return the columns of a and b in t
 # ---- pad ----
 
 def _pad_parts(bound: Mapping[str, object]) -> _Parts:
-    x, shape, widths = require_tile("pad", bound["x"]), bound["shape"], bound["widths"]
+    x, shape, widths = rules.require_tile("pad", bound["x"]), bound["shape"], bound["widths"]
     if (shape is None) == (widths is None):
         raise ArgumentKindError("`pto.pad` takes a shape or widths", here(), found="neither" if shape is None else "both",
                                 expected="shape=(rows, cols), or widths=((above, below), (left, right))")

@@ -10,7 +10,6 @@ from pto_wsp.ops import rules
 from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.dtypes import FLOATS, INTEGERS, STORAGE, print_dtypes
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.entries.create import require_tile
 from pto_wsp.ops.entries.elementwise import add, div, mul, round, sub
 from pto_wsp.ops.tracing import Operand, active, is_tile
 from pto_wsp.source import here
@@ -27,7 +26,7 @@ def quantize(x: Operand, scale: object, zero_point: object = 0, dtype: DType = D
     """
     active("quantize")
     target = rules.as_dtype("quantize", dtype, _QUANTISED)
-    tile = require_tile("quantize", x)
+    tile = rules.require_tile("quantize", x)
     _check("quantize", "x", tile, FLOATS)
     wide = DType.F64 if tile.dtype is DType.F64 else DType.F32
     steps = div(_in(tile, wide), _factor("quantize", "scale", scale, tile, FLOATS, wide))
@@ -46,7 +45,7 @@ def dequantize(q: Operand, scale: object, zero_point: object = 0, dtype: DType =
     """
     active("dequantize")
     target = rules.as_dtype("dequantize", dtype, FLOATS)
-    tile = require_tile("dequantize", q)
+    tile = rules.require_tile("dequantize", q)
     _check("dequantize", "q", tile, _QUANTISED)
     wide = DType.F64 if target is DType.F64 else DType.F32
     steps: Operand = cast(tile, wide)
@@ -65,7 +64,7 @@ def _factor(name: str, what: str, value: object, tile: Operand, supported: tuple
     """Return a scale or zero point as the operand it is: a number as it stands, a tile in the dtype that is computed in."""
     if not is_tile(value):
         return value
-    found = require_tile(name, value)
+    found = rules.require_tile(name, value)
     rows, cols = tile.shape
     if found.shape not in ((1, 1), (rows, 1), (1, cols)):
         raise OperandShapeError(f"`pto.{name}`: {what} has the wrong shape", here(),
