@@ -121,7 +121,7 @@ class Kernel:
                     raise ArityError(f"kernel `{self.name}` does not take `{name}={value!r}` here", here(),
                                      expected="values of Constexpr, Tensor and Scalar parameters: " +
                                      (", ".join((*special, *(p.name for p in ir.scalar_params))) or "there are none"), found=name)
-                scalars[name] = value
+                scalars[name] = self._held(next(p for p in ir.scalar_params if p.name == name), value)
             elif isinstance(array, np.ndarray) and array.ndim == 2:
                 extents[name] = (array.shape[0], array.shape[1])
         return ir, scalars, extents
@@ -177,15 +177,22 @@ class Kernel:
     def _show(self, stmt: Print, value: npt.NDArray[Any]) -> None:
         print(print_text(self.name, stmt, value), end="")
 
+    def _held(self, param: ScalarParamDecl, value: object) -> int | float:
+        """Return a number as a Scalar parameter takes it.
+
+        Raises: T102 for one that does not fit its dtype, T205 for what is no number.
+        """
+        if not isinstance(value, bool | int | float | np.number):
+            raise ArgumentKindError(f"kernel `{self.name}`: argument `{param.name}` is a number", here(), expected=str(param.dtype),
+                                    found=repr(value))
+        if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
+            raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` does not fit {param.dtype}", here(),
+                                     expected=str(param.dtype), found=repr(value))
+        return float(value) if param.dtype.is_float else int(value)
+
     def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
         if isinstance(param, ScalarParamDecl):
-            if isinstance(value, bool | int | float | np.number):
-                if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
-                    raise ArgumentDTypeError(f"kernel `{self.name}`: argument `{param.name}` does not fit {param.dtype}", here(),
-                                             expected=str(param.dtype), found=repr(value))
-                return float(value) if param.dtype.is_float else int(value)
-            raise ArgumentKindError(f"kernel `{self.name}`: argument `{param.name}` is a number", here(),
-                                    expected=str(param.dtype), found=repr(value))
+            return self._held(param, value)
         if value is None and isinstance(param, TileParam) and not param.role.reads:
             return np.zeros(param.type.shape, param.type.dtype.np)
         array = value.data if isinstance(value, Tensor) else value

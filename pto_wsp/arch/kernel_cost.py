@@ -21,6 +21,8 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
+_MOST_TURNS = 1 << 16
+
 
 def kernel_cost(kernel: k.Kernel, arch: Arch) -> s.Scalar:
     """Return the cycles of one task; extents that a binding decides are `ParamExtent`, Scalar parameters `ParamScalar`.
@@ -71,7 +73,7 @@ class KernelCost:
 def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float], extents: Mapping[str, tuple[int, int]]) -> KernelCost:
     """Return the cost of a kernel with Scalar parameters and extents put in; a Tile parameter is bound whole where none are given.
 
-    Raises: C104 for an arch that does not say how fast a unit is.
+    Raises: C104 for an arch that does not say how fast a unit is; T205 for a loop with too many turns to add up one by one.
     """
     shapes = {**{p.name: p.type.shape for p in kernel.params if isinstance(p, k.TileParam)}, **extents}
 
@@ -102,7 +104,15 @@ def _folded(node: s.Scalar) -> s.Scalar:
     """Return the number of a formula that has nothing unknown left, else the formula."""
     if _missing(node):
         return node
-    return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0)))
+    left = iter(range(_MOST_TURNS))
+
+    def turn() -> None:
+        if next(left, None) is None:
+            raise ArgumentKindError("the cost of a kernel differs from turn to turn of a loop with too many turns", here(),
+                                    expected=f"at most {_MOST_TURNS:,} turns, which are added up one by one",
+                                    help="leave the bound out for the formula, or ask for fewer turns")
+
+    return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, turn)))
 
 
 def _missing(node: s.Scalar) -> tuple[str, ...]:

@@ -262,22 +262,26 @@ def _is(node: Scalar, value: int) -> bool:
 
 # ---- meaning ----
 
-def evaluate(node: Scalar, leaf: Callable[[Scalar], Number]) -> Number:
-    """Return the value of `node`; `leaf` gives that of everything but constants and operations (an `Element` included)."""
+def evaluate(node: Scalar, leaf: Callable[[Scalar], Number], turn: Callable[[], None] = lambda: None) -> Number:
+    """Return the value of `node`; `leaf` gives that of everything but constants and operations (an `Element` included).
+
+    `turn` is called for each summand of a sum: it may raise to end one that is too long.
+    """
     match node:
         case Const(value):
             return value
         case Unary(op, value):
-            return apply_unary(op, evaluate(value, leaf))
+            return apply_unary(op, evaluate(value, leaf, turn))
         case Binary(op, lhs, rhs):
-            return apply_binary(op, evaluate(lhs, leaf), evaluate(rhs, leaf))
+            return apply_binary(op, evaluate(lhs, leaf, turn), evaluate(rhs, leaf, turn))
         case Select(condition, then, other):
-            return _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf) else other, leaf))
+            return _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf, turn) else other, leaf, turn))
         case Sum(var, start, stop, step, body):
             total: Number = 0
-            for index in range(int(evaluate(start, leaf)), int(evaluate(stop, leaf)), int(evaluate(step, leaf))):
+            for index in range(int(evaluate(start, leaf, turn)), int(evaluate(stop, leaf, turn)), int(evaluate(step, leaf, turn))):
+                turn()
                 here = Const(index)
-                total += evaluate(body, lambda inner, here=here: here.value if inner == var else leaf(inner))  # type: ignore[misc]
+                total += evaluate(body, lambda inner, here=here: here.value if inner == var else leaf(inner), turn)  # type: ignore[misc]
             return total
         case _:
             return leaf(node)

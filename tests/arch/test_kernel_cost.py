@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 from pydantic import ValidationError
 
+from pto_wsp.api.kernel import kernel
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError
+from pto_wsp.errors import ArgumentDTypeError, ArgumentKindError, CompileOptionError
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types import scalar as s
@@ -154,3 +155,23 @@ def test_every_number_says_where_it_comes_from() -> None:
     for model in (type(unit.memory("GM")), type(unit.units[0]), type(unit.aicpu), type(unit.cores)):
         for name, field in model.model_fields.items():
             assert name == "name" or "Source:" in (field.description or ""), f"{model.__name__}.{name}"
+
+
+def summed(n: Scalar[DType.I32], x: In[Tile[1, 8, DType.F32]], y: Out[Tile[1, 8, DType.F32]]) -> None:
+    total = pto.alloc((1, 8), DType.F32, init=0)
+    for i in pto.range(n):
+        with pto.when(i % 3 == 0):
+            total += x
+    pto.store(y, total)
+
+
+def test_a_loop_is_added_up_turn_by_turn_only_while_that_is_quick() -> None:
+    assert kernel(summed).cost(n=300).total == kernel(summed).cost(n=0).total + 100 * 8
+    with pytest.raises(ArgumentKindError, match="too many turns"):
+        _ = kernel(summed).cost(n=1 << 30)
+
+
+@pytest.mark.parametrize("bound", [1.5, 1 << 40])
+def test_a_bound_that_does_not_fit_its_dtype_is_refused(bound: float) -> None:
+    with pytest.raises(ArgumentDTypeError, match="`n` does not fit i32"):
+        _ = kernel(summed).cost(n=bound)
