@@ -112,16 +112,17 @@ class Kernel:
         """Return the IR for these values, and the numbers of Scalar parameters and shapes of Tensor ones among them."""
         special = {p.name for p in self._definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
         ir = self.specialise(**{name: value for name, value in given.items() if name in special})
+        declared = {p.name: p for p in ir.scalar_params}
         scalars: dict[str, int | float] = {}
         extents: dict[str, tuple[int, int]] = {}
         for name, value in given.items():
             array = value.data if isinstance(value, Tensor) else value
             if name not in special:
-                if name not in {p.name for p in ir.scalar_params} or isinstance(value, bool) or not isinstance(value, int | float):
+                if name not in declared or isinstance(value, bool) or not isinstance(value, int | float):
                     raise ArityError(f"kernel `{self.name}` does not take `{name}={value!r}` here", here(),
                                      expected="values of Constexpr, Tensor and Scalar parameters: " +
-                                     (", ".join((*special, *(p.name for p in ir.scalar_params))) or "there are none"), found=name)
-                scalars[name] = self._held(next(p for p in ir.scalar_params if p.name == name), value)
+                                     (", ".join((*special, *declared)) or "there are none"), found=name)
+                scalars[name] = self._held(declared[name], value)
             elif isinstance(array, np.ndarray) and array.ndim == 2:
                 extents[name] = (array.shape[0], array.shape[1])
         return ir, scalars, extents

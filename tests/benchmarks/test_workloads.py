@@ -29,11 +29,10 @@ def test_our_work_agrees_with_numpy(key: str) -> None:
     assert work.error(out, work.expected(given)) <= work.tolerance
 
 
-@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.installed])
+# torchc compiles for seconds a work, and the benchmark itself checks its results
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.installed and name != "torchc"])
 @pytest.mark.parametrize("key", WORKS)
 def test_peers_agree_with_numpy(key: str, name: str) -> None:
-    if name == "torchc":
-        pytest.skip("compiles for seconds; the benchmark checks its results")
     work = WORKS[key]
     given = draw(work, small=True)
     found = prepare(name, key, given, 2)
