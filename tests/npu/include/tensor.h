@@ -1,0 +1,105 @@
+// The descriptor of a tensor, as the orchestration and the kernels see it, on host memory.
+//
+// Offsets, extents and strides are in elements. A descriptor is a value: a view is a new one of the same buffer.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+enum class DataType : uint8_t {
+    FLOAT32,
+    FLOAT16,
+    BFLOAT16,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    BOOL,
+};
+
+constexpr uint32_t kMaxTensorDims = 5;
+
+struct ChipBuffer {
+    uint64_t addr;  // of the first byte
+    uint64_t size;  // in bytes
+};
+
+struct ChipTensor {
+    ChipBuffer buffer;
+    uint64_t start_offset;
+    uint32_t ndims;
+    uint32_t shapes[kMaxTensorDims];
+    uint32_t strides[kMaxTensorDims];
+    DataType dtype;
+
+    // The part of `shape` elements from `offset` on; both have an entry for each dimension. It must lie inside, or be empty.
+    ChipTensor view(const uint32_t *shape, const uint32_t *offset) const {
+        ChipTensor part = *this;
+        for (uint32_t dim = 0; dim < ndims; ++dim) {
+            if (static_cast<uint64_t>(offset[dim]) + shape[dim] > shapes[dim]) {
+                throw std::out_of_range("view: dimension " + std::to_string(dim) + ": " + std::to_string(offset[dim]) + " + " +
+                                        std::to_string(shape[dim]) + " lies outside an extent of " + std::to_string(shapes[dim]));
+            }
+            part.shapes[dim] = shape[dim];
+            part.start_offset += static_cast<uint64_t>(offset[dim]) * strides[dim];
+        }
+        return part;
+    }
+
+    // The same elements in another shape. They must be contiguous.
+    ChipTensor reshape(const uint32_t *shape, uint32_t n) const {
+        if (n == 0 || n > kMaxTensorDims) throw std::invalid_argument("reshape: 1 to 5 dimensions, found " + std::to_string(n));
+        if (!contiguous()) throw std::invalid_argument("reshape: the elements are not contiguous");
+        ChipTensor other = *this;
+        other.ndims = n;
+        uint64_t stride = 1;
+        for (uint32_t dim = n; dim-- > 0;) {
+            other.shapes[dim] = shape[dim];
+            other.strides[dim] = static_cast<uint32_t>(stride);
+            stride *= shape[dim];
+        }
+        if (stride != count()) throw std::invalid_argument("reshape: the number of elements is not the same");
+        return other;
+    }
+
+    // Two dimensions exchanged.
+    ChipTensor transpose(uint32_t one, uint32_t two) const {
+        if (one >= ndims || two >= ndims) throw std::invalid_argument("transpose: no such dimension");
+        ChipTensor other = *this;
+        other.shapes[one] = shapes[two];
+        other.shapes[two] = shapes[one];
+        other.strides[one] = strides[two];
+        other.strides[two] = strides[one];
+        return other;
+    }
+
+    // Every `step`-th element of one dimension, from `start` up to but without `stop`.
+    ChipTensor slice(uint32_t dim, uint32_t start, uint32_t stop, uint32_t step = 1) const {
+        if (dim >= ndims || step == 0 || start > stop || stop > shapes[dim]) throw std::out_of_range("slice lies outside");
+        ChipTensor part = *this;
+        part.shapes[dim] = (stop - start + step - 1) / step;
+        part.start_offset += static_cast<uint64_t>(start) * strides[dim];
+        part.strides[dim] = strides[dim] * step;
+        return part;
+    }
+
+    uint64_t count() const {
+        uint64_t n = 1;
+        for (uint32_t dim = 0; dim < ndims; ++dim) n *= shapes[dim];
+        return n;
+    }
+
+    bool contiguous() const {
+        uint64_t stride = 1;
+        for (uint32_t dim = ndims; dim-- > 0;) {
+            if (shapes[dim] != 1 && strides[dim] != stride) return false;
+            stride *= shapes[dim];
+        }
+        return true;
+    }
+};
