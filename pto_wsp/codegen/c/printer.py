@@ -98,6 +98,11 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0) -> Iterator[str]:
                 value = "" if init is None else f" = {print_expr(init)}"
                 star = "" if type_.endswith("*") else " "
                 yield f"{pad}{type_}{star}{name}{brackets}{aligned}{value};"
+            case c.Construct(type_, name, args):
+                inside = ", ".join(print_expr(arg) for arg in args)
+                yield f"{pad}{type_} {name}({inside});" if args else f"{pad}{type_} {name};"
+            case c.Using(name, type_):
+                yield f"{pad}using {name} = {type_};"
             case c.Assign(target, value, op):
                 yield f"{pad}{print_expr(target)} {op} {print_expr(value)};"
             case c.Evaluate(expr):

@@ -139,6 +139,23 @@ class Declare:
 
 
 @dataclass(frozen=True, slots=True)
+class Construct:
+    """type name(args); in C++, or type name; without any."""
+
+    type: str
+    name: str
+    args: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Using:
+    """using name = type; in C++."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Assign:
     """target op value; where op is = += -= …."""
 
@@ -198,7 +215,7 @@ class Comment:
     text: str
 
 
-Stmt: TypeAlias = Declare | Assign | Evaluate | For | If | Block | Return | Comment
+Stmt: TypeAlias = Declare | Construct | Using | Assign | Evaluate | For | If | Block | Return | Comment
 
 
 def may_wrap(stop: Expr, step: Expr) -> bool:
