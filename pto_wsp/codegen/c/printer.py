@@ -87,8 +87,8 @@ def _float(value: float, single: bool) -> str:
     return text + ("f" if single else "")
 
 
-def print_stmts(body: Sequence[c.Stmt], depth: int = 0) -> Iterator[str]:
-    """Yield the lines of the statements, indented by `depth` levels."""
+def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> Iterator[str]:
+    """Yield the lines of the statements, indented by `depth` levels; `comment` opens comments: /* or, in C++, //."""
     pad = _INDENT * depth
     for stmt in body:
         match stmt:
@@ -113,23 +113,23 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0) -> Iterator[str]:
                 by = f"++{var}" if step == c.Int(1) else f"{var} += {print_expr(step)}"
                 not_wrapped = f" && {var} >= {print_expr(start, 11)}" if wraps else ""
                 yield f"{pad}for ({type_} {var} = {print_expr(start)}; {var} < {print_expr(stop, 11)}{not_wrapped}; {by}) {{"
-                yield from print_stmts(inner, depth + 1)
+                yield from print_stmts(inner, depth + 1, comment)
                 yield f"{pad}}}"
             case c.If(condition, then, other):
                 yield f"{pad}if ({print_expr(condition)}) {{"
-                yield from print_stmts(then, depth + 1)
+                yield from print_stmts(then, depth + 1, comment)
                 if other:
                     yield f"{pad}}} else {{"
-                    yield from print_stmts(other, depth + 1)
+                    yield from print_stmts(other, depth + 1, comment)
                 yield f"{pad}}}"
             case c.Block(inner):
                 yield f"{pad}{{"
-                yield from print_stmts(inner, depth + 1)
+                yield from print_stmts(inner, depth + 1, comment)
                 yield f"{pad}}}"
             case c.Return(value):
                 yield f"{pad}return;" if value is None else f"{pad}return {print_expr(value)};"
             case c.Comment(text):
-                yield f"{pad}/* {text.replace('*/', '* /')} */"
+                yield f"{pad}// {text}" if comment == "//" else f"{pad}/* {text.replace('*/', '* /')} */"
             case _:
                 assert_never(stmt)
 
