@@ -51,12 +51,12 @@ def _ascend_910b_units() -> tuple[ExecUnit, ...]:
 
 
 def _ascend_910b() -> Arch:
-    return Arch(name="ascend_910b", cores=Cores(cube=24, vector=48), units=_ascend_910b_units(),
+    return Arch(name="ascend_910b", family="a2a3", cores=Cores(cube=24, vector=48), units=_ascend_910b_units(),
                 memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
 
 
 def _ascend_950() -> Arch:
-    return Arch(name="ascend_950", units=tuple(ExecUnit(name=name) for name in _UNITS),
+    return Arch(name="ascend_950", family="a5", units=tuple(ExecUnit(name=name) for name in _UNITS),
                 memories=_memories({"L0C": 256, "UB": 256}, {}))
 
 

@@ -77,6 +77,7 @@ class Arch(Record):
     units: tuple[ExecUnit, ...] = Field(default=(), description="The execution units of its cores.")
     cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")
     aicpu: Aicpu = Field(default_factory=Aicpu, description="The control processors.")
+    family: str = Field(default="", description="Whose tile instructions its cores take: a2a3, a5, or none. Source: the arch's name.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 
     def memory(self, name: str) -> Memory:
