@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self, TypeVar
 
 from pto_wsp.errors import CacheCorruptError
 from pto_wsp.records import Record, first_problem
@@ -62,27 +62,22 @@ class Compiler(Record):
     cpu: tuple[str, ...]
 
 
-class Manifest(Record):
-    """The whole. `digest` is the checksum of everything else here, files included."""
+class Sealed(Record):
+    """What the manifest of every target has. `digest` is the checksum of everything else here, files included."""
 
     format_version: int = FORMAT_VERSION
-    abi_version: int
     target: str
     arch: str
     name: str
-    library: str
-    plan_digest: str
-    kernels: tuple[KernelEntry, ...]
     tensors: tuple[TensorEntry, ...]
     symbols: tuple[SymbolEntry, ...]
     schedule: str
     recorded_directives: tuple[str, ...]
     checks: tuple[CheckEntry, ...]
-    compiler: Compiler
     files: tuple[tuple[str, str], ...] = ()      # (path in the artifact, sha256), by path
     digest: str = ""
 
-    def sealed(self, root: Path) -> Manifest:
+    def sealed(self, root: Path) -> Self:
         """Return the manifest with the files under `root` and the digest filled in."""
         paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file() and p.name != MANIFEST)
         with_files = self.model_copy(update={"files": tuple((path, _sha256(root / path)) for path in paths)})
@@ -99,14 +94,50 @@ class Manifest(Record):
         (root / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-def read_manifest(root: Path) -> Manifest:
+class Manifest(Sealed):
+    """The manifest of a library for this machine."""
+
+    abi_version: int
+    library: str
+    plan_digest: str
+    kernels: tuple[KernelEntry, ...]
+    compiler: Compiler
+
+
+class DeviceKernelEntry(Record):
+    """A kernel of a package. `on_chip`: bytes used of each memory of its core."""
+
+    func_id: int
+    name: str
+    core_type: Literal["aiv", "aic"]
+    source: str                                  # its file in the package
+    origin: str                                  # file:line of the user's def
+    signature: tuple[str, ...]                   # of its tensors: IN, OUT, INOUT
+    scalars: tuple[str, ...]
+    on_chip: tuple[tuple[str, int], ...]
+
+
+class PackageManifest(Sealed):
+    """The manifest of a package that the device runtime builds and runs."""
+
+    runtime: str
+    interfaces: tuple[tuple[str, str], ...]      # what the package was written for, and the version that it was tested with
+    orchestration: str
+    signature: tuple[str, ...]                   # of the workload's tensors
+    kernels: tuple[DeviceKernelEntry, ...]
+
+
+AnyManifest = TypeVar("AnyManifest", bound=Sealed)
+
+
+def read_manifest(root: Path, kind: type[AnyManifest]) -> AnyManifest:
     """Read and verify an artifact's manifest, and every file against it.
 
     Raises: C103 naming the folder and the first thing that does not match.
     """
     path = root / MANIFEST
     try:
-        manifest = Manifest.model_validate_json(path.read_bytes())
+        manifest = kind.model_validate_json(path.read_bytes())
     except OSError as problem:
         raise _corrupt(root, MANIFEST, str(problem.strerror)) from None
     except ValueError as problem:

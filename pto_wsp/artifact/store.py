@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from pto_wsp.artifact.manifest import Manifest, read_manifest
+from pto_wsp.artifact.manifest import AnyManifest, read_manifest
 from pto_wsp.errors import CacheFolderError
 
 _DIGEST_LETTERS = 12
@@ -29,7 +29,7 @@ def _default_root() -> Path:
     return Path(platformdirs.user_cache_dir("pto_wsp"))
 
 
-def lookup(key: str) -> tuple[Path, Manifest] | None:
+def lookup(key: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
     """Return the artifact made for `key` and its verified manifest, or None.
 
     Raises: C103 when it is there and damaged.
@@ -41,17 +41,17 @@ def lookup(key: str) -> tuple[Path, Manifest] | None:
     root = cache_root() / "artifacts" / name
     if not root.is_dir():   # the user removed it, as the error for a damaged one says
         return None
-    return root, read_manifest(root)
+    return root, read_manifest(root, kind)
 
 
-def publish(key: str, name: str, fill: Callable[[Path], Manifest]) -> tuple[Path, Manifest]:
+def publish(key: str, name: str, kind: type[AnyManifest], fill: Callable[[Path], AnyManifest]) -> tuple[Path, AnyManifest]:
     """Have `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
 
     Two processes that build one key wait for each other; whoever comes second gets what the first published.
     Raises: C106 when the store cannot be written.
     """
     with writing(), locked(key):
-        found = lookup(key)
+        found = lookup(key, kind)
         if found is not None:
             return found
         artifacts = cache_root() / "artifacts"

@@ -29,7 +29,7 @@ def test_it_lists_every_file_with_its_checksum() -> None:
 def test_it_reads_back_as_it_was_written() -> None:
     program, _ = small()
     assert program.artifact_dir is not None
-    assert read_manifest(program.artifact_dir) == program.manifest
+    assert read_manifest(program.artifact_dir, Manifest) == program.manifest
 
 
 def test_its_digest_names_the_folder() -> None:

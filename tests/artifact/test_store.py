@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp import PtoError, driver
+from pto_wsp import PtoError
 from pto_wsp.artifact import build
+from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
 
@@ -26,7 +27,7 @@ def refuse(*_: object, **__: object) -> None:
 def test_a_second_compile_runs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = small(value=1.0)
     monkeypatch.setattr(build, "compile_library", refuse)
-    driver._load.cache_clear()
+    cpu_sim._load.cache_clear()
     second, found = small(value=9.0)   # other data: the same program
     assert second._compiled.from_cache and second.artifact_dir == first.artifact_dir
     second.run()
@@ -90,7 +91,7 @@ def test_damage_is_named_and_heals_when_the_folder_is_removed(name: str) -> None
         small(factor=factor)
     assert found.value.code == "C103" and str(folder) in str(found.value) and file in str(found.value)
     shutil.rmtree(folder)
-    driver._load.cache_clear()
+    cpu_sim._load.cache_clear()
     again, array = small(factor=factor)
     again.run()
     assert (array == 2 * factor).all() and again.artifact_dir == folder
@@ -118,7 +119,7 @@ def test_a_read_only_cache_serves_what_it_holds(tmp_path: Path, monkeypatch: pyt
     before, _ = small()
     assert before.artifact_dir is not None
     files = contents(before.artifact_dir)
-    driver._load.cache_clear()
+    cpu_sim._load.cache_clear()
     with read_only(tmp_path):
         program, found = small()
         program.run()

@@ -252,12 +252,16 @@ class _Lowering:
             case s.ParamScalar(name, dtype):
                 key = f"{name}#value"
                 if key not in self.scalars:
-                    slot = c.Index(c.Name("args"), c.Int(self.positions[name]))
-                    kind, value = ("const float", c.Call("pto_wsp::f32", (c.Name("args"), c.Int(self.positions[name])))) if dtype.is_float else ("const int64_t", slot)
-                    self.scalars[key] = c.Declare(kind, self.params[name], value)
+                    self.scalars[key] = self._scalar_argument(name, dtype)
                 return c.Name(self.params[name])
             case _:
                 raise InternalError(f"{s.print_scalar(node)} in a tile program", self.program.name)
+
+    def _scalar_argument(self, name: str, dtype: DType) -> c.Declare:
+        args, slot = c.Name("args"), c.Int(self.positions[name])
+        if dtype.is_float:
+            return c.Declare("const float", self.params[name], c.Call("pto_wsp::f32", (args, slot)))
+        return c.Declare("const int64_t", self.params[name], c.Index(args, slot))
 
     def _new_var(self, var: s.Var) -> str:
         self.vars[var] = self.names.fresh(var.name)

@@ -1,0 +1,112 @@
+"""What compile() takes beside the workload, checked: options, target, arch, and which directives of the schedule are enforced."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Mapping
+from typing import Annotated
+
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
+from pto_wsp.plan.capability import TARGETS, Capability, capabilities
+from pto_wsp.records import Field, Record, first_problem
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
+
+_LATER = ("overheads", "sanitize", "options")
+
+
+class CompileOptions(Record):
+    """What compile() takes beside target, arch and strict."""
+
+    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] | None = Field(
+        default=None, description="host threads; None: all that this process may use")
+    portable: Annotated[bool, Field(strict=True)] = Field(default=False, description="code for the baseline CPU instead of this one")
+    dump: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="write plan and kernels before and after each pass into ir/")
+    check_finite: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="end a run at the first operation that makes a NaN or infinity out of finite numbers; slow")
+    verify_passes: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="run each kernel before and after each of its passes and compare the numbers")
+
+
+def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
+    """Return checked options.
+
+    Raises: C104 naming the nearest option, the value that does not fit, or what the target has no use for.
+    """
+    known = list(CompileOptions.model_fields)
+    for name in options:
+        if name in _LATER:
+            raise CompileOptionError(f"compile() option `{name}` is not supported yet", here(), expected=f"one of {', '.join(known)}")
+        if name not in known:
+            near = difflib.get_close_matches(name, ["target", "arch", "strict", *known], 1)
+            raise CompileOptionError(f"compile() has no option `{name}`", here(), expected=f"one of {', '.join(known)}",
+                                     help=f"did you mean {near[0]}=...?" if near else None)
+    try:
+        checked = CompileOptions.model_validate(dict(options))
+    except ValueError as problem:
+        name, expected, found = first_problem(problem)
+        raise CompileOptionError(f"compile() option `{name}` does not take this value", here(), expected=expected,
+                                 found=repr(found)) from None
+    if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite):
+        refused = ", ".join(name for name in options if name != "check_finite")
+        raise CompileOptionError(f"target interp has no {refused}", here(),
+                                 help="these options are for targets that generate code")
+    return checked
+
+
+def check_strict(strict: object) -> None:
+    """Refuse what is no truth value.
+
+    Raises: C104.
+    """
+    if not isinstance(strict, bool):
+        raise CompileOptionError("compile() option `strict` does not take this value", here(), expected="True or False",
+                                 found=repr(strict))
+
+
+def check_target(target: object) -> None:
+    """Refuse a target that there is none of.
+
+    Raises: C104 with the targets.
+    """
+    if target not in TARGETS:
+        later = target in ("ascend_npu", "pto")
+        raise CompileOptionError(f"target {target!r} is not supported yet" if later else f"there is no target {target!r}", here(),
+                                 expected=f"one of {', '.join(TARGETS)}")
+
+
+def read_arch(arch: object) -> Arch:
+    """Return the arch that was named, or given; without one the neutral machine.
+
+    Raises: C104 when there is none of that name.
+    """
+    if isinstance(arch, Arch):
+        return arch
+    return builtin_arch("unit" if arch is None else str(arch))
+
+
+def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:
+    """Return the directives that are only recorded; refuse them when `strict`."""
+    able = capabilities(target)
+    refused = [(name, text) for name, text in schedule.directives() if able[name] is not Capability.ENFORCED]
+    if strict:
+        raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text,
+                                  expected=_alternatives(name, able),
+                                  help="drop it, or compile(..., strict=False) to have it recorded and not enforced")
+                   for name, text in refused])
+    elif refused:
+        names = ", ".join(name for name, _ in refused)
+        span = here()
+        warnings.warn_explicit(f"recorded and not enforced by target {target}: {names}", UserWarning, span.file, span.line)
+    return tuple(text for _, text in refused)
+
+
+def _alternatives(name: str, able: Mapping[str, Capability]) -> str:
+    """The directives of the same kind that the target does enforce."""
+    kind = name.rsplit(".", 1)[0] + "." if "." in name else name
+    others = [other for other, status in able.items() if status is Capability.ENFORCED and other.startswith(kind)]
+    return f"one of {', '.join(others)}" if others else "no such directive: no target of this version enforces it"
