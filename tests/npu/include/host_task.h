@@ -3,6 +3,9 @@
 // A kernel is a shared object of its own. Beside `kernel_entry` it exports the two functions below, which the emulated instructions
 // bring with them. The host runtime calls begin, kernel_entry, end for every block; each of them throws std::runtime_error for
 // what a device would do wrong or not do at all.
+//
+// Every file of a package is compiled with -DPTO_HOST_FAMILY_A5=0 (a2a3) or 1 (a5), and orchestrations also with
+// -DPTO_HOST_BUILD_GRAPH=0 (runtime tensormap_and_ringbuffer) or 1 (host_build_graph).
 #pragma once
 
 #include <cstdint>

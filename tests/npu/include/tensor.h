@@ -22,7 +22,43 @@ enum class DataType : uint8_t {
     BOOL,
 };
 
+inline uint32_t bytes_of(DataType dtype) {
+    switch (dtype) {
+        case DataType::INT8:
+        case DataType::UINT8:
+        case DataType::BOOL:
+            return 1;
+        case DataType::FLOAT16:
+        case DataType::BFLOAT16:
+        case DataType::INT16:
+        case DataType::UINT16:
+            return 2;
+        case DataType::FLOAT32:
+        case DataType::INT32:
+        case DataType::UINT32:
+            return 4;
+        case DataType::INT64:
+        case DataType::UINT64:
+            return 8;
+    }
+    throw std::invalid_argument("no such DataType");
+}
+
 constexpr uint32_t kMaxTensorDims = 5;
+
+// Tells whether the object that it is part of still is: arguments of a task are kept as pointers until it is submitted.
+class HostLife {
+  public:
+    HostLife() { pulse_ = kAlive; }
+    HostLife(const HostLife &) { pulse_ = kAlive; }
+    HostLife &operator=(const HostLife &) { return *this; }
+    ~HostLife() { pulse_ = 0; }
+    bool alive() const { return pulse_ == kAlive; }
+
+  private:
+    static constexpr uint64_t kAlive = 0x70746f5f6c697665;
+    volatile uint64_t pulse_;
+};
 
 struct ChipBuffer {
     uint64_t addr;  // of the first byte
@@ -36,6 +72,7 @@ struct ChipTensor {
     uint32_t shapes[kMaxTensorDims];
     uint32_t strides[kMaxTensorDims];
     DataType dtype;
+    HostLife life{};  // of tests only
 
     // The part of `shape` elements from `offset` on; both have an entry for each dimension. It must lie inside, or be empty.
     ChipTensor view(const uint32_t *shape, const uint32_t *offset) const {
