@@ -1,0 +1,86 @@
+"""A user's own C++ as the file of a kernel: a whole translation unit as it is, or a body with its arguments by name around it.
+
+A body sees what a C body sees on the CPU: for a parameter `x` its pointer, x_rows, x_cols, x_row_step and x_col_step in elements; scalars
+and constants by name. `args` is there as well, and everything that the ABI header includes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import literal
+from pto_wsp.codegen.c.printer import print_expr, print_stmts
+from pto_wsp.codegen.npu.tile_types import device_type
+from pto_wsp.codegen.render import CComment, Unit, render
+from pto_wsp.errors import InternalError
+from pto_wsp.expr.kernel import BodyForm, Kernel, OwnBody, TileParam
+from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.types.dtype import DType
+
+_FORMS = (BodyForm.CPP, BodyForm.CPP_BODY, BodyForm.CPP_TU)
+
+
+class _OwnUnit(Unit):
+    """What own_body.cpp.j2 prints."""
+
+    title: CComment
+    constants: tuple[str, ...]
+    arguments: tuple[str, ...]
+    text: str
+
+
+def cpp_body(kernel: Kernel) -> OwnBody | None:
+    """Return the user's own C++ body, where there is one."""
+    return next((own for own in kernel.bodies if own.form in _FORMS), None)
+
+
+def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
+    """Return the C++ file of a kernel whose body the user wrote."""
+    own = cpp_body(kernel)
+    if own is None:
+        raise InternalError(f"kernel `{kernel.name}` has no C++ body", "it has no tile program either")
+    if own.form is BodyForm.CPP_TU:
+        return own.text if own.text.endswith("\n") else own.text + "\n"
+    where = f", {kernel.span.short}" if kernel.span.line else ""
+    constants = tuple(f"constexpr {_constant_type(value)} {c.c_ident(name)} = {_constant(value)};" for name, value in own.constants)
+    return render("ascend_npu/own_body.cpp.j2", _OwnUnit(
+        title=f"{kernel.name}{where}: a body of its own", constants=constants,
+        arguments=tuple(print_stmts(tuple(_arguments(kernel, access)), 1, comment="//")), text=own.text.strip("\n")))
+
+
+def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt]:
+    args = c.Name("args")
+    for slot, (param, found) in enumerate(zip(kernel.memory_params, access, strict=True)):
+        element = device_type(param.type.dtype if isinstance(param, TileParam) else param.dtype)
+        name = c.c_ident(param.name)
+        yield c.Declare(f"[[maybe_unused]] __gm__ {element} *const", name, c.Call(f"pto_wsp::gm<{element}>", (args, c.Int(slot))))
+        sides = (("row", found.row_dim, found.row_step, found.rows), ("col", found.col_dim, found.col_step, found.cols))
+        for part, dim, step, known in sides:
+            at = (args, c.Int(slot), c.Int(dim or 0))
+            extent: c.Expr = c.Call("pto_wsp::shape", at)
+            stride: c.Expr = c.Call("pto_wsp::stride", at)
+            if step != 1:
+                extent = c.Infix("/", c.Infix("+", extent, c.Int(step - 1)), c.Int(step))
+                stride = c.Infix("*", stride, c.Int(step))
+            if known is not None or dim is None:
+                extent = c.Int(1 if known is None else known)
+            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{part}s", extent)
+            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{part}_step", c.Int(1) if dim is None else stride)
+    for slot, scalar in enumerate(kernel.scalar_params, len(kernel.memory_params)):
+        if scalar.dtype.is_float:
+            yield c.Declare("[[maybe_unused]] const float", c.c_ident(scalar.name), c.Call("pto_wsp::f32", (args, c.Int(slot))))
+        else:
+            kind = device_type(scalar.dtype) if scalar.dtype is not DType.BOOL else "bool"
+            value = c.Call(f"static_cast<{kind}>", (c.Index(args, c.Int(slot)),))
+            yield c.Declare(f"[[maybe_unused]] const {kind}", c.c_ident(scalar.name), value)
+
+
+def _constant_type(value: float | int | bool) -> str:
+    return "bool" if isinstance(value, bool) else "int64_t" if isinstance(value, int) else "float"
+
+
+def _constant(value: float | int | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return print_expr(literal(value, DType.I64 if isinstance(value, int) else DType.F32))

@@ -1,0 +1,162 @@
+"""The files of a package around its orchestration and golden: kernels, what the runtime's drivers read, and a README."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal
+
+from pto_wsp.codegen.c.syntax import c_ident
+from pto_wsp.codegen.npu.kernel_cpp import emit_kernel_cpp
+from pto_wsp.codegen.npu.names import Names
+from pto_wsp.codegen.npu.own_body import emit_own_cpp
+from pto_wsp.codegen.render import CComment, CIdent, Unit, render
+from pto_wsp.expr.kernel import Kernel, Role
+from pto_wsp.expr.kernel_text import print_param
+from pto_wsp.expr.tile_program import TileProgram
+from pto_wsp.ops.entry import Unit as Core
+from pto_wsp.plan.npu.directions import tensor_directions
+from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.records import After
+from pto_wsp.resources import csrc_dir
+from pto_wsp.values import dataclass
+
+ABI_HEADER = "include/pto_wsp_abi.h"
+CoreType = Literal["aiv", "aic"]
+RuntimeName = Literal["tensormap_and_ringbuffer", "host_build_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKernel:
+    """A kernel of a package: its number, its file, and its program (None for a body of the user's own or the runtime's)."""
+
+    func_id: int
+    name: str
+    core_type: CoreType
+    kernel: Kernel
+    program: TileProgram | None
+
+    @property
+    def path(self) -> str:
+        """Its file in the package."""
+        return f"kernels/{self.core_type}/{self.name}.cpp"
+
+    @property
+    def signature(self) -> tuple[str, ...]:
+        """The directions of its tensors."""
+        return tuple(direction(param.role) for param in self.kernel.memory_params)
+
+
+def direction(role: Role) -> str:
+    """Return a role as the runtime's drivers call it: IN, OUT or INOUT."""
+    return role.value.upper()
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text or not text.isprintable() or '"' in text or "\\" in text or "|" in text:
+        raise ValueError(f"{text!r} cannot stand in a line of text")
+    return text
+
+
+Line = Annotated[str, After(_one_line)]
+
+
+class _KernelUnit(Unit):
+    """What kernel.cpp.j2 prints."""
+
+    title: CComment
+    arguments: CComment
+    plan: tuple[str, ...]
+    body: tuple[str, ...]
+
+
+class _KernelRow(Unit):
+    """A kernel in the tables."""
+
+    func_id: int
+    name: CIdent
+    core_type: CoreType
+    core: Literal["vector", "cube"]
+    signature: Line
+
+
+class _InterfaceRow(Unit):
+    """An interface that the package was written for."""
+
+    name: CIdent
+    version: Line
+
+
+class _TensorRow(Unit):
+    """A tensor in the README."""
+
+    slot: int
+    name: Line
+    shape: Line
+    dtype: Line
+    direction: Line
+
+
+class _PackageUnit(Unit):
+    """What kernel_config.py.j2 and README.md.j2 print."""
+
+    name: CIdent
+    arch: Line
+    runtime: RuntimeName
+    aicpu_thread_num: int
+    orchestration: CIdent
+    signature: Line
+    kernels: tuple[_KernelRow, ...]
+    interfaces: tuple[_InterfaceRow, ...]
+    tensors: tuple[_TensorRow, ...]
+    symbols: Line
+
+
+def device_kernels(plan: NpuPlan, programs: Sequence[TileProgram | None]) -> tuple[DeviceKernel, ...]:
+    """Return the kernels of a plan under names that are theirs alone, in the order of their func_ids."""
+    names = Names()
+    return tuple(DeviceKernel(number, names.take(c_ident(use.kernel.name)), "aic" if use.core is Core.CUBE else "aiv", use.kernel, program)
+                 for number, (use, program) in enumerate(zip(plan.kernels, programs, strict=True)))
+
+
+def emit_kernel_file(kernel: DeviceKernel, plan: NpuPlan) -> str:
+    """Return the C++ file of a kernel."""
+    if kernel.program is None:
+        return emit_own_cpp(kernel.kernel, plan.kernels[kernel.func_id].access)
+    emitted = emit_kernel_cpp(kernel.program)
+    spelled = [f"{slot} {param}" for slot, param in enumerate(_parameters(kernel.kernel))]
+    where = f", {kernel.kernel.span.short}" if kernel.kernel.span.line else ""
+    unit = _KernelUnit(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
+                       arguments=", ".join(spelled) or "none", plan=emitted.plan, body=emitted.body)
+    return render("ascend_npu/kernel.cpp.j2", unit)
+
+
+def _parameters(kernel: Kernel) -> tuple[str, ...]:
+    """The parameters as a task is given them: tensors first, then scalars."""
+    return tuple(print_param(param) for param in (*kernel.memory_params, *kernel.scalar_params))
+
+
+def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName, aicpu_thread_num: int,
+                       interfaces: Mapping[str, str]) -> Mapping[str, str]:
+    """Return everything but orchestration, golden and manifest, by path."""
+    directions = tensor_directions(plan)
+    unit = _PackageUnit(
+        name=c_ident(plan.name), arch=arch, runtime=runtime, aicpu_thread_num=aicpu_thread_num, orchestration=c_ident(plan.name),
+        signature=_directions(direction(role) for role in directions),
+        kernels=tuple(_KernelRow(func_id=kernel.func_id, name=kernel.name, core_type=kernel.core_type,
+                                 core="cube" if kernel.core_type == "aic" else "vector", signature=_directions(kernel.signature))
+                      for kernel in kernels),
+        interfaces=tuple(_InterfaceRow(name=name, version=version) for name, version in interfaces.items()),
+        tensors=tuple(_TensorRow(slot=number, name=slot.ref.shown, shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
+                                 direction=direction(role).lower())
+                      for number, (slot, role) in enumerate(zip(plan.tensors, directions, strict=True))),
+        symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols))
+    return {
+        **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},
+        "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),
+        "README.md": render("ascend_npu/README.md.j2", unit),
+        ABI_HEADER: (csrc_dir() / "npu" / "pto_wsp_abi.h").read_text(encoding="utf-8"),
+    }
+
+
+def _directions(found: Iterable[str]) -> str:
+    return ", ".join(f"_D.{one}" for one in found)

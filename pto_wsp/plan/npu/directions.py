@@ -1,0 +1,110 @@
+"""Which way each tensor of a package goes: only in, only out, or both, so that the runtime copies what it must and no more.
+
+A tensor that tasks only write goes out; where some of it might stay unwritten it goes in as well, or the device would hand back what
+happened to lie in its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pto_wsp.expr.kernel import Kernel, Role, Store, TileParam
+from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Repeat, Scope, Unordered, Window
+from pto_wsp.types import scalar as s
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.view import declared
+
+
+def tensor_directions(plan: NpuPlan) -> tuple[Role, ...]:
+    """Return the direction of each tensor of the plan, in order."""
+    return tuple(_direction(plan, number) for number in range(len(plan.tensors)))
+
+
+def _direction(plan: NpuPlan, number: int) -> Role:
+    slot = plan.tensors[number]
+    if not slot.writes:
+        return Role.IN
+    if slot.reads or slot.scalars:
+        return Role.INOUT
+    whole = any(_covers(found, plan.kernels[launch.kernel].kernel, position, slot.ref, loops)
+                for launch, loops in launches(plan.body, ())
+                for position, found in enumerate(launch.arguments) if isinstance(found, Descriptor) and found.slot == number)
+    return Role.OUT if whole else Role.INOUT
+
+
+def launches(item: NpuItem, loops: tuple[Repeat, ...]) -> Iterator[tuple[Launch, tuple[Repeat, ...]]]:
+    """Yield every launch with the loops around it, outermost first."""
+    match item:
+        case Launch():
+            yield item, loops
+        case Repeat(body=body):
+            yield from launches(body, (*loops, item))
+        case Scope(body=body):
+            yield from launches(body, loops)
+        case Unordered(sides):
+            for side in sides:
+                yield from launches(side, loops)
+        case Block(items):
+            for inner in items:
+                yield from launches(inner, loops)
+
+
+def _covers(found: Descriptor, kernel: Kernel, position: int, ref: TensorRef, loops: tuple[Repeat, ...]) -> bool:
+    """Tell whether the turns of the loops around a launch surely write every element of a tensor."""
+    if not _stores_all(kernel, position):
+        return False
+    if not found.steps:
+        return all(_constant(loop.start) is not None and _turns(loop) for loop in loops)
+    if len(found.steps) != 1 or not isinstance(found.steps[0], Window):
+        return False
+    around = {loop.var: loop for loop in loops}
+    window, used = found.steps[0], set[s.Var]()
+    for offset, shape, extent in zip(window.offset, window.shape, ref.shape, strict=True):
+        tiles = _tiled(declared(offset), declared(shape), extent, around)
+        if tiles is None or tiles & used:
+            return False
+        used |= tiles
+    return all(_turns(loop) for var, loop in around.items() if var not in used)
+
+
+def _stores_all(kernel: Kernel, position: int) -> bool:
+    """Tell whether a kernel writes a Tile parameter whole, whatever happens."""
+    param = kernel.memory_params[position]
+    return isinstance(param, TileParam) and any(
+        isinstance(stmt, Store) and stmt.param == param.name and stmt.row == s.Const(0) and stmt.col == s.Const(0)
+        and stmt.valid_rows is None and stmt.valid_cols is None and stmt.value.type.shape == param.type.shape for stmt in kernel.body)
+
+
+def _tiled(offset: s.Scalar, shape: s.Scalar, extent: int, loops: Mapping[s.Var, Repeat]) -> frozenset[s.Var] | None:
+    """Return the loop variables by which windows along one dimension cover its extent, None where that is not plain."""
+    size = _constant(shape)
+    if offset == s.Const(0) and size == extent:
+        return frozenset()
+    match offset:
+        case s.Var():
+            var, step = offset, 1
+        case s.Binary(s.Op.MUL, s.Var() as var, s.Const(value)):
+            step = int(value)
+        case _:
+            return None
+    if size is None:
+        match shape:
+            case s.Binary(s.Op.MIN, _, s.Const(value)) | s.Binary(s.Op.MIN, s.Const(value), _):
+                size = int(value)        # at most this many, and fewer only where the tensor ends
+            case _:
+                return None
+    loop = loops.get(var)
+    if loop is None or size < step or step < 1 or loop.start != s.Const(0) or loop.step != s.Const(1):
+        return None
+    stop = _constant(declared(loop.stop))
+    return frozenset({var}) if stop is not None and stop * step >= extent else None
+
+
+def _turns(loop: Repeat) -> bool:
+    """Tell whether a loop surely runs at least once."""
+    start, stop = _constant(declared(loop.start)), _constant(declared(loop.stop))
+    return start is not None and stop is not None and stop > start
+
+
+def _constant(node: s.Scalar) -> int | None:
+    return int(node.value) if isinstance(node, s.Const) else None
