@@ -44,7 +44,7 @@ class _Lowering:
     tile_names: dict[int, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)            # C++ type -> alias
     vars: dict[s.Var, str] = field(default_factory=dict)
-    params: dict[str, str] = field(default_factory=dict)           # a parameter -> its descriptor, or its value
+    params: dict[str, str] = field(default_factory=dict)           # a parameter -> its pointer, or its value
     positions: dict[str, int] = field(default_factory=dict)
     dtypes: dict[str, DType] = field(default_factory=dict)         # of memory parameters
     scalars: dict[str, c.Declare] = field(default_factory=dict)       # what reads a descriptor or a slot -> by the name it declares
@@ -54,7 +54,7 @@ class _Lowering:
             self.rooms[room.id] = self.names.take(f"k{room.space.value.title()}{_camel(room.name)}")
         memory = [param for param in self.program.params if not isinstance(param, ScalarParamDecl)]
         for position, param in enumerate(memory):
-            self.params[param.name], self.positions[param.name] = self.names.fresh(param.name), position
+            self.params[param.name], self.positions[param.name] = self.names.fresh(f"{param.name}_gm"), position
             self.dtypes[param.name] = param.type.dtype if isinstance(param, TileParam) else param.dtype
         declared = [param for param in self.program.params if isinstance(param, ScalarParamDecl)]
         for position, scalar in enumerate(declared, len(memory)):
@@ -132,7 +132,7 @@ class _Lowering:
     def _declare(self, step: tp.Declare) -> Iterator[c.Stmt]:
         tile = self.tiles[step.tile]
         room = self.program.room(tile.room)
-        valid = tuple(c.Cast("int", self._scalar(extent)) for extent in (tile.valid_rows, tile.valid_cols)) if is_dynamic(tile) else ()
+        valid = self._valid(tile)
         yield c.Construct(self.types[tile_type(tile)], self.tile_names[tile.id], valid)
         address: c.Expr = c.Name(self.rooms[room.id])
         if tile.offset:
@@ -143,6 +143,13 @@ class _Lowering:
         if moved != s.Const(0):
             address = c.Infix("+", address, self._scalar(moved))
         yield c.Evaluate(c.Call("TASSIGN", (c.Name(self.tile_names[tile.id]), address)))
+
+    def _valid(self, tile: tp.Tile) -> tuple[c.Expr, ...]:
+        """The valid extents of a tile that gets them at run time."""
+        if not is_dynamic(tile):
+            return ()
+        return tuple(self._scalar(n) if isinstance(n, s.Const) else c.Cast("int", self._scalar(n))
+                     for n in (tile.valid_rows, tile.valid_cols))
 
     def _arg(self, arg: tp.Arg) -> c.Expr:
         match arg:
@@ -171,14 +178,13 @@ class _Lowering:
         element = device_type(self.dtypes[param])
         strides = tuple(self._stride(param, dim) if isinstance(dim, str) else c.Int(dim) for dim in (found.down, found.across))
         dynamic_strides = tuple(stride for stride in strides if not isinstance(stride, c.Int))
-        shape_args = tuple(c.Cast("int", self._scalar(n)) for n in (tile.valid_rows, tile.valid_cols)) if is_dynamic(tile) else ()
+        shape_args = self._valid(tile)
         extents = ("-1", "-1") if is_dynamic(tile) else (_text(tile.valid_rows), _text(tile.valid_cols))
         shape = f"Shape<1, 1, 1, {extents[0]}, {extents[1]}>"
         step_text = [str(n.value) if isinstance(n, c.Int) else "-1" for n in strides]
         stride = f"Stride<1, 1, 1, {step_text[0]}, {step_text[1]}>"
         layout = ", Layout::DN" if found.by_columns else ""
-        name = self.names.take(f"g_{self.params[param].rstrip('_')}")
-        alias = self.names.take(f"Gm{_camel(self.params[param].rstrip('_'))}")
+        name, alias = self.names.take(f"g_{c.c_ident(param)}"), self.names.take(f"Gm{_camel(param)}")
         pointer = self._pointer(param)
         offset = self._offset(param, row, col)
         if offset != c.Int(0):
@@ -230,7 +236,7 @@ class _Lowering:
             value: c.Expr = c.Call(function, (c.Name("args"), c.Int(self.positions[param]), c.Int(dim)))
             if by != 1:
                 value = c.Infix("/", c.Infix("+", value, c.Int(by - 1)), c.Int(by)) if divide else c.Infix("*", value, c.Int(by))
-            self.scalars[key] = c.Declare("const int64_t", self.names.fresh(f"{self.params[param].rstrip('_')}_{what}"), value)
+            self.scalars[key] = c.Declare("const int64_t", self.names.fresh(f"{param}_{what}"), value)
         return c.Name(self.scalars[key].name)
 
     # ---- scalars ----
