@@ -13,7 +13,7 @@ _CPP_WORDS = frozenset((
     "protected", "public", "reinterpret_cast", "requires", "static_assert", "static_cast", "template", "this", "thread_local", "throw",
     "true", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor", "xor_eq"))
 # What a user's name must not hide: the headers' types, instructions and constants, and what this generator numbers itself.
-_THEIRS = re.compile(r"[A-Z][A-Z0-9_]*|T[A-Z]\w*|\w+_t|half|pto\w*|args|main|Tile\w*|GlobalTensor|Shape|Stride|Layout|BLayout|SLayout|"
+_THEIRS = re.compile(r"[A-Z][A-Z0-9_]{2,}|T[A-Z]\w*|\w+_t|half|pto\w*|args|main|Tile\w*|GlobalTensor|Shape|Stride|Layout|BLayout|SLayout|"
                      r"kernel_entry|set_flag|wait_flag|pipe_barrier|get_block_\w+|k[A-Z]\w*|(?:Gm|Vec|Mat|Left|Right|Acc)[A-Z0-9]\w*|g_\w+|"
                      r"rt_\w+|aicpu_\w+|std")
 
@@ -27,8 +27,8 @@ class Names:
     def fresh(self, wanted: str) -> str:
         """Return an identifier that reads like `wanted`, and take it."""
         stem = c_ident(wanted)
-        if stem in _CPP_WORDS or _THEIRS.fullmatch(stem) or stem.startswith("__"):
-            stem = f"{stem.lstrip('_')}_" if not _THEIRS.fullmatch(f"{stem.lstrip('_')}_") else f"user_{stem.lstrip('_')}"
+        if stem in _CPP_WORDS or _THEIRS.fullmatch(stem) or stem.startswith("_"):
+            stem = f"user_{stem.lstrip('_')}"
         return self.take(stem)
 
     def take(self, wanted: str) -> str:
