@@ -370,6 +370,20 @@ class NotFiniteError(PtoError):
     fix = "The report names the task, the operation, the element and what it was made from."
 
 
+class DeviceLimitError(PtoError):
+    code = "N101"
+    cause = "A plan asks for more than the NPU's runtime has: tensors or scalars of a task, dimensions of a tensor, kernels."
+    example = "k[b](x0=X0[b], ..., x39=X39[b])  # compiled for ascend_npu"
+    fix = "The report names the limit; pack arguments into one tensor, or split the kernel."
+
+
+class MixedKernelError(PtoError):
+    code = "N102"
+    cause = "A kernel mixes products and vector work in a way that no order of tasks on one core each can give."
+    example = "for t in pto.range(n):\n    state[:] = pto.tanh(state @ w)"
+    fix = "Loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range."
+
+
 def catalog() -> tuple[type[PtoError], ...]:
     """Return every error class, by code."""
     return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))

@@ -148,7 +148,7 @@ def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool
     one = ViewDim(s.Const(1), s.Const(0), 1)
     rows, cols = (one, spot.dims[0]) if len(spot.dims) == 1 else spot.dims
     unit = declared(cols.stride) == s.Const(1) or declared(cols.extent) == s.Const(1)
-    return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride)), unit
+    return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride), view), unit
 
 
 def _one_symbol(known: s.SymbolRef | None, use: s.SymbolRef) -> s.SymbolRef:

@@ -16,6 +16,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Const, Scalar, SymbolRef, Var
+from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
 _ZERO = Const(0)
@@ -55,6 +56,7 @@ class Place:
     offset: Scalar
     extent: tuple[Scalar, Scalar]
     stride: tuple[Scalar, Scalar]
+    view: View
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""From a plan of tasks to a plan for the NPU.
+
+>>> plan_for_npu(lower(workload), builtin_arch("ascend_910b")).kernels[0].core
+<Unit.VECTOR: 'vector'>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import raise_all
+from pto_wsp.expr.kernel_digest import kernel_digest
+from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
+from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.split.limits import limit_errors
+from pto_wsp.plan.npu.split.parts import Part, SplitKernel
+from pto_wsp.plan.npu.split.passes import NPU_PASSES
+from pto_wsp.plan.npu.split.split_kernel import split_kernel
+from pto_wsp.plan.npu.split.uses import NpuUse, NpuUses, find_uses
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
+
+
+def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
+    """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
+
+    Raises: N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
+    """
+    del arch
+    found = find_uses(plan)
+    lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
+    body = lowering.block(plan.body)
+    made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure)
+    raise_all(limit_errors(made))
+    return made
+
+
+def _split(use: NpuUse, observe: KernelObserver | None) -> SplitKernel:
+    return split_kernel(run_kernel_passes(use.kernel, None, NPU_PASSES, observe), use, observe)
+
+
+@dataclass(slots=True)
+class _Lowering:
+    """The walk over a plan, and the kernels by first use so far."""
+
+    plan: TaskPlan
+    found: NpuUses
+    split: tuple[SplitKernel, ...]
+    kernels: list[NpuKernel] = field(default_factory=list)
+    numbers: dict[object, int] = field(default_factory=dict)
+    n_intermediates: int = 0
+
+    def block(self, body: Sequence) -> Block:
+        """Return the items of a sequence."""
+        return Block(tuple(self.item(item) for item in body.items))
+
+    def item(self, item: Item) -> NpuItem:
+        """Return an item of the plan for the NPU."""
+        match item:
+            case Submit():
+                return self.task(item)
+            case Loop():
+                return Repeat(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.checks, item.span)
+            case Sides(sides):
+                return Unordered(tuple(self.block(side) for side in sides))
+            case Sequence():
+                return self.block(item)
+
+    def task(self, task: Submit) -> NpuItem:
+        """Return the launch of a task, or those of its parts in a scope of their own."""
+        split = self.split[self.found.tasks[task.site].use]
+        known = self.known_of(task)
+        first = self.n_intermediates
+        self.n_intermediates += len(split.crossings)
+        inner = tuple(
+            Intermediate(first + k, crossing.name, crossing.dtype,
+                         (s.mul(s.maximum(_told(crossing.turns, known), s.Const(1)), s.Const(crossing.rows)), s.Const(crossing.cols)))
+            for k, crossing in enumerate(split.crossings))
+        launches = tuple(self.launch(task, k, part, known, inner) for k, part in enumerate(split.parts))
+        if not inner:
+            return launches[0] if len(launches) == 1 else Block(launches)
+        return Scope(inner, Block(launches))
+
+    def launch(self, task: Submit, number: int, part: Part, known: Mapping[s.Scalar, s.Scalar],
+               inner: tuple[Intermediate, ...]) -> Launch:
+        """Return the launch of one part. All parts bear the task's handle and wait for what it waits for."""
+        lowered = self.found.tasks[task.site]
+        names = [param.name for param in self.found.uses[lowered.use].kernel.memory_params]
+        places = dict(zip(names, zip(task.places, lowered.arguments, strict=True), strict=True))
+        crossing = {one.name: one.id for one in inner}
+        arguments = tuple(
+            Passed(crossing[param.name], param.role) if param.name in crossing
+            else Descriptor(places[param.name][0].slot, param.role, places[param.name][1].steps)
+            for param in part.kernel.memory_params)
+        dtypes = {param.name: param.dtype for param in part.kernel.scalar_params}
+        scalars = tuple(ScalarValue(known[given], dtypes.get(given.name, DType.I64) if isinstance(given, s.ParamScalar) else DType.I64)
+                        for given in part.scalars)
+        checks = (*task.checks, *lowered.checks) if number == 0 else ()
+        return Launch(task.site, number, self.kernel(part), arguments, scalars, task.index, task.labels, task.handle, task.after,
+                      checks, task.span)
+
+    def known_of(self, task: Submit) -> Mapping[s.Scalar, s.Scalar]:
+        """Return what the parameters and extents that a kernel knows are in this task."""
+        lowered = self.found.tasks[task.site]
+        kernel = self.plan.kernels[task.kernel].kernel
+        known: dict[s.Scalar, s.Scalar] = {}
+        for param, value in zip(kernel.scalar_params, task.scalars, strict=True):
+            known[s.ParamScalar(param.name, param.dtype)] = value.value
+        for memory, described in zip(kernel.memory_params, lowered.arguments, strict=True):
+            for dim, extent in enumerate(described.extents):
+                known[s.ParamExtent(memory.name, dim)] = extent
+        return known
+
+    def kernel(self, part: Part) -> int:
+        """Return the number of a part's kernel, by first use."""
+        key = kernel_digest(part.kernel), part.core, part.access
+        if key not in self.numbers:
+            self.numbers[key] = len(self.kernels)
+            self.kernels.append(NpuKernel(part.kernel, part.core, part.access))
+        return self.numbers[key]
+
+
+def _told(node: s.Scalar, known: Mapping[s.Scalar, s.Scalar]) -> s.Scalar:
+    """Return a scalar of a kernel in terms of what the task is given."""
+    return s.substitute(node, lambda leaf: known.get(leaf))

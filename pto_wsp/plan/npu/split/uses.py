@@ -1,0 +1,97 @@
+"""Which kernels a plan runs on the NPU: one for each kernel and way of finding its parameters in memory.
+
+Tasks that differ only in how many rows or columns they are given share a kernel, which reads those from its descriptors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pto_wsp.expr.kernel import Kernel, MemoryParam, TileParam
+from pto_wsp.expr.kernel_digest import kernel_digest
+from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan, submits
+from pto_wsp.plan.npu.split.descriptors import Described, describe, merged_access
+from pto_wsp.types import scalar as s
+from pto_wsp.types.view import print_view
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NpuUse:
+    """A kernel, and how it finds its memory parameters. `shared`: pairs of parameters that some task binds to one tensor."""
+
+    kernel: Kernel
+    access: tuple[ParamAccess, ...]
+    shared: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class NpuTask:
+    """A task site: its use, its arguments as descriptors, and what must hold for extents that its kernel takes for numbers."""
+
+    use: int
+    arguments: tuple[Described, ...]
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NpuUses:
+    """The uses in order of the first task, and the tasks by site."""
+
+    uses: tuple[NpuUse, ...]
+    tasks: Mapping[int, NpuTask]
+
+
+def find_uses(plan: TaskPlan) -> NpuUses:
+    """Return the kernels that a plan runs on the NPU, and its tasks with their descriptors.
+
+    Raises: N101 for views that have no descriptor.
+    """
+    numbers: dict[object, int] = {}
+    members: list[list[tuple[Submit, tuple[Described, ...]]]] = []
+    for task in submits(plan):
+        arguments = tuple(describe(place.view, task.span) for place in task.places)
+        kernel = plan.kernels[task.kernel].kernel
+        fits = tuple(_known(param, found) for param, found in zip(kernel.memory_params, arguments, strict=True))
+        arguments = tuple(replace(found, access=access) for found, access in zip(arguments, fits, strict=True))
+        key = kernel_digest(kernel), tuple(replace(access, rows=None, cols=None) for access in fits)
+        if key not in numbers:
+            numbers[key] = len(members)
+            members.append([])
+        members[numbers[key]].append((task, arguments))
+    uses = tuple(_use(plan.kernels[group[0][0].kernel].kernel, group) for group in members)
+    tasks = {task.site: NpuTask(number, arguments, _checks(task, arguments, uses[number]))
+             for number, group in enumerate(members) for task, arguments in group}
+    return NpuUses(uses, tasks)
+
+
+def _known(param: MemoryParam, found: Described) -> ParamAccess:
+    """Return the access with the extents that a kernel may count on: those of the tile, or of a region its columns and a fixed number
+    of rows. A region may have more rows, or fewer, when another array is bound."""
+    access = found.access
+    if isinstance(param, TileParam):
+        rows, cols = param.type.shape
+        return replace(access, rows=rows if access.rows == rows else None, cols=cols if access.cols == cols else None)
+    return access if isinstance(found.extents[0], s.Const) else replace(access, rows=None)
+
+
+def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[Described, ...]]]) -> NpuUse:
+    names = [param.name for param in kernel.memory_params]
+    access = tuple(merged_access([arguments[k].access for _, arguments in group]) for k in range(len(names)))
+    shared = {(one, other) for task, _ in group
+              for one, first in zip(names, task.places, strict=True)
+              for other, second in zip(names, task.places, strict=True) if one != other and first.slot == second.slot}
+    return NpuUse(kernel, access, frozenset(shared))
+
+
+def _checks(task: Submit, arguments: tuple[Described, ...], use: NpuUse) -> tuple[Check, ...]:
+    """Return the checks that arrays bound later have the extents which the kernel was made for."""
+    found: list[Check] = []
+    for param, place, described, access in zip(use.kernel.memory_params, task.places, arguments, use.access, strict=True):
+        for extent, known in zip(described.extents, (access.rows, access.cols), strict=True):
+            if known is not None and not isinstance(extent, s.Const):
+                found.append(Check(CheckKind.TILE, extent, s.Const(known), s.Const(known), print_view(place.view), param.name, task.span))
+    made = {(check.value, check.lower, check.upper) for check in task.checks}
+    return tuple(check for check in found if (check.value, check.lower, check.upper) not in made)
