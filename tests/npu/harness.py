@@ -1,0 +1,217 @@
+"""Build a package with the host compiler, run it, and compare it with its golden.py.
+
+>>> outcome = check_package(Path("tests/npu/packages/rmsnorm"), "a5")
+>>> outcome.graph.edges("raw")
+frozenset()
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from tests.npu.graph import Graph, read_graph
+from tests.npu.package import RUNTIMES, Array, Direction, Number, Package, PackageFault, Params, load_package
+
+HERE = Path(__file__).resolve().parent
+INCLUDE, HOST = HERE / "include", HERE / "host"
+FAMILIES = ("a2a3", "a5")
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+# -fno-gnu-unique: every kernel has its own emulated core.
+SHARED = ("-shared", "-fPIC", "-fno-gnu-unique")
+ORDERS = (("program", 0), ("reversed", 0), ("shuffled", 1), ("shuffled", 2))
+
+DTYPES: dict[np.dtype[np.generic], str] = {
+    np.dtype(np.float32): "FLOAT32", np.dtype(np.float16): "FLOAT16", np.dtype(ml_dtypes.bfloat16): "BFLOAT16",
+    np.dtype(np.int8): "INT8", np.dtype(np.int16): "INT16", np.dtype(np.int32): "INT32", np.dtype(np.int64): "INT64",
+    np.dtype(np.uint8): "UINT8", np.dtype(np.uint16): "UINT16", np.dtype(np.uint32): "UINT32", np.dtype(np.uint64): "UINT64",
+    np.dtype(np.bool_): "BOOL",
+    np.dtype(ml_dtypes.float8_e4m3fn): "UINT8", np.dtype(ml_dtypes.float8_e5m2): "UINT8",   # no kernel's tile has them
+}
+
+
+class RunFault(AssertionError):
+    """A package did what a device would do wrong, or not at all."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a package is built for: an arch family and a runtime."""
+
+    family: str
+    runtime: str
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """The compiler's view of it."""
+        return (f"-DPTO_HOST_FAMILY_A5={int(self.family == 'a5')}",
+                f"-DPTO_HOST_BUILD_GRAPH={int(self.runtime == 'host_build_graph')}")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A package as shared objects, and the host that runs them."""
+
+    host: Path
+    kernels: tuple[Path, ...]
+    orchestration: Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All tensors after a run, and the task graph."""
+
+    tensors: dict[str, Array]
+    graph: Graph
+
+
+def check_package(root: Path, family: str, runtime: str | None = None, *, params: Params | None = None) -> Outcome:
+    """Build a package, run it in several orders, compare every one with golden.py; return the run in program order.
+
+    Raises: AssertionError for what does not compile, for a fault of a run, for another result, for a signature that is not what
+    tasks are given, and for tasks in conflict without an order.
+    """
+    package = load_package(root)
+    built = build(package, Target(family, runtime or package.runtime))
+    tensors, scalars = package.inputs(params)
+    expected = package.expected(tensors, scalars, params)
+    outcomes = run(package, built, tensors, scalars)
+    for (order, seed), outcome in zip(ORDERS, outcomes, strict=True):
+        compare(package, tensors, expected, outcome, f"order {order} {seed}")
+    check_graph(package, outcomes[0].graph)
+    return outcomes[0]
+
+
+def build(package: Package, target: Target) -> Built:
+    """Compile every file of a package, two at a time; what was compiled before is taken from the cache.
+
+    Raises: RunFault with the compiler's words.
+    """
+    kernel_flags = (*WARNINGS, *SHARED, "-O1", *target.defines, f"-I{INCLUDE}")
+    jobs = [((kernel.source,), kernel_flags) for kernel in package.kernels]
+    jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")))
+    host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
+    jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags))
+    headers = _text_of(*sorted(INCLUDE.rglob("*.h*")), *sorted(HOST.glob("*.h")), *sorted((package.root / "include").rglob("*.h")))
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(lambda job: _compiled(*job, headers), jobs))
+    return Built(paths[-1], tuple(paths[:-2]), paths[-2])
+
+
+def run(package: Package, built: Built, tensors: dict[str, Array], scalars: dict[str, Number],
+        orders: Sequence[tuple[str, int]] = ORDERS) -> list[Outcome]:
+    """Run a package once for each order. A tensor that the orchestration declares OUT is not copied to the device.
+
+    Raises: RunFault with what went wrong, and in which task.
+    """
+    data = [value if direction is not Direction.OUT else _poisoned(value)
+            for value, direction in zip(tensors.values(), package.signature, strict=True)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "data").write_bytes(b"".join(value.tobytes() for value in data))
+        lines = [f"kernel {kernel.core_type} {path}" for kernel, path in zip(package.kernels, built.kernels, strict=True)]
+        lines.append(f"orchestration {built.orchestration} {package.function}")
+        lines += [f"tensor {DTYPES[value.dtype]} {' '.join(map(str, value.shape))}" for value in data]
+        lines += [f"scalar {_slot(value)}" for value in scalars.values()]
+        lines.append(f"data {folder / 'data'}")
+        lines += [f"run {order} {seed} {folder / f'out{n}'} {folder / f'graph{n}'}" for n, (order, seed) in enumerate(orders)]
+        (folder / "spec").write_text("\n".join(lines) + "\n")
+        done = subprocess.run([built.host, folder / "spec"], capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise RunFault(done.stderr.strip() or f"the run ended with {done.returncode}")
+        return [Outcome(_split((folder / f"out{n}").read_bytes(), tensors), read_graph(folder / f"graph{n}"))
+                for n in range(len(orders))]
+
+
+def compare(package: Package, given: dict[str, Array], expected: dict[str, Array], outcome: Outcome, where: str) -> None:
+    """Raise AssertionError where an output is not what golden.py says, or where something else changed."""
+    for (name, found), direction in zip(outcome.tensors.items(), package.signature, strict=True):
+        if name in expected:
+            true = expected[name]
+            rtol, atol = (package.rtol, package.atol) if true.dtype.kind not in "iub" else (0, 0)
+            np.testing.assert_allclose(found.astype(np.float64), true.astype(np.float64), rtol=rtol, atol=atol,
+                                       err_msg=f"output `{name}`, {where}")
+        elif direction is Direction.IN and found.tobytes() != given[name].tobytes():
+            raise RunFault(f"input `{name}` was changed, {where}")
+    if unwritten := [name for (name, direction) in zip(given, package.signature, strict=True)
+                     if direction is Direction.IN and name in expected]:
+        raise PackageFault(f"output `{unwritten[0]}` is declared IN")
+
+
+def check_graph(package: Package, graph: Graph) -> None:
+    """Raise AssertionError for tasks that are given something else than their kernels declare, or that conflict without an order."""
+    for number, task in enumerate(graph.tasks):
+        found = tuple(argument.direction for argument in task.arguments)
+        for func_id in task.kernels:
+            kernel = package.kernels[func_id]
+            if found != kernel.signature:
+                raise PackageFault(f"task {number}: kernel `{kernel.name}` declares {_spell(kernel.signature)}, is given {_spell(found)}")
+        for argument in task.arguments:
+            if argument.writes and argument.buffer < len(package.signature) and package.signature[argument.buffer] is Direction.IN:
+                raise PackageFault(f"task {number} writes tensor {argument.buffer}, which the orchestration declares IN")
+    for earlier, later, buffer in graph.unordered_conflicts():
+        raise RunFault(f"tasks {earlier} and {later} touch the same elements of buffer {buffer}, and nothing orders them")
+
+
+def _spell(signature: Sequence[Direction]) -> str:
+    return "[" + ", ".join(direction.name for direction in signature) + "]"
+
+
+def _poisoned(value: Array) -> Array:
+    return np.frombuffer(b"\xff" * value.nbytes, value.dtype).reshape(value.shape) if value.size else value
+
+
+def _slot(value: Number) -> int:
+    """Return a scalar as a 64-bit slot: the bits of a float in its low half, an integer as 64 bits."""
+    if isinstance(value, ctypes.c_float):
+        bits: int = struct.unpack("<I", struct.pack("<f", value.value))[0]
+        return bits
+    return int(value.value) & (1 << 64) - 1
+
+
+def _split(raw: bytes, like: dict[str, Array]) -> dict[str, Array]:
+    found, at = {}, 0
+    for name, value in like.items():
+        found[name] = np.frombuffer(raw[at:at + value.nbytes], value.dtype).reshape(value.shape)
+        at += value.nbytes
+    return found
+
+
+def _compiled(sources: tuple[Path, ...], flags: tuple[str, ...], headers: bytes) -> Path:
+    """Return what g++ makes of some files, from the cache where the same was compiled before."""
+    digest = hashlib.sha256(b"\0".join((_compiler(), " ".join(flags).encode(), headers, _text_of(*sources)))).hexdigest()[:32]
+    folder = Path(tempfile.gettempdir()) / f"pto-wsp-npu-tests-{os.getuid()}"
+    path = folder / digest
+    if path.exists():
+        return path
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        made = Path(name) / "made"
+        libraries = [flag for flag in flags if flag.startswith("-l")]
+        rest = [flag for flag in flags if not flag.startswith("-l")]
+        done = subprocess.run(["g++", "-std=c++17", *rest, *sources, "-o", made, *libraries], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RunFault(f"{sources[0].name} does not compile:\n{done.stderr}")
+        made.replace(path)
+    return path
+
+
+@cache
+def _compiler() -> bytes:
+    return subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
+
+
+def _text_of(*paths: Path) -> bytes:
+    return b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in paths)
