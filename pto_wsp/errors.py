@@ -387,3 +387,10 @@ class MixedKernelError(PtoError):
 def catalog() -> tuple[type[PtoError], ...]:
     """Return every error class, by code."""
     return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))
+
+
+class NpuOpError(PtoError):
+    code = "N101"
+    cause = "A kernel for the NPU holds an op, or an op on a dtype, that the arch has no instructions for."
+    example = 'y = x * 2  # x: Tile[16, 16, DType.F64], compiled for ascend_910b'
+    fix = "The report names op, dtype and arch: cast to a dtype that the arch computes on, or give the kernel a body of its own (cpp_src)."

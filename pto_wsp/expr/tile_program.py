@@ -160,12 +160,13 @@ class GmLoad:
 
 @dataclass(frozen=True, slots=True)
 class GmStore:
-    """param[row : row + valid_rows, col : col + valid_cols] = tile."""
+    """param[row : row + valid_rows, col : col + valid_cols] = tile; `turned` as in `GmLoad`."""
 
     param: str
     tile: int
     row: Scalar
     col: Scalar
+    turned: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 

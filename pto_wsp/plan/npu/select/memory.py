@@ -1,0 +1,200 @@
+"""Loads and stores of vector kernels: the part that is valid, what is filled around it, and pieces whose rows are not rows in memory.
+
+A piece moves row by row where the columns of the tile are neighbours in memory, and turned on chip where its rows are. A piece of
+one row or column without neighbours moves an element at a time into 32-byte rows, of which a reduction makes one column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr import tile_program as tp
+from pto_wsp.expr.kernel_walk import valid_of
+from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.carried import carried, from_memory, to_memory
+from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.shapes import filled
+from pto_wsp.plan.npu.select.turn import block_of, transposed
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
+
+_ZERO = s.Const(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a load or store moves. `condition`: when it moves at all; `turned`: rows of the tile are columns of the parameter.
+
+    `valid_rows`, `valid_cols` count rows and columns of the tile.
+    """
+
+    param: str
+    row: s.Scalar
+    col: s.Scalar
+    valid_rows: s.Scalar
+    valid_cols: s.Scalar
+    condition: s.Scalar
+    turned: bool = False
+
+    def row_at(self, row: s.Scalar) -> Piece:
+        """Return the piece of one row of the tile, which is valid."""
+        moved = replace(self, col=s.add(self.col, row)) if self.turned else replace(self, row=s.add(self.row, row))
+        return replace(moved, valid_rows=s.Const(1))
+
+    def other_way(self) -> Piece:
+        """Return the same piece for the tile transposed."""
+        return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
+
+
+def load(b: Builder, stmt: k.Load) -> Held:
+    """Return a piece of a parameter on chip."""
+    piece = _piece(b, stmt)
+    if stmt.transpose:
+        piece = replace(piece, turned=True, valid_rows=piece.valid_cols, valid_cols=piece.valid_rows)
+    type, name = stmt.result.type, stmt.result.name or stmt.param
+    kept = carried(type.dtype)
+    whole = (piece.valid_rows, piece.valid_cols) == (s.Const(type.rows), s.Const(type.cols))
+    fill = k.ScalarOperand(s.Const(stmt.fill), kept)
+    if piece.condition == s.Const(False):
+        return filled(b, type.rows, type.cols, kept, fill, name)
+    if whole and piece.condition == s.Const(True):
+        return from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, name), type.dtype)
+    out = filled(b, type.rows, type.cols, kept, fill, name)
+    with b.when(piece.condition):
+        raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, f"{name}_part"), type.dtype)
+        b.emit("TMOV", b.flat(out.part(raw.valid_rows, raw.valid_cols)), b.flat(raw))
+    return out
+
+
+def store(b: Builder, stmt: k.Store) -> None:
+    """Move a value to a parameter, the valid part of it."""
+    piece = _piece(b, stmt)
+    if piece.condition == s.Const(False):
+        return
+    held = b.held(stmt.value)
+    with b.when(piece.condition):
+        _put(b, piece, to_memory(b, held, stmt.value.type.dtype).part(piece.valid_rows, piece.valid_cols))
+
+
+# ---- the part that is valid ----
+
+def _piece(b: Builder, stmt: k.Load | k.Store) -> Piece:
+    """Return what moves, in rows and columns of the parameter."""
+    row, col = b.scalar(stmt.row), b.scalar(stmt.col)
+    given_rows, given_cols = (b.scalar(n) for n in valid_of(stmt))
+    rows, cols = (b.scalar(s.ParamExtent(stmt.param, dim)) for dim in (0, 1))
+    param = next(p for p in b.kernel.memory_params if p.name == stmt.param)
+    if isinstance(param, k.TileParam):
+        valid_rows = _bound(given_rows, row, rows, param.type.rows)
+        valid_cols = _bound(given_cols, col, cols, param.type.cols)
+        inside: s.Scalar = s.Const(True)
+    else:
+        valid_rows, valid_cols = given_rows, given_cols
+        ends = ((row, valid_rows, rows), (col, valid_cols, cols))
+        inside = _all(*(test for at, n, extent in ends for test in (_at_least(at, _ZERO), _at_least(extent, s.add(at, n)))))
+    some = _all(*(_at_least(n, s.Const(1)) for n in (valid_rows, valid_cols)))
+    return Piece(stmt.param, row, col, b.named(valid_rows, "rows"), b.named(valid_cols, "cols"), _all(some, inside))
+
+
+def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scalar:
+    """Return how much of `given` elements from `at` on is bound, where `extent` <= `most` are."""
+    if given == s.Const(most) and at == _ZERO:
+        return extent
+    return s.minimum(given, s.maximum(s.sub(extent, at), _ZERO))
+
+
+def _at_least(value: s.Scalar, least: s.Scalar) -> s.Scalar:
+    return s.binary(s.Op.GE, value, least)
+
+
+def _all(*conditions: s.Scalar) -> s.Scalar:
+    """Return the conjunction, without what surely holds; False where one surely does not."""
+    left = [c for c in dict.fromkeys(conditions) if not (isinstance(c, s.Const) and c.value)]
+    if any(isinstance(c, s.Const) for c in left):
+        return s.Const(False)
+    out: s.Scalar = left[0] if left else s.Const(True)
+    for condition in left[1:]:
+        out = s.binary(s.Op.AND, out, condition)
+    return out
+
+
+# ---- from memory ----
+
+def _units(b: Builder, piece: Piece) -> tuple[bool, bool]:
+    """Tell whether the tile's columns, and its rows, are neighbours in memory."""
+    access = b.access[piece.param]
+    return (access.unit_rows, access.unit_cols) if piece.turned else (access.unit_cols, access.unit_rows)
+
+
+def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name: str) -> Held:
+    """Return the valid part of a piece on chip, as it is in memory."""
+    unit_cols, unit_rows = _units(b, piece)
+    if rows == 1 and cols > 1:
+        return _fetched(b, piece.other_way(), cols, 1, dtype, name).turned()
+    if cols == 1:
+        return _line(b, piece, rows, dtype, name, unit_rows)
+    if unit_cols:
+        out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
+        b.add(tp.GmLoad(b.flat(out), piece.param, piece.row, piece.col, piece.turned, b.span))
+        return out
+    if unit_rows:
+        other = piece.other_way()
+        lying = b.hold(cols, rows, dtype, f"{name}_lying", block_of(dtype)).part(other.valid_rows, other.valid_cols)
+        b.add(tp.GmLoad(b.flat(lying), other.param, other.row, other.col, other.turned, b.span))
+        return transposed(b, lying, name)
+    out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
+    with b.loop("r", piece.valid_rows) as r:
+        one = piece.row_at(r)
+        row = _line(b, one.other_way(), cols, dtype, f"{name}_row", False).turned()
+        b.emit("TMOV", b.sliding(out.band_of_one(), s.mul(r, s.Const(out.pitch * dtype.nbytes))), b.flat(row))
+    return out
+
+
+def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bool) -> Held:
+    """Return a piece of one column; `unit`: its elements are neighbours in memory."""
+    out = b.hold(rows, 1, dtype, name).part(piece.valid_rows, piece.valid_cols)
+    if unit:
+        across = piece.other_way()
+        b.add(tp.GmLoad(b.flat(out), across.param, across.row, across.col, across.turned, b.span))
+        return out
+    lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, piece.valid_cols)
+    b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
+    bits = _COMPARED.get(dtype, dtype)
+    scratch = b.flat(b.gapped(rows, bits, f"{name}_tmp"))
+    b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(lying.bits(bits)), b.both(scratch))
+    return out
+
+
+# The largest of one element is that element: as which dtype it is compared.
+_COMPARED = {DType.BF16: DType.I16, DType.U16: DType.I16, DType.U32: DType.I32}
+
+
+# ---- to memory ----
+
+def _put(b: Builder, piece: Piece, held: Held) -> None:
+    unit_cols, unit_rows = _units(b, piece)
+    if held.rows == 1 and held.cols > 1:
+        _put(b, piece.other_way(), held.turned())
+    elif held.cols == 1:
+        _put_line(b, piece, held, unit_rows)
+    elif unit_cols:
+        b.add(tp.GmStore(piece.param, b.flat(held), piece.row, piece.col, piece.turned, b.span))
+    elif unit_rows:
+        _put(b, piece.other_way(), transposed(b, held, f"{held.name}_turned"))
+    else:
+        with b.loop("r", piece.valid_rows) as r:
+            row = b.hold(1, held.cols, held.dtype, f"{held.name}_row").part(s.Const(1), held.valid_cols)
+            b.emit("TMOV", b.flat(row), b.sliding(held.band_of_one(), s.mul(r, s.Const(held.pitch * held.dtype.nbytes))))
+            _put_line(b, piece.row_at(r).other_way(), row.turned(), False)
+
+
+def _put_line(b: Builder, piece: Piece, column: Held, unit: bool) -> None:
+    if unit:
+        across = piece.other_way()
+        b.add(tp.GmStore(across.param, b.flat(column), across.row, across.col, across.turned, b.span))
+        return
+    lying = b.gapped(column.rows, column.dtype, f"{column.name}_lying").part(column.valid_rows, column.valid_cols)
+    b.emit("TROWEXPAND", b.flat(lying), b.column(column))
+    b.add(tp.GmStore(piece.param, b.flat(lying), piece.row, piece.col, piece.turned, b.span))

@@ -1,0 +1,24 @@
+"""Functions of single elements that are one instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.carried import computed_in
+from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.shapes import as_tile
+
+_FUNCTIONS = {"exp": "TEXP", "log": "TLOG", "sqrt": "TSQRT", "rsqrt": "TRSQRT", "recip": "TRECIP"}
+
+
+def _function(b: Builder, stmt: k.Compute) -> Held:
+    dtype = computed_in(stmt.op, stmt.result.type.dtype)
+    tile = as_tile(b, stmt.operands[0], dtype)
+    out = b.result(stmt, dtype)
+    b.emit(_FUNCTIONS[stmt.op], b.flat(out), b.flat(tile))
+    return out
+
+
+RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = dict.fromkeys(_FUNCTIONS, _function)

@@ -1,0 +1,17 @@
+"""The rule of each op, by its name in the op table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.rules import create, elementwise, functions, reduce
+
+Rule: TypeAlias = Callable[[Builder, k.Compute], Held]
+
+_FAMILIES: tuple[Mapping[str, Rule], ...] = (create.RULES, elementwise.RULES, functions.RULES, reduce.RULES)
+RULES: Mapping[str, Rule] = {name: rule for family in _FAMILIES for name, rule in family.items()}
+assert len(RULES) == sum(map(len, _FAMILIES)), "two rules for one op"
