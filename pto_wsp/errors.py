@@ -384,13 +384,13 @@ class MixedKernelError(PtoError):
     fix = "Loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range."
 
 
-def catalog() -> tuple[type[PtoError], ...]:
-    """Return every error class, by code."""
-    return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))
-
-
 class NpuOpError(PtoError):
-    code = "N101"
+    code = "N103"
     cause = "A kernel for the NPU holds an op, or an op on a dtype, that the arch has no instructions for."
     example = 'y = x * 2  # x: Tile[16, 16, DType.F64], compiled for ascend_910b'
     fix = "The report names op, dtype and arch: cast to a dtype that the arch computes on, or give the kernel a body of its own (cpp_src)."
+
+
+def catalog() -> tuple[type[PtoError], ...]:
+    """Return every error class, by code."""
+    return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))

@@ -100,7 +100,7 @@ class _Lowering:
             case tp.GmLoad(tile=tile):
                 yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=step.turned, load=True)
             case tp.GmStore(tile=tile):
-                yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=False, load=False)
+                yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=step.turned, load=False)
             case tp.Instr(name, args, template):
                 yield c.Evaluate(c.Call(f"{name}<{', '.join(template)}>" if template else name, tuple(self._arg(arg) for arg in args)))
             case tp.Let(var, value):

@@ -13,7 +13,7 @@ from pto_wsp.plan.npu.select.vector import select_vector
 def select(use: NpuKernel, arch: Arch) -> TileProgram:
     """Return the tile program of a kernel for its core.
 
-    Raises: N101 at the line of an op that the arch has no instruction for.
+    Raises: N103 at the line of an op that the arch has no instruction for.
     """
     if use.core is Unit.VECTOR:
         return select_vector(use, arch)

@@ -27,7 +27,7 @@ from pto_wsp.types import scalar as s
 def select_vector(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     """Return the tile program of a kernel for vector cores.
 
-    Raises: N101 at the line of an op that the arch has no instruction for.
+    Raises: N103 at the line of an op that the arch has no instruction for.
     """
     b = Builder(use, arch)
     _leave_early(b)
