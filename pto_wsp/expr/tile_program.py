@@ -278,6 +278,7 @@ class ParamAccess:
     `row_dim`, `col_dim`: dimensions of the descriptor (None: there is only one row, or column). `row_step`, `col_step`: every how many
     elements of that dimension count. `rows`, `cols`: extents that are the same for every task (None: read from the descriptor, where
     the extent is ceil(shape / step)). `unit_cols`, `unit_rows`: neighbours along a row, or a column, are neighbours in memory.
+    `row_group`, `col_group`: parameters with the same number have equally many rows, or columns, in every task.
     """
 
     row_dim: int | None
@@ -288,6 +289,8 @@ class ParamAccess:
     cols: int | None = None
     unit_cols: bool = True
     unit_rows: bool = False
+    row_group: int | None = None
+    col_group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,12 +49,12 @@ def _accesses(kernel: NpuKernel) -> Iterator[str]:
 
 
 def _access(access: ParamAccess) -> str:
-    rows = _axis("rows", access.rows, access.row_dim, access.row_step, access.unit_rows)
-    return f"{rows}, {_axis('cols', access.cols, access.col_dim, access.col_step, access.unit_cols)}"
+    rows = _axis("rows", access.rows, access.row_dim, access.row_step, access.unit_rows, access.row_group)
+    return f"{rows}, {_axis('cols', access.cols, access.col_dim, access.col_step, access.unit_cols, access.col_group)}"
 
 
-def _axis(name: str, extent: int | None, dim: int | None, step: int, unit: bool) -> str:
-    count = f"{name} {'?' if extent is None else extent}"
+def _axis(name: str, extent: int | None, dim: int | None, step: int, unit: bool, group: int | None) -> str:
+    count = f"{name} {'?' if extent is None else extent}{'' if group is None else f' of group {group}'}"
     if dim is None:
         return count
     return f"{count} along dimension {dim}{f' by {step}' if step > 1 else ''}{', side by side' if unit else ''}"

@@ -18,11 +18,21 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.held import Held, padded
+from pto_wsp.plan.npu.select.prove import nonnegative
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 Operand: TypeAlias = int | tp.Arg
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Of `most` rows the first `valid` ones, which are at least one."""
+
+    most: int
+    valid: s.Scalar
 
 
 class Builder:
@@ -37,6 +47,9 @@ class Builder:
         self.values: dict[int, Held] = {}
         self.buffers: dict[int, Held] = {}
         self.target: Held | None = None     # the buffer that the result of the current operation is made in
+        self.rows: Rows | None = None       # where the statement is about no more rows than the outputs have
+        self.positive: set[s.Scalar] = set()            # extents that are at least 1 from here on
+        self.ranges: dict[s.Var, tuple[s.Scalar, s.Scalar]] = {}   # of the loops around the statement
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
         self._rooms: list[tp.Room] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
@@ -65,7 +78,11 @@ class Builder:
         pitch = 1 if cols == 1 and pad_rows == 1 else -(-padded(cols, dtype) // pad_rows) * pad_rows
         stored = padded(rows, dtype) if pitch == 1 else -(-rows // pad_rows) * pad_rows
         room = self.room(stored * pitch * dtype.nbytes, name)
-        return Held(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, s.Const(rows), s.Const(cols))
+        return Held(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
+
+    def valid_rows(self, rows: int) -> s.Scalar:
+        """Return how many of so many rows the statement is about."""
+        return s.Const(rows) if self.rows is None or rows != self.rows.most else self.rows.valid
 
     def gapped(self, rows: int, dtype: DType, name: str) -> Held:
         """Return a value of one column with each element in 32 bytes of its own, as what moves element by element has it."""
@@ -179,10 +196,17 @@ class Builder:
             if not isinstance(node, s.ParamExtent):
                 return None
             access = self.access[node.name]
-            extent = access.cols if node.dim else access.rows
+            extent, group = (access.cols, access.col_group) if node.dim else (access.rows, access.row_group)
+            if extent is None and group is not None:
+                return s.ParamExtent(next(name for name, other in self.access.items()
+                                          if (other.row_group, other.col_group)[node.dim] == group), node.dim)
             return None if extent is None else s.Const(extent)
 
         return s.substitute(value, known)
+
+    def surely(self, value: s.Scalar, least: s.Scalar) -> bool:
+        """Tell whether `value` >= `least` is known where the statement stands."""
+        return (least == s.Const(1) and value in self.positive) or nonnegative(s.sub(value, least), self.ranges)
 
     def named(self, value: s.Scalar, name: str) -> s.Scalar:
         """Return a scalar without operations: what is computed gets a name in the current block."""

@@ -73,7 +73,7 @@ class Held:
 
     def band(self, row: int, rows: int) -> Held:
         """Return some of its rows; it has more than one column, and all of it is valid."""
-        assert not self.is_column and self.is_whole
+        assert not self.is_column and self.is_whole, self
         offset = self.offset + row * self.pitch * self.dtype.nbytes
         return replace(self, rows=rows, stored_rows=rows, valid_rows=Const(rows), offset=offset)
 

@@ -6,6 +6,7 @@ one row or column without neighbours moves an element at a time into 32-byte row
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
@@ -13,6 +14,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import valid_of
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, from_memory, to_memory
+from pto_wsp.plan.npu.select.copies import copy, copy_from, copy_to, moved_as
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import filled
 from pto_wsp.plan.npu.select.turn import block_of, transposed
@@ -55,16 +57,27 @@ def load(b: Builder, stmt: k.Load) -> Held:
         piece = replace(piece, turned=True, valid_rows=piece.valid_cols, valid_cols=piece.valid_rows)
     type, name = stmt.result.type, stmt.result.name or stmt.param
     kept = carried(type.dtype)
-    whole = (piece.valid_rows, piece.valid_cols) == (s.Const(type.rows), s.Const(type.cols))
+    rows = b.valid_rows(type.rows)      # that anything reads
+    if piece.valid_rows == s.Const(type.rows):
+        piece = replace(piece, valid_rows=rows)
+    full = (piece.valid_rows, piece.valid_cols) == (rows, s.Const(type.cols))
     fill = k.ScalarOperand(s.Const(stmt.fill), kept)
     if piece.condition == s.Const(False):
         return filled(b, type.rows, type.cols, kept, fill, name)
-    if whole and piece.condition == s.Const(True):
+    if full and piece.condition == s.Const(True):
         return from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, name), type.dtype)
+    if full and kept is type.dtype and _is_plain(b, piece, type.cols):
+        out = b.hold(type.rows, type.cols, kept, name)
+        with b.inside() as then:
+            _moved(b, piece, out)
+        with b.inside() as other:
+            b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
+        b.add(tp.Branch(piece.condition, tuple(then), tuple(other), b.span))
+        return out
     out = filled(b, type.rows, type.cols, kept, fill, name)
     with b.when(piece.condition):
         raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, f"{name}_part"), type.dtype)
-        b.emit("TMOV", b.flat(out.part(raw.valid_rows, raw.valid_cols)), b.flat(raw))
+        copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
     return out
 
 
@@ -89,13 +102,13 @@ def _piece(b: Builder, stmt: k.Load | k.Store) -> Piece:
     if isinstance(param, k.TileParam):
         valid_rows = _bound(given_rows, row, rows, param.type.rows)
         valid_cols = _bound(given_cols, col, cols, param.type.cols)
-        inside: s.Scalar = s.Const(True)
+        tests = []
     else:
         valid_rows, valid_cols = given_rows, given_cols
-        ends = ((row, valid_rows, rows), (col, valid_cols, cols))
-        inside = _all(*(test for at, n, extent in ends for test in (_at_least(at, _ZERO), _at_least(extent, s.add(at, n)))))
-    some = _all(*(_at_least(n, s.Const(1)) for n in (valid_rows, valid_cols)))
-    return Piece(stmt.param, row, col, b.named(valid_rows, "rows"), b.named(valid_cols, "cols"), _all(some, inside))
+        tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
+    tests += [(valid_rows, s.Const(1)), (valid_cols, s.Const(1))]
+    condition = _all(s.binary(s.Op.GE, value, least) for value, least in tests if not b.surely(value, least))
+    return Piece(stmt.param, row, col, b.named(valid_rows, "rows"), b.named(valid_cols, "cols"), condition)
 
 
 def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scalar:
@@ -105,18 +118,13 @@ def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scal
     return s.minimum(given, s.maximum(s.sub(extent, at), _ZERO))
 
 
-def _at_least(value: s.Scalar, least: s.Scalar) -> s.Scalar:
-    return s.binary(s.Op.GE, value, least)
-
-
-def _all(*conditions: s.Scalar) -> s.Scalar:
-    """Return the conjunction, without what surely holds; False where one surely does not."""
-    left = [c for c in dict.fromkeys(conditions) if not (isinstance(c, s.Const) and c.value)]
-    if any(isinstance(c, s.Const) for c in left):
-        return s.Const(False)
-    out: s.Scalar = left[0] if left else s.Const(True)
-    for condition in left[1:]:
-        out = s.binary(s.Op.AND, out, condition)
+def _all(conditions: Iterable[s.Scalar]) -> s.Scalar:
+    """Return the conjunction; False where one surely does not hold."""
+    out: s.Scalar = s.Const(True)
+    for condition in dict.fromkeys(conditions):
+        if isinstance(condition, s.Const):
+            return s.Const(False)
+        out = condition if out == s.Const(True) else s.binary(s.Op.AND, out, condition)
     return out
 
 
@@ -128,6 +136,19 @@ def _units(b: Builder, piece: Piece) -> tuple[bool, bool]:
     return (access.unit_rows, access.unit_cols) if piece.turned else (access.unit_cols, access.unit_rows)
 
 
+def _is_plain(b: Builder, piece: Piece, cols: int) -> bool:
+    """Tell whether a piece lies in memory as its tile does."""
+    unit_cols, unit_rows = _units(b, piece)
+    return unit_rows if cols == 1 else unit_cols
+
+
+def _moved(b: Builder, piece: Piece, out: Held) -> None:
+    """Load a plain piece; a column moves as the row that it is in memory."""
+    if out.is_column:
+        piece = piece.other_way()
+    b.add(tp.GmLoad(b.flat(out), piece.param, piece.row, piece.col, piece.turned, b.span))
+
+
 def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name: str) -> Held:
     """Return the valid part of a piece on chip, as it is in memory."""
     unit_cols, unit_rows = _units(b, piece)
@@ -137,7 +158,7 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
         return _line(b, piece, rows, dtype, name, unit_rows)
     if unit_cols:
         out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
-        b.add(tp.GmLoad(b.flat(out), piece.param, piece.row, piece.col, piece.turned, b.span))
+        _moved(b, piece, out)
         return out
     if unit_rows:
         other = piece.other_way()
@@ -148,21 +169,20 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
     with b.loop("r", piece.valid_rows) as r:
         one = piece.row_at(r)
         row = _line(b, one.other_way(), cols, dtype, f"{name}_row", False).turned()
-        b.emit("TMOV", b.sliding(out.band_of_one(), s.mul(r, s.Const(out.pitch * dtype.nbytes))), b.flat(row))
+        copy_to(b, b.sliding(out.band_of_one().bits(moved_as(dtype)), s.mul(r, s.Const(out.pitch * dtype.nbytes))), row)
     return out
 
 
 def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bool) -> Held:
     """Return a piece of one column; `unit`: its elements are neighbours in memory."""
-    out = b.hold(rows, 1, dtype, name).part(piece.valid_rows, piece.valid_cols)
+    out = b.hold(rows, 1, dtype, name).part(piece.valid_rows, s.Const(1))
     if unit:
-        across = piece.other_way()
-        b.add(tp.GmLoad(b.flat(out), across.param, across.row, across.col, across.turned, b.span))
+        _moved(b, piece, out)
         return out
-    lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, piece.valid_cols)
+    lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, s.Const(1))
     b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
     bits = _COMPARED.get(dtype, dtype)
-    scratch = b.flat(b.gapped(rows, bits, f"{name}_tmp"))
+    scratch = b.flat(b.gapped(rows, bits, f"{name}_tmp").part(piece.valid_rows, s.Const(1)))
     b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(lying.bits(bits)), b.both(scratch))
     return out
 
@@ -186,11 +206,13 @@ def _put(b: Builder, piece: Piece, held: Held) -> None:
     else:
         with b.loop("r", piece.valid_rows) as r:
             row = b.hold(1, held.cols, held.dtype, f"{held.name}_row").part(s.Const(1), held.valid_cols)
-            b.emit("TMOV", b.flat(row), b.sliding(held.band_of_one(), s.mul(r, s.Const(held.pitch * held.dtype.nbytes))))
+            shift = s.mul(r, s.Const(held.pitch * held.dtype.nbytes))
+            copy_from(b, row, b.sliding(held.band_of_one().bits(moved_as(held.dtype)), shift))
             _put_line(b, piece.row_at(r).other_way(), row.turned(), False)
 
 
 def _put_line(b: Builder, piece: Piece, column: Held, unit: bool) -> None:
+    column = column.part(column.valid_rows, s.Const(1))
     if unit:
         across = piece.other_way()
         b.add(tp.GmStore(across.param, b.flat(column), across.row, across.col, across.turned, b.span))

@@ -26,7 +26,8 @@ def number_of(b: Builder, operand: k.ScalarOperand) -> k.ScalarOperand | None:
 def as_tile(b: Builder, operand: k.Operand, dtype: DType) -> Held:
     """Return an operand as a tile in `dtype`, a number as [1, 1]."""
     if isinstance(operand, k.Value):
-        return converted(b, b.held(operand), dtype)
+        held = b.held(operand)
+        return converted(b, held if b.rows is None else held.part(b.valid_rows(held.rows), held.valid_cols), dtype)
     number = number_of(b, operand)
     if number is not None:
         return filled(b, 1, 1, dtype, number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held, padded
 from pto_wsp.types.dtype import DType
 
@@ -36,5 +37,5 @@ def _blocked(held: Held) -> bool:
 def _in_room_of(b: Builder, held: Held, out: Held) -> Held:
     """Return a copy in a room that lies otherwise."""
     out = out.part(held.valid_rows, held.valid_cols)
-    b.emit("TMOV", b.flat(out), b.flat(held))
+    copy(b, out, held)
     return out

@@ -15,9 +15,11 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.plan.npu.model import NpuKernel
-from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.builder import Builder, Rows
 from pto_wsp.plan.npu.select.carried import carried, converted
+from pto_wsp.plan.npu.select.copies import copied, copy
 from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.limit import keeps_rows, whole_values
 from pto_wsp.plan.npu.select.memory import load, store
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.state import state_of
@@ -30,37 +32,55 @@ def select_vector(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     Raises: N103 at the line of an op that the arch has no instruction for.
     """
     b = Builder(use, arch)
-    _leave_early(b)
-    _Selection(b).body(use.kernel.body)
+    _Selection(b, _leave_early(b)).body(use.kernel.body)
     return b.program()
 
 
-def _leave_early(b: Builder) -> None:
-    """End the kernel at once where all that it would write is empty."""
-    body = b.kernel.body
-    if any(isinstance(stmt, k.Print) for stmt in walk(body)):
-        return
-    written = dict.fromkeys(stmt.param for stmt in walk(body) if isinstance(stmt, k.Store | k.Scatter))
-    condition: s.Scalar = s.Const(True)
+def _leave_early(b: Builder) -> Rows | None:
+    """End the kernel at once where all that it would write is empty; return the rows that outputs have where they all have as many."""
+    body = tuple(walk(b.kernel.body))
+    if any(isinstance(stmt, k.Print) for stmt in body):
+        return None
+    conditions: dict[s.Scalar, None] = {}
+    written = dict.fromkeys(stmt.param for stmt in body if isinstance(stmt, k.Store | k.Scatter))
     for param in written:
-        empty: s.Scalar = s.Const(False)
-        for dim in (0, 1):
-            extent = b.scalar(s.ParamExtent(param, dim))
-            if not isinstance(extent, s.Const):
-                none = s.binary(s.Op.EQ, extent, s.Const(0))
-                empty = none if empty == s.Const(False) else s.binary(s.Op.OR, empty, none)
-        if empty == s.Const(False):
-            return
-        condition = empty if condition == s.Const(True) else s.binary(s.Op.AND, condition, empty)
-    if condition != s.Const(True):
-        b.add(tp.Leave(condition, b.span))
+        unknown = [extent for dim in (0, 1) if not isinstance(extent := b.scalar(s.ParamExtent(param, dim)), s.Const)]
+        empty = [s.binary(s.Op.EQ, extent, s.Const(0)) for extent in unknown]
+        if not empty:
+            return None
+        conditions[empty[0] if len(empty) == 1 else s.binary(s.Op.OR, *empty)] = None
+    if not conditions:
+        return None
+    first, *others = conditions
+    for other in others:
+        first = s.binary(s.Op.AND, first, other)
+    b.add(tp.Leave(first, b.span))
+    if others:
+        return None
+    b.positive.update(unknown)
+    return _rows_of_stores(b, [stmt for stmt in body if isinstance(stmt, k.Store | k.Scatter)])
+
+
+def _rows_of_stores(b: Builder, stores: Sequence[k.Store | k.Scatter]) -> Rows | None:
+    """Return the rows that stores of whole Tile parameters have, where they all have equally many, known at run time."""
+    params = {p.name: p for p in b.kernel.memory_params}
+    found: set[Rows] = set()
+    for stmt in stores:
+        param, rows = params[stmt.param], b.scalar(s.ParamExtent(stmt.param, 0))
+        if not isinstance(stmt, k.Store) or not isinstance(param, k.TileParam) or isinstance(rows, s.Const) \
+                or (stmt.row, stmt.valid_rows, stmt.value.type.rows) != (s.Const(0), None, param.type.rows):
+            return None
+        found.add(Rows(param.type.rows, rows))
+    return found.pop() if len(found) == 1 and all(rows.most > 1 for rows in found) else None
 
 
 class _Selection:
     """Selects one kernel, body by body."""
 
-    def __init__(self, b: Builder) -> None:
+    def __init__(self, b: Builder, rows: Rows | None) -> None:
         self.b = b
+        self.rows = rows
+        self.whole, self.whole_buffers = whole_values(b.kernel)
         self.uses = use_counts(b.kernel.body)
         self.state = state_of(b.kernel)
 
@@ -73,6 +93,7 @@ class _Selection:
 
     def _statement(self, stmt: k.Stmt) -> None:
         b = self.b
+        b.rows = self._rows_of(stmt)
         match stmt:
             case k.Compute():
                 b.values[stmt.result.id] = self._computed(stmt)
@@ -85,16 +106,17 @@ class _Selection:
                 self._alloc(stmt)
             case k.Read(result, buffer):
                 held = b.buffers[buffer.id]
-                b.values[result.id] = self._copied(held, result.name or f"{buffer.name}_then") if result.id in self.state.copied else held
+                b.values[result.id] = copied(b, held, result.name or f"{buffer.name}_then") if result.id in self.state.copied else held
             case k.Write(buffer, value):
                 into, held = b.buffers[buffer.id], b.held(value)
                 if held.room != into.room:
-                    b.emit("TMOV", b.flat(into), b.flat(held))
+                    copy(b, into, held.part(into.valid_rows, into.valid_cols))
             case k.For():
+                start, stop, step = (b.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
+                b.ranges[stmt.var] = (start, stop)
                 with b.inside() as body:
                     self.body(stmt.body)
                 b.span = stmt.span
-                start, stop, step = (b.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
                 b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))
             case k.If():
                 with b.inside() as then:
@@ -110,6 +132,18 @@ class _Selection:
                 unreachable(f"{type(stmt).__name__} in a kernel for vector cores")
             case _:
                 assert_never(stmt)
+
+    def _rows_of(self, stmt: k.Stmt) -> Rows | None:
+        """Return the rows that a statement is about, None for all of its result."""
+        match stmt:
+            case k.Compute(result):
+                return self.rows if result.id not in self.whole and keeps_rows(stmt) else None
+            case k.Load(result) | k.Read(result):
+                return self.rows if result.id not in self.whole else None
+            case k.Alloc(buffer):
+                return self.rows if buffer.id not in self.whole_buffers else None
+            case _:
+                return None
 
     def _alloc(self, stmt: k.Alloc) -> None:
         b, buffer = self.b, stmt.buffer
@@ -131,9 +165,4 @@ class _Selection:
         into, b.target = b.target, None
         held = converted(b, held, carried(stmt.result.type.dtype))
         kept = {other.room for other in b.buffers.values()} - ({into.room} if into is not None else set())
-        return self._copied(held, f"{held.name}_then") if held.room in kept else held
-
-    def _copied(self, held: Held, name: str) -> Held:
-        out = self.b.like(held, name)
-        self.b.emit("TMOV", self.b.flat(out), self.b.flat(held))
-        return out
+        return copied(b, held, f"{held.name}_then") if held.room in kept else held

@@ -83,7 +83,15 @@ def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[Described, ...]]]) 
     shared = {(one, other) for task, _ in group
               for one, first in zip(names, task.places, strict=True)
               for other, second in zip(names, task.places, strict=True) if one != other and first.slot == second.slot}
-    return NpuUse(kernel, access, frozenset(shared))
+    rows, cols = ([tuple(arguments[k].extents[dim] for _, arguments in group) for k in range(len(names))] for dim in (0, 1))
+    grouped = tuple(replace(one, row_group=None if one.rows is not None else _group(rows, k),
+                            col_group=None if one.cols is not None else _group(cols, k)) for k, one in enumerate(access))
+    return NpuUse(kernel, grouped, frozenset(shared))
+
+
+def _group(extents: Sequence[tuple[s.Scalar, ...]], k: int) -> int | None:
+    """Return the first parameter of those with equal extents in every task; None where there is no other."""
+    return extents.index(extents[k]) if extents.count(extents[k]) > 1 else None
 
 
 def _checks(task: Submit, arguments: tuple[Described, ...], use: NpuUse) -> tuple[Check, ...]:

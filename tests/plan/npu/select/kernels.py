@@ -29,8 +29,8 @@ def whole(rows: int, cols: int) -> ParamAccess:
 
 
 def ragged(access: ParamAccess) -> ParamAccess:
-    """Return the access with rows that the descriptor tells."""
-    return replace(access, rows=None)
+    """Return the access with rows that the descriptor tells, as many as all others of the kind."""
+    return replace(access, rows=None, row_group=0)
 
 
 def selected(kernel: Kernel, access: dict[str, ParamAccess] | None = None, arch: str = "ascend_910b", **given: object) -> TileProgram:

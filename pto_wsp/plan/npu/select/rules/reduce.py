@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import computed_in
+from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import as_tile
 
@@ -59,7 +60,7 @@ def _folded(b: Builder, name: str, tile: Held) -> Held:
         half = left // 2
         b.emit(name, b.flat(work.band(0, half)), b.flat(source.band(0, half)), b.flat(source.band(left - half, half)))
         if source is tile and left % 2:
-            b.emit("TMOV", b.flat(work.band(half, 1)), b.flat(tile.band(half, 1)))
+            copy(b, work.band(half, 1), tile.band(half, 1))
         left, source = left - half, work
     return work.band(0, 1)
 
