@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
+from pto_wsp.arch.isa.instruction import Kind, find_instruction, legal
 from pto_wsp.arch.model import Arch
+from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.rewrite import nodes
+from pto_wsp.ops.dtypes import print_dtypes
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.held import Held, padded
 from pto_wsp.plan.npu.select.prove import nonnegative
@@ -53,6 +56,7 @@ class Builder:
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
         self._rooms: list[tp.Room] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
+        self._by_id: list[tp.Tile] = []
         self._names: set[str] = set()
         self._blocks: list[list[tp.Step]] = [[]]
         self._declared: list[set[int]] = [set()]
@@ -113,7 +117,9 @@ class Builder:
         key = (held.room, held.offset, held.dtype, form, rows, cols, valid_rows, valid_cols)
         if key not in self._tiles:
             name = self._fresh(f"{held.name}_{kind}" if kind else held.name, again=not kind)
-            self._tiles[key] = tp.Tile(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
+            tile = tp.Tile(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
+            self._tiles[key] = tile
+            self._by_id.append(tile)
         return self._tiles[key].id
 
     def sliding(self, held: Held, shift: s.Scalar) -> int:
@@ -126,21 +132,24 @@ class Builder:
     # ---- steps ----
 
     def emit(self, name: str, *args: Operand, template: tuple[str, ...] = ()) -> None:
-        """Add an instruction. A tile by its id is written where it comes first and read elsewhere; `both` gives scratch."""
-        def operand(at: int, arg: Operand) -> tp.Arg:
-            if isinstance(arg, int):
-                return tp.TileArg(arg, tp.Access.WRITE if at == 0 else tp.Access.READ)
-            return arg
+        """Add an instruction. What it does with a tile given by its id, the instruction table says.
 
-        self.add(tp.Instr(name, tuple(operand(at, arg) for at, arg in enumerate(args)), template, self.span))
+        Raises: N103 at the statement's line for a dtype that the instruction does not take on this arch.
+        """
+        form = find_instruction(name).form(len(args)) or unreachable(f"{name} with {len(args)} operands")
+        given = tuple(tp.TileArg(arg, operand.access) if isinstance(arg, int) else arg for operand, arg in zip(form, args, strict=True))
+        for operand, arg in zip(form, given, strict=True):
+            if isinstance(arg, tp.TileArg) and operand.kind in (Kind.DATA, Kind.EACH):
+                self.require(name, self._by_id[arg.tile].dtype)
+        self.add(tp.Instr(name, given, template, self.span))
 
-    def both(self, tile: int) -> tp.TileArg:
-        """Return a tile as an operand that is read and written: scratch, or an accumulator."""
-        return tp.TileArg(tile, tp.Access.BOTH)
-
-    def also_written(self, tile: int) -> tp.TileArg:
-        """Return a tile as a second destination."""
-        return tp.TileArg(tile, tp.Access.WRITE)
+    def require(self, name: str, dtype: DType) -> None:
+        """Raise N103 at the statement's line for a dtype that an instruction does not take on this arch."""
+        if not legal(name, dtype, self.arch.family):
+            takes = find_instruction(name).dtypes(self.arch.family)
+            raise NpuOpError(f"kernel `{self.kernel.name}`: {self.arch.name} does not run this on {dtype}", self.span,
+                             expected=f"{name} on {print_dtypes(takes)}", found=str(dtype),
+                             help="cast the operands first: pto.cast(x, DType.F32)")
 
     def number(self, value: s.Scalar | float, dtype: DType) -> tp.ScalarArg:
         """Return a number as an operand."""

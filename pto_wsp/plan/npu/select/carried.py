@@ -22,6 +22,11 @@ def carried(dtype: DType) -> DType:
     return dtype
 
 
+def stored_as(dtype: DType) -> DType:
+    """Return the dtype that a piece in memory is moved as: masks are bytes there."""
+    return DType.U8 if dtype is DType.BOOL else dtype
+
+
 def computed_in(op: str, dtype: DType) -> DType:
     """Return the dtype that `op` is computed in on operands of `dtype`."""
     if dtype not in HALVES or (dtype is DType.F16 and op in _EXACT_IN_F16):
@@ -30,12 +35,12 @@ def computed_in(op: str, dtype: DType) -> DType:
 
 
 def from_memory(b: Builder, raw: Held, dtype: DType) -> Held:
-    """Return a loaded piece as values of `dtype` lie on chip; `raw` is held in `dtype` itself."""
+    """Return a loaded piece as values of `dtype` lie on chip; `raw` is held as it is stored."""
     return raw
 
 
 def to_memory(b: Builder, held: Held, dtype: DType) -> Held:
-    """Return a value of `dtype` held in `dtype` itself, to be stored."""
+    """Return a value of `dtype` held as it is stored."""
     return held
 
 

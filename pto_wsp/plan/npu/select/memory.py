@@ -13,7 +13,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import valid_of
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.carried import carried, from_memory, to_memory
+from pto_wsp.plan.npu.select.carried import carried, from_memory, stored_as, to_memory
 from pto_wsp.plan.npu.select.copies import copy, copy_from, copy_to, moved_as
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import filled
@@ -56,7 +56,8 @@ def load(b: Builder, stmt: k.Load) -> Held:
     if stmt.transpose:
         piece = replace(piece, turned=True, valid_rows=piece.valid_cols, valid_cols=piece.valid_rows)
     type, name = stmt.result.type, stmt.result.name or stmt.param
-    kept = carried(type.dtype)
+    kept, stored = carried(type.dtype), stored_as(type.dtype)
+    b.require("TLOAD", stored)
     rows = b.valid_rows(type.rows)      # that anything reads
     if piece.valid_rows == s.Const(type.rows):
         piece = replace(piece, valid_rows=rows)
@@ -65,8 +66,8 @@ def load(b: Builder, stmt: k.Load) -> Held:
     if piece.condition == s.Const(False):
         return filled(b, type.rows, type.cols, kept, fill, name)
     if full and piece.condition == s.Const(True):
-        return from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, name), type.dtype)
-    if full and kept is type.dtype and _is_plain(b, piece, type.cols):
+        return from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, name), type.dtype)
+    if full and kept is stored and _is_plain(b, piece, type.cols):
         out = b.hold(type.rows, type.cols, kept, name)
         with b.inside() as then:
             _moved(b, piece, out)
@@ -76,7 +77,7 @@ def load(b: Builder, stmt: k.Load) -> Held:
         return out
     out = filled(b, type.rows, type.cols, kept, fill, name)
     with b.when(piece.condition):
-        raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, type.dtype, f"{name}_part"), type.dtype)
+        raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
         copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
     return out
 
@@ -87,6 +88,7 @@ def store(b: Builder, stmt: k.Store) -> None:
     if piece.condition == s.Const(False):
         return
     held = b.held(stmt.value)
+    b.require("TSTORE", stored_as(stmt.value.type.dtype))
     with b.when(piece.condition):
         _put(b, piece, to_memory(b, held, stmt.value.type.dtype).part(piece.valid_rows, piece.valid_cols))
 
@@ -183,7 +185,7 @@ def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bo
     b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
     bits = _COMPARED.get(dtype, dtype)
     scratch = b.flat(b.gapped(rows, bits, f"{name}_tmp").part(piece.valid_rows, s.Const(1)))
-    b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(lying.bits(bits)), b.both(scratch))
+    b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(lying.bits(bits)), scratch)
     return out
 
 

@@ -23,7 +23,7 @@ def transposed(b: Builder, held: Held, name: str) -> Held:
     source = _in_room_of(b, held, b.hold(held.rows, held.cols, held.dtype, f"{held.name}_blocks", block)) if not _blocked(held) else held
     out = b.hold(held.cols, held.rows, held.dtype, name, block).part(held.valid_cols, held.valid_rows)
     scratch = b.hold(held.cols, held.rows, held.dtype, f"{name}_tmp", block).part(held.valid_cols, held.valid_rows)
-    b.emit("TTRANS", b.flat(out), b.flat(source), b.both(b.flat(scratch)))
+    b.emit("TTRANS", b.flat(out), b.flat(source), b.flat(scratch))
     if out.pitch == padded(out.cols, out.dtype):
         return replace(out, stored_rows=out.rows)
     return _in_room_of(b, out, b.like(out, f"{name}_plain"))

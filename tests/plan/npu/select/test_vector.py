@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pto_wsp import DType, In, Out, Scalar, Tensor, Tile, kernel, pto
+import pytest
+
+from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
+from pto_wsp.errors import NpuOpError
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.expr.tile_program_text import print_program
 from tests.conftest import Golden
 from tests.plan.npu.select.kernels import ragged, selected, whole
 
-F32, BF16, I32 = DType.F32, DType.BF16, DType.I32
+F32, BF16, I32, F64 = DType.F32, DType.BF16, DType.I32, DType.F64
 
 
 @kernel
@@ -40,6 +43,22 @@ def centred(x: In[Tile[5, 7, BF16]], out: Out[Tile[5, 7, BF16]]) -> None:
     pto.store(out, x - pto.rowmax(x))
 
 
+@kernel
+def wide(x: In[Tile[4, 4, F64]], out: Out[Tile[4, 4, F64]]) -> None:
+    pto.store(out, x * x)
+
+
+@kernel
+def copied(x: In[Tile[4, 4, F64]], out: Out[Tile[4, 4, F64]]) -> None:
+    pto.store(out, x)
+
+
+@kernel
+def printing(x: In[Tile[4, 4, F32]], out: Out[Tile[4, 4, F32]]) -> None:
+    pto.print(x)
+    pto.store(out, x)
+
+
 def test_rows_normalised(golden: Golden) -> None:
     golden(print_program(selected(rmsnorm)))
 
@@ -65,3 +84,15 @@ def test_strided_columns_move_element_by_element(golden: Golden) -> None:
 
 def test_bf16_is_computed_in_f32_and_rounded_once(golden: Golden) -> None:
     golden(print_program(selected(centred)))
+
+
+@pytest.mark.parametrize("k", [wide, copied])
+def test_a_dtype_that_the_arch_lacks_is_refused_at_the_line(k: Kernel) -> None:
+    with pytest.raises(NpuOpError, match="ascend_910b does not run this on f64") as caught:
+        selected(k)
+    assert caught.value.span is not None and "test_vector.py" in str(caught.value.span)
+
+
+def test_printing_is_refused() -> None:
+    with pytest.raises(NpuOpError, match="`pto.print` does not run on vector cores"):
+        selected(printing)

@@ -30,7 +30,7 @@ def _along_rows(b: Builder, stmt: k.Compute) -> Held:
 def reduce_rows(b: Builder, name: str, out: Held, tile: Held) -> None:
     """Put what an instruction makes of each row of `tile` into `out`, a column."""
     scratch = b.like(tile, f"{tile.name}_tmp")
-    b.emit(name, b.column(out), b.flat(tile), b.both(b.flat(scratch)))
+    b.emit(name, b.column(out), b.flat(tile), b.flat(scratch))
 
 
 def _along_columns(b: Builder, stmt: k.Compute) -> Held:
