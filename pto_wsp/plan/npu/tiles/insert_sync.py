@@ -1,35 +1,191 @@
-"""Put in the flags and barriers that order the pipes of a core."""
+"""Order the pipes of a core: flags between pipes and barriers within them, as few as the touches of memory need.
+
+In one block a flag stands behind the child that makes something and is awaited in front of the child that takes it. What a turn of a
+loop leaves for a later one is a flag that is set before the loop, awaited at the taker, set behind the maker, and awaited after the
+loop; in nested loops, around the outermost, so that it is up between the loop's runs. Where rooms have two copies, so has the flag:
+
+    set_flag(V, MTE2, 0); set_flag(V, MTE2, 1)          # both copies are free
+    for j:
+        wait_flag(V, MTE2, j % 2); load x[j % 2]
+        set_flag(MTE2, V, j % 2); wait_flag(MTE2, V, j % 2); use x[j % 2]
+        set_flag(V, MTE2, j % 2)
+    wait_flag(V, MTE2, 0); wait_flag(V, MTE2, 1)
+
+An event is set again only by a pipe that is known to come after the wait for its last time. A flag for which no event can be had so is a
+meeting: both pipes wait for each other there, with event 7, which no other flag uses but the last.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass as mutable
+from dataclasses import field, replace
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.expr.tile_program import Branch, Loop, Pipe, SetFlag, Step, TileProgram, WaitFlag, pipe_of
-from pto_wsp.types.scalar import Const
+from pto_wsp.errors import InternalError
+from pto_wsp.expr import tile_program as tp
+from pto_wsp.expr.tile_program import Pipe
+from pto_wsp.plan.npu.tiles.events import Block, Flag, give_events
+from pto_wsp.plan.npu.tiles.order import Barrier, Graph, Need, Settled, Works, across_loop, find_needs, meet_needs, settled_in
+from pto_wsp.plan.npu.tiles.touches import Survey, Touch, turn_of
+from pto_wsp.source import UNKNOWN, Span
+from pto_wsp.types.scalar import Const, Op, Scalar, add, binary
+
+_OUTPUT = (Pipe.MTE3, Pipe.FIX)
+MEETING_EVENT = 7
 
 
-def insert_sync(program: TileProgram, arch: Arch) -> TileProgram:
-    """Return the program with every step of work waiting for the one before: pipe S hands the turn on and gets it back."""
-    return replace(program, body=_serial(program.body, program))
+def insert_sync(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
+    """Return the program with flags and barriers."""
+    root = _Planner(program).block(program.body, None, None, {})
+    blocks = list(_all(root))
+    give_events(blocks)
+    return replace(program, body=tuple(_emitted(root)))
 
 
-def _serial(body: tuple[Step, ...], program: TileProgram) -> tuple[Step, ...]:
-    done: list[Step] = []
-    for step in body:
+def _all(block: Block) -> Iterator[Block]:
+    yield block
+    for inner in block.inner.values():
+        yield from _all(inner)
+
+
+@mutable(slots=True)
+class _Planner:
+    """Finds the guards of every block, the inner ones first."""
+
+    program: tp.TileProgram
+    touched: dict[int, list[list[Touch]]] = field(default_factory=dict)
+
+    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[Block, int] | None,
+              declared: dict[int, tp.Declare]) -> Block:
+        """Return a block with its guards. `loop`: whose body it is; `parent`: the block around it and the child there."""
+        repeating = loop is not None or (parent is not None and parent[0].repeating)
+        nested = loop is not None and parent is not None and parent[0].repeating
+        graph = Graph(len(body) + (parent is None), loop is not None, nested)
+        block = Block(body, loop, parent, repeating, graph)
+        survey = Survey(self.program, loop, dict(declared))
+        touched: list[list[Touch]] = []
+        settled: Settled = {}
+        for at, step in enumerate(body):
+            here = dict(survey.declared)
+            touched.append(survey.child(step))
+            match step:
+                case tp.Loop():
+                    inner = block.inner[at, 0] = self.block(step.body, step, (block, at), here)
+                    if not repeating:
+                        for edge in across_loop(at, inner.graph, inner.works):
+                            graph.add(edge)
+                    settled = {**settled, at: settled_in(inner.graph, inner.works)}
+                case tp.Branch():
+                    sides = [self.block(side, None, (block, at), here) for side in (step.then, step.other)]
+                    block.inner[at, 0], block.inner[at, 1] = sides
+                    settled = {**settled, at: _settled_in_branch(sides)}
+                case tp.Leave() if parent is not None:
+                    raise InternalError("a kernel ends inside a loop or branch", self.program.name)
+                case _:
+                    pass
+        block.works = _works(touched)
+        copies = max((room.copies for room in self.program.rooms), default=1)
+        needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), settled)
+        meet_needs(_behind_leaves(needs, body), graph)
+        block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, Need)]
+        if parent is None:
+            block.flags += _drains(body, touched, block)
+        return block
+
+
+def _works(touched: list[list[Touch]]) -> Works:
+    found: dict[Pipe, tuple[int, int]] = {}
+    for at, touches in enumerate(touched):
+        for touch in touches:
+            found[touch.pipe] = (found.get(touch.pipe, (at, at))[0], at)
+    return found
+
+
+def _settled_in_branch(sides: list[Block]) -> frozenset[tuple[Pipe, Pipe]]:
+    settled = [(side.works, settled_in(side.graph, side.works)) for side in sides]
+    return frozenset(pair for _, pairs in settled for pair in pairs
+                     if all(pair in others for works, others in settled if pair[0] in works))
+
+
+def _behind_leaves(needs: tuple[Need, ...], body: tuple[tp.Step, ...]) -> list[Need]:
+    """No flag is up where a kernel may end: those that would be are set behind it."""
+    leaves = [at for at, step in enumerate(body) if isinstance(step, tp.Leave)]
+    return [replace(need, start=max((at for at in leaves if need.start < at < need.end), default=need.start)) for need in needs]
+
+
+def _drains(body: tuple[tp.Step, ...], touched: list[list[Touch]], block: Block) -> list[Flag]:
+    """What is stored has arrived before the kernel ends."""
+    found = []
+    for end in [*(at for at, step in enumerate(body) if isinstance(step, tp.Leave)), len(body)]:
+        pipes = {touch.pipe for touches in touched[:end] for touch in touches}
+        for pipe in (one for one in _OUTPUT if one in pipes):
+            last = end == len(body)
+            found.append(Flag(Need(end - 1, pipe, end, Pipe.S), block, event=MEETING_EVENT, meets=not last))
+    return found
+
+
+# ---- text ----
+
+def _emitted(block: Block, outermost: bool = False) -> Iterator[tp.Step]:
+    spans = [step.span for step in block.body]
+    for at in range(block.graph.n):
+        here = spans[at] if at < len(spans) else (spans[-1] if spans else UNKNOWN)
+        yield from _in_front(block, at, here)
+        if at == len(block.body):
+            break
+        step = block.body[at]
         match step:
-            case Loop():
-                done.append(replace(step, body=_serial(step.body, program)))
-            case Branch():
-                done.append(replace(step, then=_serial(step.then, program), other=_serial(step.other, program)))
+            case tp.Loop():
+                inner = block.inner[at, 0]
+                held = [] if block.repeating else [flag for one in _all(inner) for flag in one.flags if flag.need.turns and not flag.meets]
+                yield from (tp.SetFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
+                yield replace(step, body=tuple(_emitted(inner)))
+                yield from (tp.WaitFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
+            case tp.Branch():
+                yield replace(step, then=tuple(_emitted(block.inner[at, 0])), other=tuple(_emitted(block.inner[at, 1])))
             case _:
-                pipe = pipe_of(step, program)
-                if pipe is None or pipe is Pipe.S:
-                    done.append(step)
-                else:
-                    done += [*_handshake(Pipe.S, pipe, step), step, *_handshake(pipe, Pipe.S, step)]
-    return tuple(done)
+                yield step
+        for flag in _sorted(block.flags):
+            if flag.need.start == at and not flag.meets and flag.event != MEETING_EVENT:
+                yield tp.SetFlag(*_ends(flag), _event(flag), here)
 
 
-def _handshake(after: Pipe, before: Pipe, step: Step) -> tuple[Step, Step]:
-    return SetFlag(after, before, Const(7), step.span), WaitFlag(after, before, Const(7), step.span)
+def _in_front(block: Block, at: int, span: Span) -> Iterator[tp.Step]:
+    flags = [flag for flag in _sorted(block.flags) if flag.need.end == at]
+    for flag in flags:
+        if not flag.meets and flag.event != MEETING_EVENT:
+            yield tp.WaitFlag(*_ends(flag), _event(flag), span)
+    for guard in block.graph.guards:
+        if isinstance(guard, Barrier) and guard.gap == at:
+            yield tp.Barrier(guard.pipe, span)
+    for first, then in dict.fromkeys(_in_pipe_order(flag) for flag in flags if flag.meets):
+        for after, before in ((first, then), (then, first)):
+            yield tp.SetFlag(after, before, Const(MEETING_EVENT), span)
+            yield tp.WaitFlag(after, before, Const(MEETING_EVENT), span)
+    for flag in flags:
+        if not flag.meets and flag.event == MEETING_EVENT:
+            yield tp.SetFlag(*_ends(flag), Const(MEETING_EVENT), span)
+            yield tp.WaitFlag(*_ends(flag), Const(MEETING_EVENT), span)
+
+
+def _in_pipe_order(flag: Flag) -> tuple[Pipe, Pipe]:
+    """The pipes of a meeting: always in the same order, so that each knows of the last time; S last, as where the kernel ends."""
+    first, then = sorted(_ends(flag), key=lambda pipe: (pipe is Pipe.S, pipe.value))
+    return first, then
+
+
+def _sorted(flags: list[Flag]) -> list[Flag]:
+    return sorted(flags, key=lambda flag: (list(Pipe).index(flag.need.first), list(Pipe).index(flag.need.then), flag.event, flag.need.end,
+                                           flag.need.start))
+
+
+def _ends(flag: Flag) -> tuple[Pipe, Pipe]:
+    return flag.need.first, flag.need.then
+
+
+def _event(flag: Flag) -> Scalar:
+    loop = flag.block.loop_around
+    if flag.copies == 1 or loop is None:
+        return Const(flag.event)
+    return add(binary(Op.MOD, turn_of(loop), Const(flag.copies)), Const(flag.event))

@@ -1,0 +1,227 @@
+"""What the steps of a tile program touch, seen from one block: stretches of on-chip memory, and rectangles of parameters.
+
+Seen from the body of a loop, a touch in turn t is at a place of its own: a room with two copies is at another address in the next turn,
+and `out[j * 16 : j * 16 + 16]` are other rows. What is not known to lie apart is taken to overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TypeAlias
+
+from pto_wsp.errors import InternalError
+from pto_wsp.expr import tile_program as tp
+from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Unary, Var, binary, leaves, sub
+from pto_wsp.values import dataclass
+
+
+def turn_of(loop: tp.Loop) -> Scalar:
+    """Return the number of a loop's turn: 0 in the first."""
+    return binary(Op.FLOORDIV, sub(loop.var, loop.start), loop.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of multiples of scalars, and a number."""
+
+    terms: frozenset[tuple[Scalar, int]]
+    number: int
+
+    def plus(self, other: Linear, times: int = 1) -> Linear:
+        """Return self + times * other."""
+        total = dict(self.terms)
+        for atom, factor in other.terms:
+            total[atom] = total.get(atom, 0) + times * factor
+        return Linear(frozenset((atom, factor) for atom, factor in total.items() if factor), self.number + times * other.number)
+
+    def factor(self, atom: Scalar) -> int:
+        """Return how often `atom` is in it."""
+        return next((factor for one, factor in self.terms if one == atom), 0)
+
+
+Names: TypeAlias = Mapping[Var, "Linear | None"]
+
+
+def linear(node: Scalar, names: Names) -> Linear | None:
+    """Return an integer as a sum; `names`: what is known of variables, None for those that may be anything. None: not known."""
+    match node:
+        case Const(value):
+            return Linear(frozenset(), int(value))
+        case Var() if node in names:
+            return names[node]
+        case Binary(Op.ADD | Op.SUB as op, lhs, rhs):
+            first, second = linear(lhs, names), linear(rhs, names)
+            return None if first is None or second is None else first.plus(second, 1 if op is Op.ADD else -1)
+        case Binary(Op.MUL, inner, Const(times)) | Binary(Op.MUL, Const(times), inner):
+            scaled = linear(inner, names)
+            return None if scaled is None else Linear(frozenset(), 0).plus(scaled, int(times))
+        case Unary(Op.NEG, inner):
+            scaled = linear(inner, names)
+            return None if scaled is None else Linear(frozenset(), 0).plus(scaled, -1)
+        case _:
+            known = not any(isinstance(leaf, Var) and leaf in names for leaf in leaves(node))
+            return Linear(frozenset({(node, 1)}), 0) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes start to stop of a memory."""
+
+    space: tp.Space
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    """Rows and columns of a parameter: where they start (None: anywhere) and how many at most."""
+
+    param: str
+    row: Linear | None
+    col: Linear | None
+    rows: int
+    cols: int
+
+
+Place: TypeAlias = Stretch | Rect
+
+
+def overlap(one: Place, other: Place) -> bool:
+    """Tell whether two places may share a byte."""
+    match one, other:
+        case Stretch(), Stretch():
+            return one.space is other.space and one.start < other.stop and other.start < one.stop
+        case Rect(), Rect():
+            return one.param == other.param and _meet(one.row, one.rows, other.row, other.rows) and _meet(one.col, one.cols, other.col,
+                                                                                                           other.cols)
+        case _:
+            return False
+
+
+def _meet(one: Linear | None, n_one: int, other: Linear | None, n_other: int) -> bool:
+    if one is None or other is None:
+        return True
+    apart = one.plus(other, -1)
+    return bool(apart.terms) or -n_one < apart.number < n_other
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What a step does with a place. `home`: the outermost loop around the step inside the child that it is in, by its id()."""
+
+    pipe: tp.Pipe
+    writes: bool
+    place: Place
+    home: int | None
+    copy_bytes: int = 0              # by how much the place moves from copy to copy
+    copies: int = 1
+    turn: Scalar = Const(0)
+
+    def in_turn(self, loop: tp.Loop | None, at: int) -> Place:
+        """Return the place in turn `at` of the loop that the block is the body of."""
+        place = self.place
+        if isinstance(place, Stretch):
+            if self.copies == 1:
+                return place
+            if loop is not None and self.turn == turn_of(loop):
+                ahead = at % self.copies * self.copy_bytes
+                return Stretch(place.space, place.start + ahead, place.stop + ahead)
+            return Stretch(place.space, place.start, place.stop + (self.copies - 1) * self.copy_bytes)
+        if loop is None:
+            return place
+        return Rect(place.param, _moved(place.row, loop, at), _moved(place.col, loop, at), place.rows, place.cols)
+
+
+def _moved(start: Linear | None, loop: tp.Loop, at: int) -> Linear | None:
+    if start is None or not start.factor(loop.var):
+        return start
+    if not isinstance(loop.step, Const):
+        return None
+    return start.plus(Linear(frozenset(), start.factor(loop.var) * int(loop.step.value) * at))
+
+
+@dataclass(slots=True)
+class Survey:
+    """Walks a block's children and says what each touches. `declared` and `names` hold for the place where the walk is."""
+
+    program: tp.TileProgram
+    loop: tp.Loop | None             # that the block is the body of
+    declared: dict[int, tp.Declare]
+    names: dict[Var, Linear | None] = field(default_factory=dict)
+    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    rooms: dict[int, tp.Room] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tiles = {tile.id: tile for tile in self.program.tiles}
+        self.rooms = {room.id: room for room in self.program.rooms}
+        if self.loop is not None:
+            self.names[self.loop.var] = Linear(frozenset({(self.loop.var, 1)}), 0)
+
+    def child(self, step: tp.Step, home: int | None = None) -> list[Touch]:
+        """Return what a step and those inside it touch, and take note of what it declares."""
+        match step:
+            case tp.Declare(tile):
+                self.declared[tile] = step
+                return []
+            case tp.Let(var, value):
+                self.names[var] = linear(value, self.names)
+                return []
+            case tp.Loop():
+                self.names[step.var] = None
+                return self._block(step.body, id(step) if home is None else home)
+            case tp.Branch():
+                return [*self._block(step.then, home), *self._block(step.other, home)]
+            case tp.Peek(var) | tp.GmPeek(var):
+                self.names[var] = None
+            case _:
+                pass
+        pipe = tp.pipe_of(step, self.program)
+        return [] if pipe is None else [*self._on_chip(step, pipe, home), *self._global(step, pipe, home)]
+
+    def _block(self, body: tuple[tp.Step, ...], home: int | None) -> list[Touch]:
+        outer = dict(self.declared)
+        found = [touch for step in body for touch in self.child(step, home)]
+        self.declared = outer
+        return found
+
+    def _on_chip(self, step: tp.Step, pipe: tp.Pipe, home: int | None) -> list[Touch]:
+        return [self._of_tile(arg, pipe, home) for arg in tp.uses_of(step)]
+
+    def _of_tile(self, arg: tp.TileArg, pipe: tp.Pipe, home: int | None) -> Touch:
+        tile = self.tiles[arg.tile]
+        room, declare = self.rooms[tile.room], self.declared.get(arg.tile)
+        if declare is None or room.address is None:
+            raise InternalError(f"tile `{tile.name}` is used where it has no place", self.program.name)
+        first, last = tile.offset, tile.offset + tile.size_bytes
+        if isinstance(declare.shift, Const):
+            first, last = first + int(declare.shift.value), last + int(declare.shift.value)
+        else:
+            first, last = 0, room.size_bytes
+        copy = declare.turn
+        if isinstance(copy, Const) and room.copies > 1:
+            start = room.address + int(copy.value) % room.copies * room.size_bytes
+            return Touch(pipe, arg.access.writes, Stretch(room.space, start + first, start + last), home)
+        place = Stretch(room.space, room.address + first, room.address + last)
+        return Touch(pipe, arg.access.writes, place, home, room.size_bytes, room.copies, copy)
+
+    def _global(self, step: tp.Step, pipe: tp.Pipe, home: int | None) -> list[Touch]:
+        match step:
+            case tp.GmLoad(tile, param, row, col, turned):
+                rows, cols = _extents(self.tiles[tile])
+                return [Touch(pipe, False, self._rect(param, row, col, *((cols, rows) if turned else (rows, cols))), home)]
+            case tp.GmStore(param, tile, row, col):
+                return [Touch(pipe, True, self._rect(param, row, col, *_extents(self.tiles[tile])), home)]
+            case tp.GmPeek(_, param, row, col):
+                return [Touch(pipe, False, self._rect(param, row, col, 1, 1), home)]
+            case _:
+                return []
+
+    def _rect(self, param: str, row: Scalar, col: Scalar, rows: int, cols: int) -> Rect:
+        return Rect(param, linear(row, self.names), linear(col, self.names), rows, cols)
+
+
+def _extents(tile: tp.Tile) -> tuple[int, int]:
+    """The most rows and columns that a tile moves."""
+    rows, cols = tile.valid_rows, tile.valid_cols
+    return (int(rows.value) if isinstance(rows, Const) else tile.rows, int(cols.value) if isinstance(cols, Const) else tile.cols)
