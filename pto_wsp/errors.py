@@ -391,6 +391,13 @@ class NpuOpError(PtoError):
     fix = "The report names op, dtype and arch: cast to a dtype that the arch computes on, or give the kernel a body of its own (cpp_src)."
 
 
+class CubeError(PtoError):
+    code = "N104"
+    cause = "A kernel asks the cube core for what it cannot do: it multiplies loaded tiles, adds products up, and stores the sums."
+    example = "acc = pto.alloc((64, 64), DType.F32, init=1)\nacc += a @ b"
+    fix = "The report says what the cube core does instead."
+
+
 def catalog() -> tuple[type[PtoError], ...]:
     """Return every error class, by code."""
     return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))

@@ -158,10 +158,14 @@ class Builder:
     def add(self, step: tp.Step) -> None:
         """Add a step, after declaring the tiles that it uses for the first time in its block."""
         for use in tp.uses_of(step):
-            if not any(use.tile in known for known in self._declared):
-                self._declared[-1].add(use.tile)
-                self._blocks[-1].append(tp.Declare(use.tile, span=self.span))
+            self.declare(use.tile)
         self._blocks[-1].append(step)
+
+    def declare(self, tile: int) -> None:
+        """Declare a tile here, unless a block around has it."""
+        if not any(tile in known for known in self._declared):
+            self._declared[-1].add(tile)
+            self._blocks[-1].append(tp.Declare(tile, span=self.span))
 
     @contextmanager
     def inside(self) -> Iterator[list[tp.Step]]:

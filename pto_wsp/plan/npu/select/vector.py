@@ -32,11 +32,11 @@ def select_vector(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     Raises: N103 at the line of an op that the arch has no instruction for.
     """
     b = Builder(use, arch)
-    _Selection(b, _leave_early(b)).body(use.kernel.body)
+    _Selection(b, leave_early(b)).body(use.kernel.body)
     return b.program()
 
 
-def _leave_early(b: Builder) -> Rows | None:
+def leave_early(b: Builder) -> Rows | None:
     """End the kernel at once where all that it would write is empty; return the rows that outputs have where they all have as many."""
     body = tuple(walk(b.kernel.body))
     if any(isinstance(stmt, k.Print) for stmt in body):
