@@ -8,29 +8,25 @@ frozenset()
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
+from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, RunFault, compiled, text_of
+from tests.npu.emulator import core
 from tests.npu.graph import Graph, read_graph
 from tests.npu.package import RUNTIMES, Array, Direction, Number, Package, PackageFault, Params, load_package
 
 HERE = Path(__file__).resolve().parent
-INCLUDE, HOST = HERE / "include", HERE / "host"
+HOST = HERE / "host"
 FAMILIES = ("a2a3", "a5")
-WARNINGS = ("-Wall", "-Wextra", "-Werror")
-# -fno-gnu-unique: every kernel has its own emulated core.
-SHARED = ("-shared", "-fPIC", "-fno-gnu-unique")
 ORDERS = (("program", 0), ("reversed", 0), ("shuffled", 1), ("shuffled", 2))
 
 DTYPES: dict[np.dtype[np.generic], str] = {
@@ -40,10 +36,6 @@ DTYPES: dict[np.dtype[np.generic], str] = {
     np.dtype(np.bool_): "BOOL",
     np.dtype(ml_dtypes.float8_e4m3fn): "UINT8", np.dtype(ml_dtypes.float8_e5m2): "UINT8",   # no kernel's tile has them
 }
-
-
-class RunFault(AssertionError):
-    """A package did what a device would do wrong, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +91,14 @@ def build(package: Package, target: Target) -> Built:
 
     Raises: RunFault with the compiler's words.
     """
-    kernel_flags = (*WARNINGS, *SHARED, "-O1", *target.defines, f"-I{INCLUDE}")
-    jobs = [((kernel.source,), kernel_flags) for kernel in package.kernels]
+    kernel_flags = (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")
+    jobs = [((kernel.source, core()), kernel_flags) for kernel in package.kernels]
     jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")))
     host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
     jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags))
-    headers = _text_of(*sorted(INCLUDE.rglob("*.h*")), *sorted(HOST.glob("*.h")), *sorted((package.root / "include").rglob("*.h")))
+    headers = text_of(*sorted(INCLUDE.rglob("*.h*")), *sorted(HOST.glob("*.h")), *sorted((package.root / "include").rglob("*.h")))
     with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(lambda job: _compiled(*job, headers), jobs))
+        paths = list(pool.map(lambda job: compiled(*job, headers), jobs))
     return Built(paths[-1], tuple(paths[:-2]), paths[-2])
 
 
@@ -187,31 +179,3 @@ def _split(raw: bytes, like: dict[str, Array]) -> dict[str, Array]:
         found[name] = np.frombuffer(raw[at:at + value.nbytes], value.dtype).reshape(value.shape)
         at += value.nbytes
     return found
-
-
-def _compiled(sources: tuple[Path, ...], flags: tuple[str, ...], headers: bytes) -> Path:
-    """Return what g++ makes of some files, from the cache where the same was compiled before."""
-    digest = hashlib.sha256(b"\0".join((_compiler(), " ".join(flags).encode(), headers, _text_of(*sources)))).hexdigest()[:32]
-    folder = Path(tempfile.gettempdir()) / f"pto-wsp-npu-tests-{os.getuid()}"
-    path = folder / digest
-    if path.exists():
-        return path
-    folder.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        made = Path(name) / "made"
-        libraries = [flag for flag in flags if flag.startswith("-l")]
-        rest = [flag for flag in flags if not flag.startswith("-l")]
-        done = subprocess.run(["g++", "-std=c++17", *rest, *sources, "-o", made, *libraries], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RunFault(f"{sources[0].name} does not compile:\n{done.stderr}")
-        made.replace(path)
-    return path
-
-
-@cache
-def _compiler() -> bytes:
-    return subprocess.run(["g++", "--version"], capture_output=True, check=True).stdout
-
-
-def _text_of(*paths: Path) -> bytes:
-    return b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in paths)

@@ -1,0 +1,49 @@
+// Reductions along rows and columns, and what goes the other way. Statistics of rows are [R, 1] column-major tiles, of columns [1, C].
+#pragma once
+
+#include "elementwise.hpp"
+
+namespace pto {
+inline namespace PTO_EMU_FAMILY {
+
+PTO_EMU_TILES3(TROWSUM)
+PTO_EMU_TILES3(TROWMAX)
+PTO_EMU_TILES3(TROWMIN)
+PTO_EMU_TILES3(TROWPROD)
+PTO_EMU_TILES3(TROWARGMAX)
+PTO_EMU_TILES4(TROWARGMAX)
+PTO_EMU_TILES3(TROWARGMIN)
+PTO_EMU_TILES4(TROWARGMIN)
+PTO_EMU_TILES2(TCOLSUM)
+PTO_EMU_TILES2(TCOLMAX)
+PTO_EMU_TILES2(TCOLMIN)
+PTO_EMU_TILES2(TCOLPROD)
+PTO_EMU_TILES3(TCOLARGMAX)
+PTO_EMU_TILES4(TCOLARGMAX)
+PTO_EMU_TILES3(TCOLARGMIN)
+PTO_EMU_TILES4(TCOLARGMIN)
+
+inline void TCOLSUM(TileState &dst, TileState &src, TileState &tmp, bool pairwise, PTO_EMU_AT) {
+    emu::Operands operands(dst, src, tmp);
+    operands.word = pairwise;
+    emu::run(PTO_EMU_SITE("TCOLSUM"), operands);
+}
+
+PTO_EMU_TILES2(TROWEXPAND)
+PTO_EMU_TILES2(TCOLEXPAND)
+
+#define PTO_EMU_EXPAND(WORD)       \
+    PTO_EMU_TILES3(TROWEXPAND##WORD) \
+    PTO_EMU_TILES4(TROWEXPAND##WORD) \
+    PTO_EMU_TILES3(TCOLEXPAND##WORD)
+
+PTO_EMU_EXPAND(ADD)
+PTO_EMU_EXPAND(SUB)
+PTO_EMU_EXPAND(MUL)
+PTO_EMU_EXPAND(DIV)
+PTO_EMU_EXPAND(MAX)
+PTO_EMU_EXPAND(MIN)
+PTO_EMU_EXPAND(EXPDIF)
+
+}  // namespace PTO_EMU_FAMILY
+}  // namespace pto
