@@ -16,11 +16,12 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder, Rows
-from pto_wsp.plan.npu.select.carried import carried, converted
+from pto_wsp.plan.npu.select.carried import carried, settled
 from pto_wsp.plan.npu.select.copies import copied, copy
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.limit import keeps_rows, whole_values
 from pto_wsp.plan.npu.select.memory import load, store
+from pto_wsp.plan.npu.select.refusal import check_statement
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.state import state_of
 from pto_wsp.types import scalar as s
@@ -93,6 +94,7 @@ class _Selection:
 
     def _statement(self, stmt: k.Stmt) -> None:
         b = self.b
+        check_statement(b.kernel, stmt, b.arch)
         b.rows = self._rows_of(stmt)
         match stmt:
             case k.Compute():
@@ -163,6 +165,6 @@ class _Selection:
         b.target = None if buffer is None else b.buffers[buffer.id]
         held = rule(b, stmt)
         into, b.target = b.target, None
-        held = converted(b, held, carried(stmt.result.type.dtype))
+        held = settled(b, stmt.op, held, stmt.result.type.dtype)
         kept = {other.room for other in b.buffers.values()} - ({into.room} if into is not None else set())
         return copied(b, held, f"{held.name}_then") if held.room in kept else held

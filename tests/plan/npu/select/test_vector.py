@@ -88,11 +88,11 @@ def test_bf16_is_computed_in_f32_and_rounded_once(golden: Golden) -> None:
 
 @pytest.mark.parametrize("k", [wide, copied])
 def test_a_dtype_that_the_arch_lacks_is_refused_at_the_line(k: Kernel) -> None:
-    with pytest.raises(NpuOpError, match="ascend_910b does not run this on f64") as caught:
+    with pytest.raises(NpuOpError, match=r"ascend_910b does not run .* on f64") as caught:
         selected(k)
     assert caught.value.span is not None and "test_vector.py" in str(caught.value.span)
 
 
 def test_printing_is_refused() -> None:
-    with pytest.raises(NpuOpError, match="`pto.print` does not run on vector cores"):
+    with pytest.raises(NpuOpError, match=r"`pto\.print` does not run on vector cores"):
         selected(printing)

@@ -1,0 +1,1 @@
+"""Formulas of several instructions, lane by lane, as text that reads like arithmetic."""
