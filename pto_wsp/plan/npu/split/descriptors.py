@@ -175,3 +175,17 @@ def merged_access(accesses: Sequence[ParamAccess]) -> ParamAccess:
     rows = first.rows if all(access.rows == first.rows for access in accesses) else None
     cols = first.cols if all(access.cols == first.cols for access in accesses) else None
     return replace(first, rows=rows, cols=cols)
+
+
+def known_window(found: Described, access: ParamAccess) -> Described:
+    """Return the same with extents that the access knows as numbers in its window: checks see to it that they are those."""
+    last = found.steps[-1] if found.steps else None
+    if not isinstance(last, Window):
+        return found
+    shape = list(last.shape)
+    extents = list(found.extents)
+    axes = (access.row_dim, access.row_step, access.rows), (access.col_dim, access.col_step, access.cols)
+    for at, (dim, step, extent) in enumerate(axes):
+        if dim is not None and step == 1 and extent is not None:
+            shape[dim] = extents[at] = s.Const(extent)
+    return replace(found, steps=(*found.steps[:-1], Window(last.offset, tuple(shape))), extents=(extents[0], extents[1]))

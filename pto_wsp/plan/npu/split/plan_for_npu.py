@@ -15,10 +15,10 @@ from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
 from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
 from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
+from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.limits import limit_errors
-from pto_wsp.plan.npu.split.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
-from pto_wsp.plan.npu.split.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.uses import NpuUse, NpuUses, find_uses
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -12,7 +12,7 @@ from pto_wsp.expr.kernel import Kernel, MemoryParam, TileParam
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan, submits
-from pto_wsp.plan.npu.split.descriptors import Described, describe, merged_access
+from pto_wsp.plan.npu.split.descriptors import Described, describe, known_window, merged_access
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import print_view
 from pto_wsp.values import dataclass
@@ -62,7 +62,9 @@ def find_uses(plan: TaskPlan) -> NpuUses:
             members.append([])
         members[numbers[key]].append((task, arguments))
     uses = tuple(_use(plan.kernels[group[0][0].kernel].kernel, group) for group in members)
-    tasks = {task.site: NpuTask(number, arguments, _checks(task, arguments, uses[number]))
+    tasks = {task.site: NpuTask(number, tuple(known_window(found, access) for found, access in zip(arguments, uses[number].access,
+                                                                                                   strict=True)),
+                                _checks(task, arguments, uses[number]))
              for number, group in enumerate(members) for task, arguments in group}
     return NpuUses(uses, tasks)
 

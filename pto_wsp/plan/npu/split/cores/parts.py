@@ -14,7 +14,10 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value that a part hands on: `rows` x `cols` for each turn of the loops that it is made in, of which there are `turns` at most."""
+    """A value that a part hands on: `rows` x `cols` for each turn of the loops that it is made in, of which there are `turns` at most.
+
+    `turns` is in terms of the whole kernel's parameters.
+    """
 
     name: str
     dtype: DType

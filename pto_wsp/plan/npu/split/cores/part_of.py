@@ -10,7 +10,7 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.split.parts import Given, Part
+from pto_wsp.plan.npu.split.cores.parts import Given, Part
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

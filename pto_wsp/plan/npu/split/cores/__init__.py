@@ -1,0 +1,1 @@
+"""Kernels in parts for one core each."""

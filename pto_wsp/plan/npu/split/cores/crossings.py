@@ -1,0 +1,105 @@
+"""What crosses from part to part: how it is stored behind what makes it, and loaded where the other parts would make it.
+
+Each turn of the loops around it has rows of its own. Whole tiles cross, so that what lies outside of a valid part is there too. A
+mask crosses as numbers, 1 and 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.ops.entries.cast import cast
+from pto_wsp.ops.entries.compare import ne
+from pto_wsp.plan.npu.split.cores.flow import Flow, Leaf
+from pto_wsp.plan.npu.split.cores.part_products import is_product
+from pto_wsp.plan.npu.split.cores.parts import Crossing
+from pto_wsp.plan.npu.split.cores.turns import Turns, turns_of
+from pto_wsp.source import Span
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
+
+_MASK = DType.F32      # what a mask crosses as
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A value that crosses: the parameter that parts hand it on by, and the turns of it."""
+
+    value: k.Value
+    crossing: Crossing
+    turns: Turns
+
+    @property
+    def type(self) -> TileType:
+        """What lies in memory for one turn."""
+        return TileType(self.crossing.rows, self.crossing.cols, self.crossing.dtype)
+
+    @property
+    def access(self) -> ParamAccess:
+        """How a part finds it: contiguous rows."""
+        rows = s.mul(s.maximum(self.turns.count, s.Const(1)), s.Const(self.type.rows))
+        return ParamAccess(0, 1, rows=int(rows.value) if isinstance(rows, s.Const) else None, cols=self.type.cols,
+                           unit_rows=self.type.cols == 1)
+
+    def param(self, role: k.Role) -> k.MemoryParam:
+        """Return the parameter of a part: a tile where there is one turn, else a region."""
+        if self.turns.count == s.Const(1):
+            return k.TileParam(self.crossing.name, role, self.type)
+        return k.TensorParam(self.crossing.name, role, self.type.dtype)
+
+    def stored(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
+        """Yield what hands the value on, behind the statement that makes it."""
+        value = self.value
+        if value.type.dtype is DType.BOOL:
+            value = k.Value(next(value_ids), self.type, self.value.name)
+            yield k.Compute(value, cast.name, (self.value,), (("dtype", _MASK),), span)
+        yield k.Store(self.crossing.name, value, self.turns.row(self.type.rows), s.Const(0), span=span)
+
+    def loaded(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
+        """Yield what gives the value in another part, in place of the statement that makes it."""
+        mask = self.value.type.dtype is DType.BOOL
+        value = k.Value(next(value_ids), self.type, self.value.name) if mask else self.value
+        yield k.Load(value, self.crossing.name, self.turns.row(self.type.rows), s.Const(0), span=span)
+        if mask:
+            yield k.Compute(self.value, ne.name, (value, k.ScalarOperand(s.Const(0.0), _MASK)), span=span)
+
+
+def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
+    """Return a bridge for the value that each of these leaves makes, with a name of its own.
+
+    Raises: N102 where nobody can say how many turns there are.
+    """
+    taken = {param.name for param in flow.kernel.params}
+    found: list[Bridge] = []
+    for maker in makers:
+        value = flow.value_of(maker)
+        name = _name(value, maker, taken)
+        taken.add(name)
+        dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
+        turns = turns_of(maker.loops, f"`{name}`")
+        found.append(Bridge(value, Crossing(name, dtype, value.type.rows, value.type.cols, turns.count), turns))
+    return tuple(found)
+
+
+def _name(value: k.Value, maker: Leaf, taken: set[str]) -> str:
+    """Return the user's name for a value, or what made it, and a number where that is taken."""
+    match maker.stmt:
+        case k.Compute(op=op):
+            made = "product" if is_product(maker.stmt) else op
+        case k.Read(_, buffer):
+            made = buffer.name
+        case k.Load(param=param) | k.Gather(param=param):
+            made = param
+        case _:
+            made = "value"
+    name = value.name or made
+    numbers = itertools.count(2)
+    free = name
+    while free in taken:
+        free = f"{name}_{next(numbers)}"
+    return free
