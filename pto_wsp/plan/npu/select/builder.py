@@ -242,8 +242,9 @@ class Builder:
     def result(self, stmt: k.Compute, dtype: DType | None = None) -> Held:
         """Return where the result of an operation is made, in the dtype that it is computed in: its target, or a room of its own."""
         type = stmt.result.type
-        if self.target is not None and self.target.type == type.with_dtype(dtype or type.dtype):
-            return self.target
+        target = self.target
+        if target is not None and (target.type, target.valid_rows) == (type.with_dtype(dtype or type.dtype), self.valid_rows(type.rows)):
+            return target
         return self.hold(type.rows, type.cols, dtype or type.dtype, stmt.result.name or f"{stmt.op.rstrip('_')}_{stmt.result.id}")
 
     def _fresh(self, name: str, again: bool = False) -> str:

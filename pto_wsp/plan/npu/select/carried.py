@@ -21,7 +21,7 @@ from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.types.dtype import DType
 
-_EXACT_IN_F16 = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "abs", "neg", "relu"})
+_EXACT_IN_F16 = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "abs", "neg", "relu", "rowmax", "rowmin", "colmax", "colmin"})
 _CARRIED: Mapping[DType, DType] = {DType.F32: DType.F32, DType.F16: DType.F16, DType.BF16: DType.BF16, DType.I32: DType.I32,
                                    DType.I16: DType.I16, DType.I8: DType.I16, DType.U8: DType.I16, DType.U16: DType.I32,
                                    DType.U32: DType.I32, DType.BOOL: DType.F32}

@@ -110,7 +110,8 @@ def _piece(b: Builder, stmt: k.Load | k.Store) -> Piece:
         tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
     tests += [(valid_rows, s.Const(1)), (valid_cols, s.Const(1))]
     condition = _all(s.binary(s.Op.GE, value, least) for value, least in tests if not b.surely(value, least))
-    return Piece(stmt.param, row, col, b.named(valid_rows, "rows"), b.named(valid_cols, "cols"), condition)
+    names = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
+    return Piece(stmt.param, row, col, names[valid_rows], names[valid_cols], s.substitute(condition, names.get))
 
 
 def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scalar:
@@ -154,7 +155,7 @@ def _moved(b: Builder, piece: Piece, out: Held) -> None:
 def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name: str) -> Held:
     """Return the valid part of a piece on chip, as it is in memory."""
     unit_cols, unit_rows = _units(b, piece)
-    if rows == 1 and cols > 1:
+    if rows == 1 and cols > 1 and not unit_cols:
         return _fetched(b, piece.other_way(), cols, 1, dtype, name).turned()
     if cols == 1:
         return _line(b, piece, rows, dtype, name, unit_rows)
@@ -197,7 +198,7 @@ _COMPARED = {DType.BF16: DType.I16, DType.U16: DType.I16, DType.U32: DType.I32}
 
 def _put(b: Builder, piece: Piece, held: Held) -> None:
     unit_cols, unit_rows = _units(b, piece)
-    if held.rows == 1 and held.cols > 1:
+    if held.rows == 1 and held.cols > 1 and not unit_cols:
         _put(b, piece.other_way(), held.turned())
     elif held.cols == 1:
         _put_line(b, piece, held, unit_rows)
