@@ -15,7 +15,7 @@ from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import Check, ScalarValue, TensorSlot
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import ParamExtent, Scalar, SymbolRef, Var
+from pto_wsp.types.scalar import Scalar, SymbolRef, Var
 from pto_wsp.values import dataclass
 
 
@@ -23,14 +23,12 @@ from pto_wsp.values import dataclass
 class NpuKernel:
     """A kernel for one kind of core, and how it finds its parameters. Its place in `NpuPlan.kernels` is its func_id.
 
-    `equal`: groups of extents of its parameters that are the same in every task. `zeros_first`: a task before stores zeros wherever
-    this one stores; where a product has no terms, the cube core writes nothing.
+    `zeros_first`: a task before stores zeros wherever this one stores; where a product has no terms, the cube core writes nothing.
     """
 
     kernel: Kernel
     core: Unit
     access: tuple[ParamAccess, ...]      # of its memory parameters, in order
-    equal: tuple[tuple[ParamExtent, ...], ...] = ()
     zeros_first: bool = False
 
 

@@ -16,13 +16,14 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CubeError, unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.kernel_walk import Body, walk
+from pto_wsp.expr.kernel_walk import Body
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.products.block import ZERO, Block, ProductBlock, Rooms, l1_form, load_of
 from pto_wsp.plan.npu.select.products.chains import Chain, Chains
 from pto_wsp.plan.npu.select.products.facts import FALSE, TRUE, Facts, both, negated
+from pto_wsp.plan.npu.select.products.fresh import Change, fresh_before
 from pto_wsp.plan.npu.select.products.parts import Part, parts_of
 from pto_wsp.plan.npu.select.products.residence import Blocked, PieceKey
 from pto_wsp.plan.npu.select.products.tiling import Limits
@@ -36,9 +37,9 @@ def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
 
     Raises: N104 at the line of what the cube core cannot do, K110 where tiles do not fit even in pieces.
     """
-    facts = Facts(use)
-    chains = Chains(use.kernel, facts)
     b = Builder(use, arch, tp.Space.L1)
+    facts = Facts(use.kernel, b.access)
+    chains = Chains(use.kernel, facts)
     leave_early(b)
     for part in parts_of(use.kernel, chains, Limits.of(arch)):
         selection = _Selection(b, facts, chains, part)
@@ -67,7 +68,7 @@ class _Selection:
     def __init__(self, b: Builder, facts: Facts, chains: Chains, part: Part) -> None:
         self.b, self.facts, self.chains, self.part = b, facts, chains, part
         self.start: tuple[s.Scalar, s.Scalar] = (ZERO, ZERO)
-        self.fresh: dict[int, s.Scalar] = {}            # by chain: the condition that it holds nothing yet
+        self.fresh = fresh_before(part.body, facts, self._change)
         self.accs: dict[int, Held] = {}
         self.whole: dict[PieceKey, int] = {}            # L1 tiles of operands that are held whole
         self.rooms = Rooms(b)
@@ -89,9 +90,9 @@ class _Selection:
                 case k.Load():
                     self._load(stmt)
                 case k.Alloc(buffer):
-                    self._start(next(chain for chain in self.chains.chains.values() if chain.buffer == buffer))
+                    self._start(self.chains.made_for(buffer))
                 case k.Compute() | k.Accumulate():
-                    self._product(self.part.blocked[id(stmt)])
+                    self._product(stmt)
                 case k.Store():
                     self._store(stmt)
                 case k.For():
@@ -122,7 +123,6 @@ class _Selection:
         """Make room for a chain that holds nothing yet."""
         one = self._first(chain)
         self.accs[chain.id] = self.rooms.at(chain.id, one.rows, one.cols, chain.dtype, chain.name, tp.Space.L0C)
-        self.fresh[chain.id] = TRUE
         block = self._block(chain)
         if self._known_here(block):
             self.b.declare(self._acc(chain, block.valid_rows, block.valid_cols))
@@ -162,19 +162,34 @@ class _Selection:
 
     # ---- products ----
 
-    def _product(self, one: Blocked) -> None:
+    def _change(self, stmt: k.Stmt) -> Change | None:
+        """Return what a statement does to a chain. Of a part without rows or columns nothing is stored: what it holds is no matter."""
+        if id(stmt) in self.part.blocked:
+            one = self.part.blocked[id(stmt)]
+            chain = self.chains.chains[one.product.chain]
+            return Change(chain.id, chain.name, one.product.restarts, self._terms(one)[1])
+        if isinstance(stmt, k.Alloc):
+            chain = self.chains.made_for(stmt.buffer)
+            return Change(chain.id, chain.name, clears=True)
+        return None
+
+    def _terms(self, one: Blocked) -> tuple[s.Scalar, s.Scalar]:
+        """Return how many terms a product has, and the condition that there are any."""
+        depth = self.facts.settle(s.minimum(one.product.lhs.valid_cols, one.product.rhs.valid_rows))
+        return depth, self.facts.at_least_one(depth)
+
+    def _product(self, stmt: k.Stmt) -> None:
+        one = self.part.blocked[id(stmt)]
         chain = self.chains.chains[one.product.chain]
         if chain.id not in self.accs or (chain.buffer is None and one.product.restarts):
             self._start(chain)
         block = self._block(chain)
-        fresh = TRUE if one.product.restarts else self.fresh[chain.id]
-        depth = self.facts.settle(s.minimum(one.product.lhs.valid_cols, one.product.rhs.valid_rows))
-        terms = self.facts.at_least_one(depth)
+        fresh = TRUE if one.product.restarts else self.fresh[id(stmt)][chain.id]
+        depth, terms = self._terms(one)
         with self.b.when(both(both(self._some(block.valid_rows), self._some(block.valid_cols)), terms)):
             acc = self._acc(chain, block.valid_rows, block.valid_cols)
             self.b.declare(acc)
             ProductBlock(self.b, self.facts, self.rooms, one, block, self._chunk(one), self.whole).emit(acc, depth, fresh)
-        self.fresh[chain.id] = both(fresh, negated(terms))   # of a part without rows or columns nothing is stored
 
     def _chunk(self, one: Blocked) -> int:
         return next(chunk for at, chunk in self.part.residence.chunks.items() if self.part.blocked[at] is one)
@@ -185,7 +200,7 @@ class _Selection:
         b, chain = self.b, self.chains.chains[self.chains.stored[id(stmt)]]
         wanted = self.facts.valid(stmt)
         given = tuple(self.facts.settle(s.minimum(*pair)) for pair in zip(wanted, (chain.valid_rows, chain.valid_cols), strict=True))
-        fresh = self.fresh[chain.id]
+        fresh = self.fresh[id(stmt)][chain.id]
         if not b.use.zeros_first and (given != wanted or fresh != FALSE):
             self._refuse_zeros(stmt, chain, wanted, fresh)
         block = self._block(chain)
@@ -205,39 +220,16 @@ class _Selection:
     # ---- loops and branches ----
 
     def _for(self, stmt: k.For) -> None:
-        b, facts = self.b, self.facts
-        changed = [chain for chain in self.fresh if any(
-            id(inner) in self.part.blocked and self.part.blocked[id(inner)].product.chain == chain for inner in walk(stmt.body))]
-        before = dict(self.fresh)
-        start, stop, step = (facts.settle(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-        for chain in changed:
-            self.fresh[chain] = both(before[chain], s.Binary(Op.EQ, stmt.var, start))
+        b = self.b
+        start, stop, step = (self.facts.settle(bound) for bound in (stmt.start, stmt.stop, stmt.step))
         with b.inside() as body:
             self.body(stmt.body)
-        b.span = stmt.span
         b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))
-        runs = facts.at_least_one(facts.settle(s.sub(stop, start)))
-        for chain in changed:
-            if self.fresh[chain] != FALSE:
-                self._refuse_start(stmt, self.chains.chains[chain])
-            self.fresh[chain] = both(before[chain], negated(runs))
-
-    def _refuse_start(self, stmt: k.For, chain: Chain) -> None:
-        raise CubeError(f"`{chain.name}` is first added to in a turn of a loop that is known only at run time", stmt.span,
-                        expected="a loop of which every turn adds a product, or products before the loop",
-                        help="leave turns out by the loop's bounds, or keep the sum in the workload with one task a turn")
 
     def _if(self, stmt: k.If) -> None:
-        b, before = self.b, dict(self.fresh)
-        condition = self.facts.settle(stmt.condition)
+        b = self.b
         with b.inside() as then:
             self.body(stmt.then)
-        after, self.fresh = self.fresh, dict(before)
         with b.inside() as other:
             self.body(stmt.other)
-        for chain in before:
-            one, two = after[chain], self.fresh[chain]
-            self.fresh[chain] = one if one == two else s.Select(condition, one, two)
-        b.span = stmt.span
-        b.add(tp.Branch(condition, tuple(then), tuple(other), stmt.span))
-
+        b.add(tp.Branch(self.facts.settle(stmt.condition), tuple(then), tuple(other), stmt.span))

@@ -18,7 +18,6 @@ from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.select import select
-from pto_wsp.types.scalar import ParamExtent
 from tests.conftest import Golden
 from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.select.kernels import ragged, whole
@@ -27,13 +26,12 @@ F32, F16, BF16, I8, I32 = DType.F32, DType.F16, DType.BF16, DType.I8, DType.I32
 RESULT = {F32: F32, F16: F32, BF16: F32, I8: I32}
 
 
-def cube_kernel(made: Kernel, access: dict[str, ParamAccess] | None = None, equal: tuple[tuple[ParamExtent, ...], ...] = (),
-                zeros_first: bool = False, **given: object) -> NpuKernel:
+def cube_kernel(made: Kernel, access: dict[str, ParamAccess] | None = None, **given: object) -> NpuKernel:
     """Return a kernel for a cube core. `access`: of the parameters that are not plain tiles, whole and row-major."""
     ir = made.specialise(**given)
     ir = run_kernel_passes(ir, KernelContext(frozenset(p.name for p in ir.memory_params)), TILE_PASSES)
     plain = {p.name: whole(p.type.rows, p.type.cols) if isinstance(p, TileParam) else ParamAccess(0, 1) for p in ir.memory_params}
-    return NpuKernel(ir, Unit.CUBE, tuple((access or {}).get(name, found) for name, found in plain.items()), equal, zeros_first)
+    return NpuKernel(ir, Unit.CUBE, tuple((access or {}).get(name, found) for name, found in plain.items()))
 
 
 def program_of(use: NpuKernel, arch: str = "ascend_910b") -> TileProgram:
@@ -89,9 +87,15 @@ def blocked(a: In[Tensor], b: In[Tensor], out: Out[Tile[64, 128, F32]]) -> None:
 
 def ragged_use(cols: int | None, **fields: object) -> NpuKernel:
     """Return `blocked` for tasks with any rows and columns of `out`, and `cols` columns of `a` in each."""
-    equal = ((ParamExtent("out", 0), ParamExtent("a", 0)), (ParamExtent("out", 1), ParamExtent("b", 1)))
-    use = cube_kernel(blocked, {"a": ParamAccess(0, 1, cols=cols), "b": ParamAccess(0, 1), "out": ParamAccess(0, 1)}, equal, a=F32, b=F32)
+    access = {"a": ParamAccess(0, 1, cols=cols, row_group=0), "b": ParamAccess(0, 1, col_group=1),
+              "out": ParamAccess(0, 1, row_group=0, col_group=1)}
+    use = cube_kernel(blocked, access, a=F32, b=F32)
     return replace(use, **fields)
+
+
+def ungrouped(use: NpuKernel) -> NpuKernel:
+    """Return a kernel of whose extents none are known to be equal."""
+    return replace(use, access=tuple(replace(one, row_group=None, col_group=None) for one in use.access))
 
 
 def test_sums_over_a_loop_with_ragged_ends(golden: Golden) -> None:
@@ -141,7 +145,7 @@ def test_rows_that_a_task_leaves_out_keep_the_zeros_of_the_task_before() -> None
     out = np.zeros((64, 128), np.float32)
     expected = out.copy()
     expected[:36] = a @ b
-    check(ragged_use(None, equal=(), zeros_first=True), {"a": a, "b": b, "out": out}, expected)
+    check(ungrouped(ragged_use(None, zeros_first=True)), {"a": a, "b": b, "out": out}, expected)
 
 
 def test_sums_that_may_have_no_terms_are_refused() -> None:
@@ -152,7 +156,7 @@ def test_sums_that_may_have_no_terms_are_refused() -> None:
 
 def test_rows_that_may_be_left_out_are_refused() -> None:
     with pytest.raises(CubeError, match="zeros of `total`"):
-        program_of(replace(ragged_use(1000), equal=()))
+        program_of(ungrouped(ragged_use(1000)))
 
 
 def test_nothing_is_done_for_an_empty_task() -> None:
@@ -351,7 +355,7 @@ def test_a_running_sum_is_stored_where_it_stands() -> None:
 
 
 def test_ragged_parameters_are_read_from_the_descriptor() -> None:
-    use = cube_kernel(matmul(32, 64, 48), {"a": ragged(whole(32, 64)), "out": ragged(whole(32, 48))},
-                      ((ParamExtent("a", 0), ParamExtent("out", 0)),))
+    rows = {name: replace(ragged(access), row_group=0) for name, access in (("a", whole(32, 64)), ("out", whole(32, 48)))}
+    use = cube_kernel(matmul(32, 64, 48), rows)
     a, b = numbers((9, 64), F32), numbers((64, 48), F32, 1)
     check(use, {"a": a, "b": b, "out": np.zeros((9, 48), np.float32)}, a @ b)

@@ -97,9 +97,9 @@ class Chains:
         self._kept = {stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Read | k.Accumulate)}
         self._body(kernel.body)
 
-    def changed_in(self, body: Body) -> frozenset[int]:
-        """Return the chains that products of a body add to."""
-        return frozenset(self.products[id(stmt)].chain for stmt in walk(body) if id(stmt) in self.products)
+    def made_for(self, buffer: k.Buffer) -> Chain:
+        """Return the chain of a buffer."""
+        return self.chains[self._chain_of(buffer)]
 
     def _body(self, body: Body) -> None:
         for at, stmt in enumerate(body):

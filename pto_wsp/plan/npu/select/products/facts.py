@@ -8,12 +8,12 @@ ParamExtent(name='x', dim=0)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import valid_of, walk
-from pto_wsp.plan.npu.model import NpuKernel
+from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 
@@ -26,16 +26,13 @@ _ZERO, TRUE, FALSE = s.Const(0), s.Const(True), s.Const(False)
 class Facts:
     """Settles scalars of one kernel."""
 
-    def __init__(self, use: NpuKernel) -> None:
-        params = use.kernel.memory_params
-        self._access = dict(zip((p.name for p in params), use.access, strict=True))
-        self._tiles = {p.name: p.type.shape for p in params if isinstance(p, k.TileParam)}
-        self.loops = {stmt.var: stmt for stmt in walk(use.kernel.body) if isinstance(stmt, k.For)}
-        self._same: dict[s.ParamExtent, s.ParamExtent] = {}
-        for group in use.equal:
-            self._same |= {extent: group[0] for extent in group}
+    def __init__(self, kernel: k.Kernel, access: Mapping[str, ParamAccess]) -> None:
+        self._access = access
+        self._tiles = {p.name: p.type.shape for p in kernel.memory_params if isinstance(p, k.TileParam)}
+        self.loops = {stmt.var: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.For)}
+        self._same = _equal(access)
         self._most = dict(self._known_most())
-        stored = {stmt.param for stmt in walk(use.kernel.body) if isinstance(stmt, k.Store)}
+        stored = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Store)}
         # A kernel of which the only output is empty has ended at its start.
         self._some = {self._same.get(extent, extent) for param in stored for extent in (s.ParamExtent(param, 0), s.ParamExtent(param, 1))
                       if len(stored) == 1}
@@ -62,10 +59,7 @@ class Facts:
         return self.settle(rows), self.settle(cols)
 
     def lies_turned(self, param: str) -> bool:
-        """Tell whether neighbours in memory are those down a column.
-
-        Raises: nothing; where neither rows nor columns lie without gaps, `has_line` is False.
-        """
+        """Tell whether neighbours down a column are neighbours in memory, and those along a row are not."""
         access = self._access[param]
         return access.unit_rows and not access.unit_cols
 
@@ -145,6 +139,17 @@ class Facts:
         if start[0] is not None and start[0] == start[1] and last is not None and step[0] is not None and step[0] == step[1]:
             last = start[0] + max(last - start[0], 0) // max(step[0], 1) * step[0] if stop[0] == stop[1] else last
         return start[0], last
+
+
+def _equal(access: Mapping[str, ParamAccess]) -> dict[s.ParamExtent, s.ParamExtent]:
+    """Return, for extents that are the same in every task, the first of them."""
+    first: dict[tuple[int, int], s.ParamExtent] = {}
+    found: dict[s.ParamExtent, s.ParamExtent] = {}
+    for name, one in access.items():
+        for dim, group in enumerate((one.row_group, one.col_group)):
+            if group is not None:
+                found[s.ParamExtent(name, dim)] = first.setdefault((dim, group), s.ParamExtent(name, dim))
+    return found
 
 
 def both(one: s.Scalar, other: s.Scalar) -> s.Scalar:
