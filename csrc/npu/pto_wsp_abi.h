@@ -68,12 +68,331 @@ PTO_WSP_INLINE float f32(__gm__ int64_t *args, int slot) {
 
 #ifdef PTO_WSP_ORCH
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <type_traits>
+#include <utility>
 
 #include "pto_orchestration_api.h"
 
 #define PTO_WSP_INLINE static inline
+#define PTO_WSP_ENTRY __attribute__((visibility("default")))
+#define PTO_NAN __builtin_nan("")
+#define PTO_INF __builtin_inf()
+
+// Bounds the life of what the runtime allocates for the tasks inside; a runtime without scopes keeps it to the end.
+#ifdef PTO2_SCOPE
+#define PTO_WSP_SCOPE PTO2_SCOPE()
+#else
+#define PTO_WSP_SCOPE
+#endif
+
+namespace pto_wsp {
+
+using Inputs = ChipTaskArgs;
+using Config = PTO2OrchestrationConfig;
+using Tensor = ChipTensor;
+using NewTensor = TensorCreateInfo;
+using Arguments = CoreTaskArgs;
+
+// Overloads that take a lower rank are tried when those of a higher one do not fit this version of the runtime.
+template <int N>
+struct Rank : Rank<N - 1> {};
+template <>
+struct Rank<0> {};
+
+PTO_WSP_INLINE Config config(int n_arguments) { return Config{.expected_arg_count = n_arguments}; }
+
+PTO_WSP_INLINE int64_t integer(const Inputs &inputs, int i) { return static_cast<int64_t>(inputs.scalar(i)); }
+
+// A float: its bits are the low half of the slot.
+PTO_WSP_INLINE double number(const Inputs &inputs, int i) {
+    union {
+        uint64_t u;
+        float f;
+    } bits;
+    bits.u = static_cast<uint64_t>(inputs.scalar(i));
+    return static_cast<double>(bits.f);
+}
+
+// Extents and offsets are 32-bit numbers to the runtime; `holds` has found that these fit.
+PTO_WSP_INLINE uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+
+PTO_WSP_INLINE auto submit_aiv(int func_id, Arguments &task) { return rt_submit_aiv_task(func_id, task); }
+PTO_WSP_INLINE auto submit_aic(int func_id, Arguments &task) { return rt_submit_aic_task(func_id, task); }
+
+// Integers and bools travel as 64 bits.
+template <typename A>
+auto add_integer(A &task, int64_t value, Rank<1>) -> decltype(task.add_scalar(value)) {
+    return task.add_scalar(value);
+}
+template <typename A>
+auto add_integer(A &task, int64_t value, Rank<0>) -> decltype(task.add_scalar(static_cast<uint64_t>(value))) {
+    return task.add_scalar(static_cast<uint64_t>(value));
+}
+PTO_WSP_INLINE void add_integer(Arguments &task, int64_t value) { add_integer(task, value, Rank<1>()); }
+
+// Says on stderr that something does not hold; the caller then submits nothing.
+__attribute__((cold, noinline, unused)) static bool refuse(const char *what, int64_t found, int64_t lower, int64_t upper) {
+    fprintf(stderr, "pto_wsp: %s: found %lld, expected %lld .. %lld; no task was submitted\n", what, static_cast<long long>(found),
+            static_cast<long long>(lower), static_cast<long long>(upper));
+    return false;
+}
+PTO_WSP_INLINE bool within(int64_t value, int64_t lower, int64_t upper, const char *what) {
+    return (value >= lower && value <= upper) || refuse(what, value, lower, upper);
+}
+
+#ifdef PTO_WSP_NEW_TENSORS
+
+// Dtypes of new tensors. Names that no page gives are looked for under the spellings that are usual.
+#define PTO_WSP_DTYPE(name, first, second, third)                                \
+    template <typename D>                                                        \
+    constexpr auto name##_of(Rank<2>)->decltype(D::first) { return D::first; }   \
+    template <typename D>                                                        \
+    constexpr auto name##_of(Rank<1>)->decltype(D::second) { return D::second; } \
+    template <typename D>                                                        \
+    constexpr auto name##_of(Rank<0>)->decltype(D::third) { return D::third; }   \
+    template <typename D = DataType>                                             \
+    constexpr D name() { return name##_of<D>(Rank<2>()); }
+
+namespace dtype {
+PTO_WSP_DTYPE(f32, FLOAT32, FP32, F32)
+PTO_WSP_DTYPE(f16, FLOAT16, FP16, F16)
+PTO_WSP_DTYPE(bf16, BFLOAT16, BF16, BFLOAT)
+PTO_WSP_DTYPE(i8, INT8, I8, S8)
+PTO_WSP_DTYPE(i16, INT16, I16, S16)
+PTO_WSP_DTYPE(i32, INT32, I32, S32)
+PTO_WSP_DTYPE(i64, INT64, I64, S64)
+PTO_WSP_DTYPE(u8, UINT8, U8, BYTE)
+PTO_WSP_DTYPE(u16, UINT16, U16, USHORT)
+PTO_WSP_DTYPE(u32, UINT32, U32, UINT)
+PTO_WSP_DTYPE(u64, UINT64, U64, ULONG)
+PTO_WSP_DTYPE(b8, BOOL, UINT8, U8)
+}  // namespace dtype
+
+#endif  // PTO_WSP_NEW_TENSORS
+
+#ifdef PTO_WSP_RESHAPES
+
+template <typename T>
+auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<2>) -> decltype(tensor.reshape(shape, n)) {
+    return tensor.reshape(shape, n);
+}
+template <typename T>
+auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<1>) -> decltype(tensor.reshape(n, shape)) {
+    return tensor.reshape(n, shape);
+}
+template <typename T>
+auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<0>) -> decltype(tensor.reshape(shape)) {
+    (void)n;
+    return tensor.reshape(shape);
+}
+// The elements of a contiguous tensor in another shape.
+template <uint32_t N>
+Tensor reshape(const Tensor &tensor, const uint32_t (&shape)[N]) {
+    return reshaped(tensor, shape, N, Rank<2>());
+}
+
+#endif  // PTO_WSP_RESHAPES
+
+#ifdef PTO_WSP_ELEMENTS
+
+template <typename T, typename S>
+auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<2>) -> decltype(T(get_tensor_data<T>(tensor, n, index))) {
+    return get_tensor_data<T>(tensor, n, index);
+}
+template <typename T, typename S>
+auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<1>) -> decltype(T(get_tensor_data<T>(tensor, index, n))) {
+    return get_tensor_data<T>(tensor, index, n);
+}
+template <typename T, typename S>
+auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<0>) -> decltype(T(get_tensor_data<T>(tensor, index))) {
+    (void)n;
+    return get_tensor_data<T>(tensor, index);
+}
+// One element of a tensor; waits for the task that writes it.
+template <typename T, typename... I>
+T element(const Tensor &tensor, I... index) {
+    const uint32_t at[] = {u32(index)...};
+    return element_at<T>(tensor, at, sizeof...(I), Rank<2>());
+}
+
+#endif  // PTO_WSP_ELEMENTS
+
+#ifdef PTO_WSP_HALVES
+
+// The nearest number of a narrower float type, ties to even: `digits` of significand, a smallest step of 2^lowest, a largest number.
+PTO_WSP_INLINE double rounded(double value, int digits, int lowest, double largest) {
+    if (!(value - value == 0.0) || value == 0.0) return value;  // not finite, or zero
+    int exponent;
+    frexp(value, &exponent);
+    const int step = exponent - digits > lowest ? exponent - digits : lowest;
+    const double found = ldexp(nearbyint(ldexp(value, -step)), step);
+    return fabs(found) > largest ? copysign(PTO_INF, found) : found;
+}
+PTO_WSP_INLINE float round_f16(double value) { return static_cast<float>(rounded(value, 11, -24, 65504.0)); }
+PTO_WSP_INLINE float round_bf16(double value) { return static_cast<float>(rounded(value, 8, -133, 0x1.fep127)); }
+
+#endif  // PTO_WSP_HALVES
+
+#ifdef PTO_WSP_EDGES
+
+// What names a task to the runtime, from what its submit returned.
+template <typename R>
+auto id_of(R &made, Rank<3>) -> decltype(made.task_id()) {
+    return made.task_id();
+}
+template <typename R>
+auto id_of(R &made, Rank<2>) -> std::decay_t<decltype(made.task_id)> {
+    return made.task_id;
+}
+template <typename R>
+auto id_of(R &made, Rank<1>) -> decltype(made.id()) {
+    return made.id();
+}
+template <typename R>
+auto id_of(R &made, Rank<0>) -> std::decay_t<decltype(made.id)> {
+    return made.id;
+}
+template <typename R>
+auto id_of(R &made) {
+    return id_of(made, Rank<3>());
+}
+
+using Made = std::decay_t<decltype(rt_submit_aiv_task(0, std::declval<Arguments &>()))>;
+using TaskId = std::decay_t<decltype(id_of(std::declval<Made &>()))>;
+
+// A growing array of things that can be copied byte by byte.
+template <typename T>
+class List {
+  public:
+    static_assert(std::is_trivially_copyable<T>::value, "ids of tasks are kept as plain bytes");
+    List() = default;
+    List(const List &other) { add(other); }
+    List &operator=(const List &other) {
+        if (this != &other) {
+            n_ = 0;
+            add(other);
+        }
+        return *this;
+    }
+    ~List() { free(items_); }
+    uint32_t size() const { return n_; }
+    T *data() { return items_; }
+    const T &operator[](uint32_t i) const { return items_[i]; }
+    void clear() { n_ = 0; }
+    void add(const T &item) {
+        if (n_ == capacity_) grow();
+        memcpy(static_cast<void *>(items_ + n_++), static_cast<const void *>(&item), sizeof item);
+    }
+    void add(const List &others) {
+        for (uint32_t i = 0; i < others.n_; ++i) add(others[i]);
+    }
+    // Fills the place of item i with the last one.
+    void drop(uint32_t i) { memmove(static_cast<void *>(items_ + i), static_cast<const void *>(items_ + --n_), sizeof(T)); }
+
+  private:
+    void grow() {
+        capacity_ = capacity_ == 0 ? 16 : 2 * capacity_;
+        void *const room = realloc(static_cast<void *>(items_), capacity_ * sizeof(T));
+        if (room == nullptr) {
+            fprintf(stderr, "pto_wsp: no memory for %u tasks\n", static_cast<unsigned>(capacity_));
+            abort();
+        }
+        items_ = static_cast<T *>(room);
+    }
+    T *items_ = nullptr;
+    uint32_t n_ = 0, capacity_ = 0;
+};
+
+using Ids = List<TaskId>;
+
+template <typename A>
+auto set_dependencies(A &task, TaskId *ids, uint32_t n, Rank<1>) -> decltype(task.set_dependencies(ids, n), void()) {
+    task.set_dependencies(ids, n);
+}
+template <typename A>
+auto set_dependencies(A &task, TaskId *ids, uint32_t n, Rank<0>) -> decltype(task.set_dependencies(n, ids), void()) {
+    task.set_dependencies(n, ids);
+}
+// The task starts behind those of `behind`, which lives until the submit.
+inline void wait_for(Arguments &task, Ids &behind) {
+    if (behind.size() > 0) set_dependencies(task, behind.data(), behind.size(), Rank<1>());
+}
+
+// A task names at most so many others.
+constexpr uint32_t kMostDependencies = 16;
+
+// Replaces many ids by that of one task that does nothing but wait for them, through others like it where they are very many.
+inline void join(Ids &ids, int func_id) {
+    if (ids.size() <= kMostDependencies) return;
+    while (ids.size() > 1) {
+        Ids joined;
+        for (uint32_t first = 0; first < ids.size(); first += kMostDependencies) {
+            const uint32_t rest = ids.size() - first, n = rest < kMostDependencies ? rest : kMostDependencies;
+            Arguments waits;
+            set_dependencies(waits, ids.data() + first, n, Rank<1>());
+            auto made = submit_aiv(func_id, waits);
+            joined.add(id_of(made));
+        }
+        ids = joined;
+    }
+}
+
+// The tasks that have read a tensor of N dimensions since it was last written there: the runtime orders a write behind earlier writes,
+// not behind reads.
+template <uint32_t N>
+class Readers {
+  public:
+    void add(const TaskId &id, const uint32_t *shape, const uint32_t *at = nullptr) {
+        Reader reader{{}, id};
+        for (uint32_t d = 0; d < N; ++d) reader.box[d] = {at ? at[d] : 0, (at ? at[d] : 0) + shape[d]};
+        readers_.add(reader);
+    }
+    // Adds those that a write of this part waits for.
+    void find(Ids &behind, const uint32_t *shape, const uint32_t *at = nullptr) const {
+        for (uint32_t i = 0; i < readers_.size(); ++i) {
+            bool meets = true;
+            for (uint32_t d = 0; d < N; ++d) {
+                const uint32_t low = at ? at[d] : 0, high = low + shape[d];
+                const Span &span = readers_[i].box[d];
+                meets = meets && low < span.end && span.begin < high && low < high && span.begin < span.end;
+            }
+            if (meets) behind.add(readers_[i].id);
+        }
+    }
+    // This part was written: who writes there next waits for that writer, which has waited for the readers.
+    void written(const uint32_t *shape, const uint32_t *at = nullptr) {
+        for (uint32_t i = readers_.size(); i-- > 0;) {
+            bool inside = true;
+            for (uint32_t d = 0; d < N; ++d) {
+                const uint32_t low = at ? at[d] : 0, high = low + shape[d];
+                const Span &span = readers_[i].box[d];
+                inside = inside && low <= span.begin && span.end <= high;
+            }
+            if (inside) readers_.drop(i);
+        }
+    }
+
+  private:
+    struct Span {
+        uint32_t begin, end;
+    };
+    struct Reader {
+        Span box[N];
+        TaskId id;
+    };
+    List<Reader> readers_;
+};
+
+#endif  // PTO_WSP_EDGES
+
+}  // namespace pto_wsp
 
 #endif  // PTO_WSP_ORCH
 
@@ -91,5 +410,25 @@ PTO_WSP_INLINE int64_t pto_scalar_mod_i64(int64_t a, int64_t b) {
     const int64_t rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+
+#ifdef PTO_WSP_ORCH
+
+PTO_WSP_INLINE double pto_scalar_min_f64(double a, double b) { return a != a || b != b ? PTO_NAN : b < a ? b : a; }
+PTO_WSP_INLINE double pto_scalar_max_f64(double a, double b) { return a != a || b != b ? PTO_NAN : b > a ? b : a; }
+PTO_WSP_INLINE double pto_scalar_mod_f64(double a, double b) {  // with the sign of b
+    if (b == 0.0) return PTO_NAN;
+    const double rest = fmod(a, b);
+    if (rest == 0.0) return copysign(0.0, b);
+    return (b < 0.0) != (rest < 0.0) ? rest + b : rest;
+}
+PTO_WSP_INLINE double pto_scalar_floordiv_f64(double a, double b) {
+    if (b == 0.0) return a / b;
+    const double quotient = (a - pto_scalar_mod_f64(a, b)) / b;
+    if (quotient == 0.0) return copysign(0.0, a / b);
+    const double whole = floor(quotient);
+    return quotient - whole > 0.5 ? whole + 1.0 : whole;
+}
+
+#endif  // PTO_WSP_ORCH
 
 #endif  // PTO_WSP_ABI_H

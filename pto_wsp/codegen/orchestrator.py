@@ -161,7 +161,7 @@ class _Lowering:
             yield c.Evaluate(self._bind(k, place, dtype, param.role.reads, param.role.writes))
         scalars = tuple(self._slot(value.value, value.dtype) for value in task.scalars)
         order = () if after is None else (c.Name(after),)
-        behind = tuple(c.Name(handle.variable) for handle in self.handles.waits(task))
+        behind = tuple(c.Name(handle.variable) for handle in self.handles.waits(task.site))
         arrays: list[tuple[str, c.Expr]] = []
         for name, values in (("scalars", scalars), ("index", tuple(self._scalar(i) for i in task.index)), ("order", order),
                              ("behind", behind)):
@@ -179,7 +179,7 @@ class _Lowering:
         yield c.Assign(c.Name("task_index"), c.Int(1), "+=")
         if after is not None:
             yield c.Assign(c.Name(after), c.Name("node"))
-        for handle in self.handles.collects(task):
+        for handle in self.handles.collects(task.site):
             added = c.Call("sink->join_add", (c.Name("sink"), c.Name(handle.variable), c.Name("node")))
             yield c.If(added, (c.Return(_STATUS),))
 

@@ -5,7 +5,7 @@ A handle used in the body that makes it means the one instance of this iteration
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
@@ -13,8 +13,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
 from pto_wsp.values import dataclass
 
-Body: TypeAlias = Sequence | Sides
-_Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
+Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +30,34 @@ class TrackedHandle:
         return f"handle_{self.handle}_{self.body}"
 
 
+@dataclass(frozen=True, slots=True)
+class HandleTask:
+    """A task site as handles see it: its handle, those that it waits for, and the bodies around it."""
+
+    site: int
+    handle: int
+    after: tuple[int, ...]
+    path: Path
+
+
 @dataclass(slots=True)
 class HandleUses:
-    """Who collects, who closes, who waits."""
+    """Who collects, who closes, who waits. Bodies go by identity: two loops may hold equal ones."""
 
     _bodies: Mapping[int, int]                                       # id() of a body -> its number in program order
     _collects: dict[int, tuple[TrackedHandle, ...]] = field(default_factory=dict)     # by site
     _waits: dict[int, tuple[TrackedHandle, ...]] = field(default_factory=dict)        # by site
     _closed: dict[tuple[int, int], tuple[TrackedHandle, ...]] = field(default_factory=dict)
 
-    def collects(self, task: Submit) -> tuple[TrackedHandle, ...]:
-        """Return the collections that each instance of `task` joins."""
-        return self._collects.get(task.site, ())
+    def collects(self, site: int) -> tuple[TrackedHandle, ...]:
+        """Return the collections that each instance of a task joins."""
+        return self._collects.get(site, ())
 
-    def waits(self, task: Submit) -> tuple[TrackedHandle, ...]:
-        """Return the collections that `task` waits for."""
-        return self._waits.get(task.site, ())
+    def waits(self, site: int) -> tuple[TrackedHandle, ...]:
+        """Return the collections that a task waits for."""
+        return self._waits.get(site, ())
 
-    def closed_after(self, body: Body, position: int) -> tuple[TrackedHandle, ...]:
+    def closed_after(self, body: object, position: int) -> tuple[TrackedHandle, ...]:
         """Return the collections that open before and close after item `position` of `body`."""
         return self._closed.get((self._bodies[id(body)], position), ())
 
@@ -56,15 +65,12 @@ class HandleUses:
 def handle_uses(plan: TaskPlan) -> HandleUses:
     """Return how the handles of a plan are used."""
     bodies: dict[int, int] = {}
-    made: dict[int, tuple[Submit, _Path]] = {}
-    waiting: list[tuple[Submit, _Path]] = []
+    tasks: list[HandleTask] = []
 
-    def walk(item: Item, path: _Path) -> None:
+    def walk(item: Item, path: Path) -> None:
         match item:
             case Submit():
-                made[item.handle] = (item, path)
-                if item.after:
-                    waiting.append((item, path))
+                tasks.append(HandleTask(item.site, item.handle, item.after, path))
             case Loop():
                 walk(item.body, path)
             case Sequence(parts) | Sides(parts):
@@ -73,11 +79,22 @@ def handle_uses(plan: TaskPlan) -> HandleUses:
                     walk(part, (*path, (number, position)))
 
     walk(plan.body, ())
+    return tracked_uses(tasks, bodies)
+
+
+def tracked_uses(tasks: Iterable[HandleTask], bodies: Mapping[int, int]) -> HandleUses:
+    """Return who waits for which instances of whom."""
+    made: dict[int, HandleTask] = {}
+    waiting: list[HandleTask] = []
+    for task in tasks:
+        made[task.handle] = task
+        if task.after:
+            waiting.append(task)
     uses = HandleUses(bodies)
-    for task, path in waiting:
+    for task in waiting:
         for handle in task.after:
-            maker, maker_path = made[handle]
-            body, position = _divergence(maker_path, path)
+            maker = made[handle]
+            body, position = _divergence(maker.path, task.path)
             tracked = TrackedHandle(handle, body, position)
             _add(uses._waits, task.site, tracked)
             _add(uses._collects, maker.site, tracked)
@@ -90,7 +107,7 @@ def _add(table: dict, key: object, tracked: TrackedHandle) -> None:  # type: ign
         table[key] = (*table.get(key, ()), tracked)
 
 
-def _divergence(maker: _Path, waiter: _Path) -> tuple[int, int]:
+def _divergence(maker: Path, waiter: Path) -> tuple[int, int]:
     """Return the innermost body that holds both tasks, and the position in it under which the maker lies."""
     for mine, other in zip(maker, waiter, strict=False):
         if mine != other:

@@ -142,13 +142,13 @@ class _Orchestrator:
         views = tuple(PlacedView(p.slot, self._int(p.offset), (self._int(p.extent[0]), self._int(p.extent[1])),
                                  (self._int(p.stride[0]), self._int(p.stride[1]))) for p in task.places)
         scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
-        behind = tuple(node for handle in self.handles.waits(task) for node in self.collected[handle] if node >= 0)
+        behind = tuple(node for handle in self.handles.waits(task.site) for node in self.collected[handle] if node >= 0)
         order = (after,) if self.plan.structure and after >= 0 else ()
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
                                 self._int(task.cost), order, behind)
         node = self.sink.submit(instance)
         self.n_tasks += 1
-        for handle in self.handles.collects(task):
+        for handle in self.handles.collects(task.site):
             self.collected[handle].append(node)
         return node if self.plan.structure else after
 

@@ -228,7 +228,7 @@ def tracked(w: Workload) -> list[tuple[int, int, int]]:
     """Return handle, body and position of every collection that a task waits for."""
     plan = lower(w.node)
     uses = handle_uses(plan)
-    return [(t.handle, t.body, t.position) for task in submits(plan) for t in uses.waits(task)]
+    return [(t.handle, t.body, t.position) for task in submits(plan) for t in uses.waits(task.site)]
 
 
 def test_a_handle_in_its_own_body_is_the_one_of_this_iteration() -> None:
@@ -260,7 +260,7 @@ def test_a_site_collects_for_each_that_waits() -> None:
         move(X[0, 2], Y[0, 2], after=done)
     plan = lower(two().node)
     sites: tuple[Submit, ...] = submits(plan)
-    assert [len(handle_uses(plan).collects(task)) for task in sites] == [2, 0, 0]
+    assert [len(handle_uses(plan).collects(task.site)) for task in sites] == [2, 0, 0]
 
 
 # ---- the digest ----

@@ -96,7 +96,7 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
                 brackets = "".join(f"[{n}]" for n in array)
                 aligned = f" __attribute__((aligned({align})))" if align else ""
                 value = "" if init is None else f" = {print_expr(init)}"
-                star = "" if type_.endswith("*") else " "
+                star = "" if type_.endswith(("*", "&")) else " "
                 yield f"{pad}{type_}{star}{name}{brackets}{aligned}{value};"
             case c.Construct(type_, name, args):
                 inside = ", ".join(print_expr(arg) for arg in args)
@@ -122,8 +122,8 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
                     yield f"{pad}}} else {{"
                     yield from print_stmts(other, depth + 1, comment)
                 yield f"{pad}}}"
-            case c.Block(inner):
-                yield f"{pad}{{"
+            case c.Block(inner, macro):
+                yield f"{pad}{macro} {{" if macro else f"{pad}{{"
                 yield from print_stmts(inner, depth + 1, comment)
                 yield f"{pad}}}"
             case c.Return(value):

@@ -196,9 +196,10 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """{ body }."""
+    """{ body }, behind a macro where one is given."""
 
     body: tuple[Stmt, ...]
+    macro: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,14 @@ _THEIRS = re.compile(r"[A-Z][A-Z0-9_]{2,}|T[A-Z]\w*|\w+_t|half|pto\w*|args|main|
 class Names:
     """Gives out identifiers, each once."""
 
-    def __init__(self, *taken: str) -> None:
+    def __init__(self, *taken: str, theirs: re.Pattern[str] = _THEIRS) -> None:
         self._taken = set(taken)
+        self._theirs = theirs
 
     def fresh(self, wanted: str) -> str:
         """Return an identifier that reads like `wanted`, and take it."""
         stem = c_ident(wanted)
-        if stem in _CPP_WORDS or _THEIRS.fullmatch(stem) or stem.startswith("_"):
+        if stem in _CPP_WORDS or self._theirs.fullmatch(stem) or stem.startswith("_"):
             stem = f"user_{stem.lstrip('_')}"
         return self.take(stem)
 
@@ -38,3 +39,7 @@ class Names:
             found, count = f"{wanted}_{count}", count + 1
         self._taken.add(found)
         return found
+
+    def inner(self) -> Names:
+        """Return names for a block: those taken so far are, and those taken in it are free again behind it."""
+        return Names(*self._taken, theirs=self._theirs)

@@ -93,7 +93,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A body with intermediates of its own, freed behind it."""
+    """A body with intermediates of its own, freed behind it. One whose launches have one source is that task, whatever loops it has."""
 
     intermediates: tuple[Intermediate, ...]
     body: Block
@@ -132,7 +132,7 @@ NpuItem: TypeAlias = Launch | Repeat | Unordered | Scope | Block
 
 @dataclass(frozen=True, slots=True)
 class NpuPlan:
-    """Everything that one package is made from."""
+    """Everything that one package is made from. `join`: a kernel that does nothing, for tasks that only wait for others."""
 
     name: str
     tensors: tuple[TensorSlot, ...]
@@ -141,3 +141,4 @@ class NpuPlan:
     body: Block
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
+    join: int | None = None

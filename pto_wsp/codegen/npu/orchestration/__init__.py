@@ -1,0 +1,1 @@
+"""From a plan for the NPU to the C++ that submits its tasks."""

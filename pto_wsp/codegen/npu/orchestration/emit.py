@@ -1,0 +1,82 @@
+"""The orchestration of a package: what holds is checked, then tasks are submitted, in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.printer import print_stmts
+from pto_wsp.codegen.c.syntax import c_ident
+from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, text_literal
+from pto_wsp.codegen.npu.orchestration.tasks import BodyLowering
+from pto_wsp.codegen.render import CComment, CIdent, Unit, render
+from pto_wsp.plan.model import Check, is_float_symbol
+from pto_wsp.plan.npu.directions import tensor_directions
+from pto_wsp.plan.npu.edges.waits import waits_of
+from pto_wsp.plan.npu.guards import Guard, GuardLoop, guards_of
+from pto_wsp.plan.npu.model import NpuPlan
+
+
+class _OrchestrationUnit(Unit):
+    """What orchestration.cpp.j2 prints."""
+
+    name: CComment
+    tensors: tuple[CComment, ...]
+    features: tuple[CIdent, ...]
+    functions: tuple[str, ...]
+    n_arguments: int
+    body: tuple[str, ...]
+
+
+def orchestration_path(plan: NpuPlan) -> str:
+    """Return the file's place in the package."""
+    return f"orchestration/{c_ident(plan.name)}.cpp"
+
+
+def emit_orchestration(plan: NpuPlan) -> str:
+    """Return the C++ file that submits the tasks of a plan, whose join kernel, where it needs one, was added."""
+    entry = FunctionScope(plan)
+    body = BodyLowering(entry, waits_of(plan)).whole()
+    checked = FunctionScope(plan)
+    guards = tuple(_guards(guards_of(plan), checked))
+    asked = (c.If(c.Prefix("!", c.Call("holds", (c.Name("inputs"),))), (c.Return(),)),) if guards else ()
+    unit = _OrchestrationUnit(
+        name=plan.name, tensors=tuple(_arguments(plan)), features=tuple(sorted(entry.features | checked.features)),
+        functions=tuple(_holds(guards, checked)), n_arguments=len(plan.tensors) + len(plan.symbols),
+        body=_lines((*asked, *entry.prologue(), *body)))
+    return render("ascend_npu/orchestration.cpp.j2", unit)
+
+
+def _arguments(plan: NpuPlan) -> Iterator[str]:
+    """What the orchestration is given, a line each."""
+    for position, (slot, role) in enumerate(zip(plan.tensors, tensor_directions(plan), strict=True)):
+        yield f"tensor {position}: {_shown(slot.ref.shown)} {list(slot.ref.shape)} {slot.ref.dtype} {role.value.upper()}"
+    for position, symbol in enumerate(plan.symbols):
+        yield f"scalar {position}: {_shown(symbol.name)}, {'the bits of an f32' if is_float_symbol(symbol) else 'an integer'}"
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() and "*/" not in name and not name.endswith("\\") else repr(name).replace("*/", "* /")
+
+
+def _holds(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[str]:
+    if guards:
+        lines = _lines((*scope.prologue(), *guards, c.Return(c.Name("true"))))
+        says = "// What must hold for every task to stay inside its tensors."
+        yield "\n".join((says, "static bool holds(const pto_wsp::Inputs &inputs) {", *lines, "}"))
+
+
+def _guards(guards: Sequence[Guard], scope: FunctionScope) -> Iterator[c.Stmt]:
+    for guard in guards:
+        match guard:
+            case Check(kind=kind, subject=subject, span=span):
+                said = text_literal(f"{span.short}: {subject}: {kind.value}")
+                bounds = tuple(scope.scalar(node) for node in (guard.value, guard.lower, guard.upper))
+                yield c.If(c.Prefix("!", c.Call("pto_wsp::within", (*bounds, said))), (c.Return(c.Name("false")),))
+            case GuardLoop(var, start, stop, step, body):
+                low, high, by = (scope.scalar(bound) for bound in (start, stop, step))
+                yield c.For("int64_t", scope.loop_variable(var), low, high, by, tuple(_guards(body, scope)), wraps=c.may_wrap(high, by))
+
+
+def _lines(body: Sequence[c.Stmt]) -> tuple[str, ...]:
+    return tuple(print_stmts(body, 1, comment="//"))

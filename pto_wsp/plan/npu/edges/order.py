@@ -1,0 +1,104 @@
+"""Program order: which tasks must be told to wait for what stands before them, and which others are then waited for.
+
+Where a plan asks for structure, statements of a body follow one another, as do the turns of an ordered loop. Most do so by their data
+already: the runtime orders a task behind those that write what it reads or writes. Only the other places need to be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field, replace
+
+from pto_wsp.plan.npu.edges.overlap import ordered_by_data
+from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, times, total, turns_of
+from pto_wsp.plan.npu.model import Block, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """A task that may be the last one before here: how many times, and the loop variables that may have changed since."""
+
+    task: Task
+    count: int | None
+    moved: frozenset[s.Var] = frozenset()
+
+
+@dataclass(slots=True)
+class ProgramOrder:
+    """By source: who waits for what stands before it (how many tasks at most), and who is waited for."""
+
+    waits: dict[int, int | None] = field(default_factory=dict)
+    counts: set[int] = field(default_factory=set)
+
+
+def program_order(plan: NpuPlan) -> ProgramOrder:
+    """Return what has to be told for the plan's structure, nothing where it asks for none."""
+    found = ProgramOrder()
+    if plan.structure:
+        _block(plan.body, (), found)
+    return found
+
+
+def last_tasks(block: Block) -> frozenset[int]:
+    """Return the sources of the tasks that a block may end with."""
+    return frozenset(last.task.source for last in _block(block, (), ProgramOrder()))
+
+
+def _block(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
+    for statement in statements(block):
+        behind = _statement(statement, before, found)
+        before = behind if _surely_submits(statement) else _merged(behind, before)
+    return before
+
+
+def _statement(statement: Statement, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
+    match statement:
+        case Task(source):
+            if not all(ordered_by_data(last.task, statement, last.moved) for last in before):
+                bound = total(last.count for last in before)
+                known = found.waits.get(source, 0)
+                found.waits[source] = None if bound is None or known is None else max(bound, known)
+                found.counts.update(last.task.source for last in before)
+            return (Last(statement, statement.count),)
+        case Repeat(var=var, ordered=ordered, body=body):
+            if ordered:      # what the body ends with stands before its next turn
+                before = _merged(before, _left(_block(body, before, ProgramOrder()), var, 1))
+            return _left(_block(body, before, found), var, 1 if ordered else turns_of(statement))
+        case Unordered(sides):
+            return _merged(*(_block(side, before, found) for side in sides))
+        case Scope(body=body):
+            return _block(body, before, found)
+        case Block():
+            return _block(statement, before, found)
+
+
+def _left(lasts: Iterable[Last], var: s.Var, turns: int | None) -> tuple[Last, ...]:
+    """What a loop's body ends with, seen from outside this turn of it."""
+    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | {var}) for last in lasts)
+
+
+def _merged(*parts: Iterable[Last]) -> tuple[Last, ...]:
+    """Return the lasts of all parts, each task once: as often as it can be in one of them, with everything that may have changed."""
+    found: dict[int, Last] = {}
+    for last in (last for part in parts for last in part):
+        known = found.get(last.task.source)
+        if known is not None:
+            count = None if known.count is None or last.count is None else max(known.count, last.count)
+            last = replace(last, count=count, moved=known.moved | last.moved)
+        found[last.task.source] = last
+    return tuple(found.values())
+
+
+def _surely_submits(statement: Statement) -> bool:
+    """Tell whether a statement submits a task, whatever is known only at run time."""
+    match statement:
+        case Task(items=items):
+            return any(n_launches(item) not in (None, 0) for item in items)
+        case Repeat(body=body):
+            return bool(turns_of(statement)) and any(_surely_submits(inner) for inner in statements(body))
+        case Unordered(sides):
+            return any(_surely_submits(inner) for side in sides for inner in statements(side))
+        case Scope(body=body) | (Block() as body):
+            return any(_surely_submits(inner) for inner in statements(body))

@@ -1,0 +1,116 @@
+"""Statements of a block: what stands in program order, be it one launch or the several that one task became.
+
+The launches of one task are a run of neighbours with one source, or a block or scope in which all have one source. Their order is that
+of their data; a task waits when all its launches do, and has ended when all have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import TypeAlias
+
+from pto_wsp.plan.npu.model import Block, Launch, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Everything that one task is made of."""
+
+    source: int
+    items: tuple[NpuItem, ...]
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Its launches in program order."""
+        return tuple(launch for item in self.items for launch in launches_of(item))
+
+    @property
+    def count(self) -> int | None:
+        """How many tasks of the runtime it is, None where that is known only at run time."""
+        return total(n_launches(item) for item in self.items)
+
+
+Statement: TypeAlias = Task | Repeat | Unordered | Scope | Block
+
+
+def statements(block: Block) -> tuple[Statement, ...]:
+    """Return the statements of a block in order."""
+    found: list[Statement] = []
+    for item in block.items:
+        statement = _statement(item)
+        last = found[-1] if found else None
+        if isinstance(statement, Task) and isinstance(last, Task) and last.source == statement.source:
+            found[-1] = Task(last.source, (*last.items, item))
+        else:
+            found.append(statement)
+    return tuple(found)
+
+
+def _statement(item: NpuItem) -> Statement:
+    match item:
+        case Launch(source=source):
+            return Task(source, (item,))
+        case Scope():
+            sources = {launch.source for launch in launches_of(item)}
+            return Task(sources.pop(), (item,)) if len(sources) == 1 else item
+        case Block(items):
+            parts = [part for part in map(_statement, items) if isinstance(part, Task)]
+            alone = len(parts) == len(items) and len({part.source for part in parts}) == 1
+            return Task(parts[0].source, items) if alone else item
+        case _:
+            return item
+
+
+def launches_of(item: NpuItem) -> Iterator[Launch]:
+    """Yield every launch of an item in program order."""
+    match item:
+        case Launch():
+            yield item
+        case Repeat(body=body) | Scope(body=body):
+            yield from launches_of(body)
+        case Unordered(parts) | Block(parts):
+            for part in parts:
+                yield from launches_of(part)
+
+
+def turns_of(loop: Repeat) -> int | None:
+    """Return how often a loop runs, None where that is known only at run time."""
+    match loop.start, loop.stop, loop.step:
+        case s.Const(start), s.Const(stop), s.Const(step):
+            return len(range(int(start), int(stop), int(step)))
+        case _:
+            return None
+
+
+def times(*counts: int | None) -> int | None:
+    """Return the product, None where a factor is not known and no other is 0."""
+    if 0 in counts:
+        return 0
+    known = [count for count in counts if count is not None]
+    return prod(known) if len(known) == len(counts) else None
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum, None where a part is not known."""
+    found = 0
+    for count in counts:
+        if count is None:
+            return None
+        found += count
+    return found
+
+
+def n_launches(item: NpuItem) -> int | None:
+    """Return how many tasks an item submits, None where that is known only at run time."""
+    match item:
+        case Launch():
+            return 1
+        case Repeat(body=body):
+            return times(turns_of(item), n_launches(body))
+        case Scope(body=body):
+            return n_launches(body)
+        case Unordered(parts) | Block(parts):
+            return total(n_launches(part) for part in parts)

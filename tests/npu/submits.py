@@ -1,0 +1,119 @@
+"""The task graph that an emitted orchestration submits to the host runtime, beside the one that cpu_sim has for the same workload.
+
+Graphs are compared by what they order: the pairs of tasks of which one surely ends before the other starts. Two graphs without cycles
+order the same pairs exactly when their transitive reductions are the same, edge by edge; which redundant edges a graph also has, and
+through which joins, is not a promise. Tasks that a kernel was split into count as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pto_wsp import Program, Workload
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.expr.kernel import Role
+from pto_wsp.ops.entry import Unit
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.model import Context
+from pto_wsp.plan.npu.directions import tensor_directions
+from pto_wsp.plan.npu.edges.waits import add_join_kernel
+from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
+from pto_wsp.plan.passes import run_passes
+from pto_wsp.resources import csrc_dir
+from tests.npu.graph import Graph
+from tests.npu.harness import Outcome, Target, build, run
+from tests.npu.package import RUNTIMES, Array, Direction, KernelEntry, Number, Package
+
+NOTHING = """\
+#include "host_task.h"
+extern "C" void pto_emulator_begin(const HostTask *) {}
+extern "C" void pto_emulator_end() {}
+extern "C" void kernel_entry(int64_t *) {}
+"""
+_DIRECTIONS = {Role.IN: Direction.IN, Role.OUT: Direction.OUT, Role.INOUT: Direction.INOUT}
+
+
+def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
+    """Return the plan for the NPU, with its join kernel where it needs one."""
+    model = builtin_arch(arch)
+    return add_join_kernel(plan_for_npu(run_passes(lower(workload.node), Context(workload.schedule, model)), model))
+
+
+def write_orchestration(root: Path, plan: NpuPlan, change: Callable[[str], str] = lambda text: text) -> Package:
+    """Write a package whose kernels do nothing, its orchestration changed by `change`."""
+    for folder in ("include", "orchestration", "kernels"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "include" / "pto_wsp_abi.h").write_text((csrc_dir() / "npu" / "pto_wsp_abi.h").read_text())
+    source, nothing = root / "orchestration" / "case.cpp", root / "kernels" / "nothing.cpp"
+    text = emit_orchestration(plan)
+    changed = change(text)
+    source.write_text(changed)
+    nothing.write_text(NOTHING)
+    kernels = tuple(KernelEntry(use.kernel.name, nothing, "aic" if use.core is Unit.CUBE else "aiv",
+                                tuple(_DIRECTIONS[param.role] for param in use.kernel.memory_params)) for use in plan.kernels)
+    signature = tuple(_DIRECTIONS[role] for role in tensor_directions(plan))
+    return Package(root, RUNTIMES[0], source, "aicpu_orchestration_entry", signature, kernels, lambda params: [],
+                   lambda given, params: None, (), 0, 0)
+
+
+def submit(root: Path, plan: NpuPlan, arrays: Mapping[str, Array], scalars: Mapping[str, Number] | None = None, *, family: str = "a2a3",
+           runtime: str = RUNTIMES[0], change: Callable[[str], str] = lambda text: text) -> Outcome:
+    """Return what the orchestration of a plan submits, with `arrays` by the names of its tensors."""
+    package = write_orchestration(root, plan, change)
+    tensors = {slot.ref.shown: np.ascontiguousarray(arrays[slot.ref.shown]) for slot in plan.tensors}
+    return run(package, build(package, Target(family, runtime)), tensors, dict(scalars or {}), (("program", 0),))[0]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Pairs of tasks (by their place in the program) that a graph orders: `found` on the NPU, `wanted` by cpu_sim."""
+
+    found: frozenset[tuple[int, int]]
+    wanted: frozenset[tuple[int, int]]
+    graph: Graph
+
+
+def compare_orders(plan: NpuPlan, graph: Graph, program: Program) -> Orders:
+    """Return what both graphs order; `program` has run."""
+    wanted = program.graph
+    names = [re.split(r"[\[(]", task)[0] for task in wanted.tasks]
+    n_parts = _parts(plan)
+    of = _owners(plan, graph, [n_parts[name] for name in names])
+    pairs = {(of[before], of[after]) for after in of for before in of
+             if graph.ancestors[after] >> before & 1 and of[before] != of[after]}
+    return Orders(_closed(pairs), _closed({(edge.source, edge.target) for edge in wanted.edges}), graph)
+
+
+def _parts(plan: NpuPlan) -> dict[str, int]:
+    """How many tasks each kernel has become, by its name."""
+    from pto_wsp.plan.npu.edges.statements import launches_of
+
+    sources: dict[int, list[str]] = {}
+    for launch in launches_of(plan.body):
+        sources.setdefault(launch.source, []).append(plan.kernels[launch.kernel].kernel.name)
+    return {re.sub(r"_(?:vector|cube)\d*$|_\d+$", "", names[0]): len(names) for names in sources.values()}
+
+
+def _owners(plan: NpuPlan, graph: Graph, sizes: list[int]) -> dict[int, int]:
+    """For each task that is no join: which task of the program it belongs to."""
+    real = [number for number, task in enumerate(graph.tasks) if plan.join is None or task.kernels != (plan.join,)]
+    assert len(real) == sum(sizes), f"{len(real)} tasks were submitted, {sum(sizes)} expected"
+    owners = [task for task, size in enumerate(sizes) for _ in range(size)]
+    return dict(zip(real, owners, strict=True))
+
+
+def _closed(pairs: set[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+    n = 1 + max((max(pair) for pair in pairs), default=0)
+    reach = np.zeros((n, n), bool)
+    for before, after in pairs:
+        reach[before, after] = True
+    for middle in range(n):
+        reach |= np.outer(reach[:, middle], reach[middle])
+    return frozenset((int(a), int(b)) for a, b in np.argwhere(reach))
