@@ -6,11 +6,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import re
-import struct
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +19,7 @@ from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.package import DeviceKernel, emit_kernel_file
 from pto_wsp.expr.kernel import Kernel as KernelIR
-from pto_wsp.expr.kernel import TensorParam, TileParam
+from pto_wsp.expr.kernel import ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.tile_program import ParamAccess, TileProgram
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.kernel.passes import run_kernel_passes
@@ -33,7 +28,8 @@ from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
 from pto_wsp.resources import csrc_dir
-from tests.npu.harness import DTYPES, INCLUDE, WARNINGS, Target
+from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, compiled, text_of
+from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
 
 ARCHES = {"a2a3": "ascend_910b", "a5": "ascend_950"}
 Array = npt.NDArray[Any]
@@ -99,56 +95,39 @@ def program_of(case: Case, family: str) -> TileProgram:
 def check(cases: Sequence[Case], family: str) -> None:
     """Raise AssertionError naming every case whose kernel fails on the emulated core or gives something else than NumPy."""
     programs = [program_of(case, family) for case in cases]
-    library = ctypes.CDLL(str(_compiled([_file_of(program) for program in programs], family)))
+    kernels = _loaded([_file_of(program) for program in programs], family)
     faults = []
-    for number, (case, program) in enumerate(zip(cases, programs, strict=True)):
+    for number, (case, program, loaded) in enumerate(zip(cases, programs, kernels, strict=True)):
         try:
-            _check_one(case, program, library, number)
+            _check_one(case, program, loaded)
         except AssertionError as wrong:
             faults.append(f"case {number}, {case.kernel!r}: {str(wrong).strip()}")
-    assert not faults, "\n\n".join(faults)
+    assert not faults, f"{len(faults)} of {len(cases)} cases\n" + "\n\n".join(faults)
 
 
-def _check_one(case: Case, program: TileProgram, library: ctypes.CDLL, number: int) -> None:
+def _check_one(case: Case, program: TileProgram, loaded: LoadedKernel) -> None:
     ir = case.kernel.specialise(**case.given)
     bound = {name: value for name, value in case.arguments.items() if isinstance(value, Bound)}
     arrays = {name: value.view.copy() for name, value in bound.items()}
     scalars = {name: value for name, value in case.arguments.items() if not isinstance(value, Bound)}
     written = [p.name for p in ir.memory_params if p.role.writes]
     found = case.kernel.run(**arrays, **scalars, **{n: v for n, v in case.given.items() if n not in arrays})
-    outputs = found if isinstance(found, tuple) else (found,)
-    expected = dict(zip(written, outputs, strict=True)) if case.expected is None else case.expected
+    expected = dict(zip(written, found if isinstance(found, tuple) else (found,), strict=True)) if case.expected is None else case.expected
     tensors = []
     for p in program.params:
         if isinstance(p, TileParam | TensorParam):
-            memory = bound[p.name].memory
             if not p.role.reads:
-                bound[p.name].view[...] = np.frombuffer(b"\xfe" * memory.itemsize, memory.dtype)[0]
-            tensors.append(_Tensor(memory.ctypes.data, list(DTYPES).index(memory.dtype), memory.ndim, (ctypes.c_uint32 * 5)(*memory.shape),
-                                   p.role.writes))
-    slots = [_slot(scalars[p.name], p.dtype) for p in program.params if not isinstance(p, TileParam | TensorParam)]
-    said = ctypes.create_string_buffer(4096)
-    failed = library.run_kernel(number, len(tensors), (_Tensor * max(1, len(tensors)))(*tensors), len(slots),
-                                (ctypes.c_int64 * max(1, len(slots)))(*slots), said, 4096)
-    assert not failed, said.value.decode()
+                poison = np.frombuffer(b"\xfe" * 8, bound[p.name].view.dtype)[0]
+                bound[p.name].view[...] = poison
+            tensors.append(Given(bound[p.name].memory, p.role.writes))
+    loaded.run(tensors, [_slot(scalars[p.name], p.dtype) for p in program.params if isinstance(p, ScalarParamDecl)])
     for name in written:
         got, true = bound[name].view, expected[name]
-        exact = case.rtol == case.atol == 0
-        np.testing.assert_allclose(got.astype(np.float64), true.astype(np.float64), 0 if exact else case.rtol, case.atol, err_msg=name)
-
-
-class _Tensor(ctypes.Structure):
-    """A tensor for `run_kernel`: data, which of DTYPES, dimensions, whether it is written."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("ndims", ctypes.c_uint32), ("shapes", ctypes.c_uint32 * 5),
-                ("writable", ctypes.c_bool)]
+        np.testing.assert_allclose(got.astype(np.float64), true.astype(np.float64), case.rtol, case.atol, err_msg=name)
 
 
 def _slot(value: float, dtype: DType) -> int:
-    if dtype.is_float:
-        bits: int = struct.unpack("<I", struct.pack("<f", float(np.asarray(value, dtype.np))))[0]
-        return bits
-    return int(value)
+    return f32_bits(float(np.asarray(value, dtype.np))) if dtype.is_float else int(value)
 
 
 def _file_of(program: TileProgram) -> str:
@@ -157,77 +136,18 @@ def _file_of(program: TileProgram) -> str:
     return emit_kernel_file(DeviceKernel(0, program.name, "aiv", use.kernel, program), plan)
 
 
-def _compiled(files: Sequence[str], family: str) -> Path:
-    """Return a library with all kernels: one file, in which each has a namespace and an entry of its own."""
-    text = ['#define PTO_WSP_KERNEL', '#include "pto_wsp_abi.h"', '#include <exception>', '#include <cstring>', '#include "host_task.h"']
+def _loaded(files: Sequence[str], family: str) -> list[LoadedKernel]:
+    """Return all kernels, from one file in which each has a namespace and an entry of its own."""
+    text = ["#define PTO_WSP_KERNEL", '#include "pto_wsp_abi.h"']
     for number, file in enumerate(files):
         file = file.replace("#define PTO_WSP_KERNEL\n", "").replace('#include "../../include/pto_wsp_abi.h"\n', "")
         text += [f"namespace k{number} {{", file.replace("kernel_entry", f"kernel_entry_{number}"), "}"]
-    entries = ", ".join(f"k{number}::kernel_entry_{number}" for number in range(len(files)))
-    dtypes = ", ".join(f"DataType::{name}" for name in DTYPES.values())
-    text.append(_DRIVER.replace("ENTRIES", entries).replace("DTYPES", dtypes))
-    source = "\n".join(text)
-    headers = b"".join(path.read_bytes() for path in (*sorted(INCLUDE.rglob("*.h*")), csrc_dir() / "npu" / "pto_wsp_abi.h"))
-    digest = hashlib.sha256(source.encode() + headers + family.encode()).hexdigest()[:32]
-    folder = Path(tempfile.gettempdir()) / f"pto-wsp-npu-tests-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{digest}.so"
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            (Path(name) / "batch.cpp").write_text(source)
-            flags = (*WARNINGS, "-O0", "-shared", "-fPIC", *Target(family, "host_build_graph").defines)
-            done = subprocess.run(["g++", "-std=c++17", *flags, f"-I{INCLUDE}", f"-I{csrc_dir() / 'npu'}", f"{name}/batch.cpp", "-o",
-                                   f"{name}/made"], capture_output=True, text=True)
-            assert done.returncode == 0, re.sub(re.escape(name), "", done.stderr)[:6000]
-            (Path(name) / "made").replace(path)
-    return path
-
-
-_DRIVER = """
-struct GivenTensor {
-    void *data;
-    int dtype;
-    uint32_t ndims;
-    uint32_t shapes[5];
-    bool writable;
-};
-
-// Run kernel `which` as one task. Returns 1 and what went wrong where the emulated core refuses something.
-extern "C" int run_kernel(int which, int n_tensors, const GivenTensor *given, int n_scalars, const int64_t *scalars, char *said, int size) {
-    using Entry = void (*)(int64_t *);
-    static const Entry entries[] = {ENTRIES};
-    static const DataType dtypes[] = {DTYPES};
-    ChipTensor tensors[kMaxTaskTensors];
-    const ChipTensor *pointers[kMaxTaskTensors];
-    bool writable[kMaxTaskTensors];
-    int64_t args[kTaskSlots] = {};
-    for (int t = 0; t < n_tensors; ++t) {
-        ChipTensor &one = tensors[t];
-        one.dtype = dtypes[given[t].dtype];
-        one.ndims = given[t].ndims;
-        one.start_offset = 0;
-        uint64_t count = 1;
-        for (uint32_t dim = one.ndims; dim-- > 0;) {
-            one.shapes[dim] = given[t].shapes[dim];
-            one.strides[dim] = static_cast<uint32_t>(count);
-            count *= one.shapes[dim];
-        }
-        one.buffer = {reinterpret_cast<uint64_t>(given[t].data), count * bytes_of(one.dtype)};
-        pointers[t] = &one;
-        writable[t] = given[t].writable;
-        args[t] = reinterpret_cast<int64_t>(&one);
-    }
-    for (int k = 0; k < n_scalars; ++k) args[n_tensors + k] = scalars[k];
-    args[kBlockNumSlot] = 1;
-    const HostTask task{false, n_tensors, pointers, writable};
-    try {
-        pto_emulator_begin(&task);
-        entries[which](args);
-        pto_emulator_end();
-    } catch (const std::exception &fault) {
-        std::strncpy(said, fault.what(), static_cast<size_t>(size) - 1);
-        return 1;
-    }
-    return 0;
-}
-"""
+    abi = csrc_dir() / "npu" / "pto_wsp_abi.h"
+    flags = (*WARNINGS, *SHARED, "-O0", f"-DPTO_HOST_FAMILY_A5={int(family == 'a5')}", f"-I{INCLUDE}", f"-I{abi.parent}")
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "batch.cpp"
+        source.write_text("\n".join(text))
+        path = compiled((source, core()), flags, text_of(abi, *sorted(INCLUDE.rglob("*.h*"))))
+    library = ctypes.CDLL(str(path))
+    entries = [ctypes.cast(getattr(library, f"kernel_entry_{number}"), ctypes.c_void_p).value for number in range(len(files))]
+    return [LoadedKernel(entry or 0, cube=False) for entry in entries]
