@@ -131,14 +131,16 @@ void Step::check_valid(int i, int rows, int cols) const {
 void Step::check_same_valid(int i, int j) const { check_valid(j, tile(i).valid_rows, tile(i).valid_cols); }
 
 void Step::check_same_dtype(int i, int j) const {
-    require(tile(i).dtype == tile(j).dtype, name(j) + " is " + name_of(tile(j).dtype) + ", and " + name(i) + " is " + name_of(tile(i).dtype));
+    require(tile(i).dtype == tile(j).dtype,
+            name(j) + " is " + name_of(tile(j).dtype) + ", and " + name(i) + " is " + name_of(tile(i).dtype));
 }
 
 void Step::check_dtype(Dtype dtype) const {
     const char *legal = dtypes_of(site.op, site.family);
     if (legal == nullptr) return;
-    require(takes(legal, name_of(dtype)), std::string(name_of(dtype)) + " on " + (site.family == Family::a5 ? "a5" : "a2a3") + ": it takes " +
-                                              (*legal ? legal : "nothing that is stated"));
+    const char *family = site.family == Family::a5 ? "a5" : "a2a3";
+    require(takes(legal, name_of(dtype)),
+            std::string(name_of(dtype)) + " on " + family + ": it takes " + (*legal ? legal : "nothing that is stated"));
 }
 
 void Step::check_apart(bool in_place) const {
@@ -147,7 +149,8 @@ void Step::check_apart(bool in_place) const {
         if (space_of(a.type) != space_of(b.type) || !a.assigned || !b.assigned) continue;
         const bool apart = a.address + storage_bytes(a) <= b.address || b.address + storage_bytes(b) <= a.address;
         const bool same = a.address == b.address && storage_bytes(a) == storage_bytes(b) && bytes_of(a.dtype) == bytes_of(b.dtype);
-        require(apart || (same && in_place), name(i) + " overlaps the destination" + (same ? ", which this instruction cannot write in place" : ""));
+        require(apart || (same && in_place),
+                name(i) + " overlaps the destination" + (same ? ", which this instruction cannot write in place" : ""));
     }
 }
 

@@ -18,7 +18,8 @@ Grid multiplied(const Grid &left, const Grid &right, Dtype dtype) {
     Grid result(dtype, left.rows, right.cols);
     std::vector<double> a(left.size()), b(right.size()), line(static_cast<size_t>(right.cols));
     const auto number = [](const Grid &grid, size_t at) {
-        return is_float(grid.dtype) ? static_cast<double>(real_of(grid.dtype, grid.bits[at])) : static_cast<double>(whole_of(grid.dtype, grid.bits[at]));
+        return is_float(grid.dtype) ? static_cast<double>(real_of(grid.dtype, grid.bits[at]))
+                                    : static_cast<double>(whole_of(grid.dtype, grid.bits[at]));
     };
     for (size_t at = 0; at < a.size(); ++at) a[at] = number(left, at);
     for (size_t at = 0; at < b.size(); ++at) b[at] = number(right, at);
@@ -53,12 +54,13 @@ void multiply(const Step &step, const Product &product) {
     step.check_same_dtype(left, right);
     step.check_dtype(step.tile(left).dtype);
     const Dtype dtype = is_float(step.tile(left).dtype) ? Dtype::f32 : Dtype::i32;
-    step.require(step.tile(0).dtype == dtype, std::string("the sum of ") + name_of(step.tile(left).dtype) + " is " + name_of(dtype) + ", not " +
-                                                  name_of(step.tile(0).dtype));
+    step.require(step.tile(0).dtype == dtype, std::string("the sum of ") + name_of(step.tile(left).dtype) + " is " + name_of(dtype) +
+                                                  ", not " + name_of(step.tile(0).dtype));
     step.check_valid(right, step.tile(left).valid_cols, step.tile(right).valid_cols);
     step.check_valid(0, step.tile(left).valid_rows, step.tile(right).valid_cols);
     step.start(PIPE_M);
-    Grid result = multiplied(step.read_known(left, "multiplies"), step.read_known(right, "multiplies"), dtype);
+    const Grid a = step.read_known(left, "multiplies"), b = step.read_known(right, "multiplies");
+    Grid result = multiplied(a, b, dtype);
     if (product.sum_in >= 0) {
         step.check_type(product.sum_in, TileType::Acc);
         step.check_same_valid(0, product.sum_in);

@@ -70,8 +70,9 @@ void expand_with(const Step &step) {
     for (int row = 0; row < a.rows; ++row) {
         for (int col = 0; col < a.cols; ++col) {
             const size_t at = a.at(row, col), from = static_cast<size_t>(rows ? row : col);
-            result.bits[at] = is_float(dtype) ? real_bits(dtype, function->real(real_of(dtype, a.bits[at]), real_of(dtype, line.bits[from])))
-                                              : whole_bits(dtype, function->whole(whole_of(dtype, a.bits[at]), whole_of(dtype, line.bits[from])));
+            const uint64_t one = a.bits[at], other = line.bits[from];
+            result.bits[at] = is_float(dtype) ? real_bits(dtype, function->real(real_of(dtype, one), real_of(dtype, other)))
+                                              : whole_bits(dtype, function->whole(whole_of(dtype, one), whole_of(dtype, other)));
             result.doubts[at] = a.doubts[at] ? a.doubts[at] : line.doubts[from];
         }
     }

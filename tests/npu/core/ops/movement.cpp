@@ -160,7 +160,8 @@ void deal(const Step &step, int n_to, size_t (*place)(size_t at, size_t count)) 
         step.require(step.tile(i).valid_rows == step.tile(0).valid_rows, "the tiles differ in their valid rows");
         (i < n_to ? to_cols : from_cols) += step.tile(i).valid_cols;
     }
-    step.require(from_cols == to_cols, "the sources have " + std::to_string(from_cols) + " columns, the destinations " + std::to_string(to_cols));
+    step.require(from_cols == to_cols,
+                 "the sources have " + std::to_string(from_cols) + " columns, the destinations " + std::to_string(to_cols));
     step.check_dtype(step.tile(0).dtype);
     step.start(PIPE_V);
     std::vector<Grid> from, to;
@@ -212,7 +213,9 @@ void print(const Step &step) {
     step.start(PIPE_S);
     const Grid grid = step.read_known(0, "prints");
     for (int row = 0; row < grid.rows; ++row) {
-        for (int col = 0; col < grid.cols; ++col) std::printf("%g ", static_cast<double>(real_of(grid.dtype, grid.bits[grid.at(row, col)])));
+        for (int col = 0; col < grid.cols; ++col) {
+            std::printf("%g ", static_cast<double>(real_of(grid.dtype, grid.bits[grid.at(row, col)])));
+        }
         std::printf("\n");
     }
 }

@@ -69,7 +69,8 @@ void merge(const Step &step) {
     step.check_dtype(dtype);
     const int block = static_cast<int>(step.operands.word), cols = step.tile(1).valid_cols, words = kPairBytes / bytes_of(dtype);
     step.require(step.tile(1).valid_rows == 1, "it merges one row");
-    step.require(block > 0 && block % (kSorted * words) == 0, "blocks of " + std::to_string(block) + " words are not made of 32 pairs each");
+    step.require(block > 0 && block % (kSorted * words) == 0,
+                 "blocks of " + std::to_string(block) + " words are not made of 32 pairs each");
     step.require(cols % (4 * block) == 0, std::to_string(cols) + " words are not made of four blocks of " + std::to_string(block));
     step.start(PIPE_V);
     const Grid from = step.read_known(1, "merges");
@@ -155,7 +156,8 @@ void gather_blocks(const Step &step) {
     Grid to(from.dtype, step.tile(0).valid_rows, step.tile(0).valid_cols);
     for (size_t at = 0; at < to.size(); ++at) {
         const uint64_t offset = offsets.bits[at / across];
-        step.require(offset % kBlockBytes == 0 && offset + kBlockBytes <= storage_bytes(step.tile(1)), "an offset is no block of the source");
+        step.require(offset % kBlockBytes == 0 && offset + kBlockBytes <= storage_bytes(step.tile(1)),
+                     "an offset is no block of the source");
         const size_t place = offset / bytes_of(from.dtype) + at % across;
         to.bits[at] = from.bits[place];
         to.doubts[at] = from.doubts[place];
@@ -191,8 +193,8 @@ void count_up(const Step &step) {
     const int sign = step.operands.word == 1 ? -1 : 1;
     const Number &start = step.operands.number;
     for (int col = 0; col < row.cols; ++col) {
-        row.bits[static_cast<size_t>(col)] = is_float(dtype) ? real_bits(dtype, static_cast<float>(start.real) + static_cast<float>(sign * col))
-                                                             : whole_bits(dtype, start.whole + sign * col);
+        const float real = static_cast<float>(start.real) + static_cast<float>(sign * col);
+        row.bits[static_cast<size_t>(col)] = is_float(dtype) ? real_bits(dtype, real) : whole_bits(dtype, start.whole + sign * col);
     }
     if (step.n_tiles() > 1) step.scratch(1);
     step.write(0, row);

@@ -118,9 +118,9 @@ void reduce_place(const Step &step) {
         const std::vector<uint64_t> numbers = rows ? row_of(from, static_cast<int>(line)) : col_of(from, static_cast<int>(line));
         size_t best = 0;
         for (size_t at = 1; at < numbers.size(); ++at) {
-            const uint64_t better = (largest ? most : least)(dtype, numbers[best], numbers[at]);
-            const bool equal = is_float(dtype) ? real_of(dtype, numbers[best]) == real_of(dtype, numbers[at]) : numbers[best] == numbers[at];
-            if (better == numbers[at] && !equal) best = at;
+            const uint64_t one = numbers[best], other = numbers[at];
+            const bool equal = is_float(dtype) ? real_of(dtype, one) == real_of(dtype, other) : one == other;
+            if ((largest ? most : least)(dtype, one, other) == other && !equal) best = at;
         }
         places.bits[line] = best;
         values.bits[line] = numbers[best];

@@ -27,7 +27,7 @@ Dtype dtype_of(DataType type) {
     throw std::invalid_argument("no such DataType");
 }
 
-// How many elements from `offset` (from the first element of the tensor) on are neighbours in memory and all of the tensor; 0: not even one.
+// How many elements from `offset` on, counted from the first of the tensor, are neighbours in memory and the tensor's; 0: not even one.
 uint64_t neighbours(const ChipTensor &tensor, uint64_t offset) {
     uint32_t order[kMaxTensorDims];
     for (uint32_t dim = 0; dim < tensor.ndims; ++dim) {
