@@ -184,11 +184,21 @@ def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bo
         return out
     lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, s.Const(1))
     b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
-    bits = _COMPARED.get(dtype, dtype)
+    if dtype.nbytes == 1:   # no reduction takes bytes; f16 holds every one
+        bits, wide, column = DType.F16, b.gapped(rows, DType.F16, f"{name}_wide"), b.hold(rows, 1, DType.F16, f"{name}_col")
+        wide, column = (held.part(piece.valid_rows, s.Const(1)) for held in (wide, column))
+        b.emit("TCVT", b.flat(wide), b.flat(lying), _AS_IT_IS)
+    else:
+        bits = _COMPARED.get(dtype, dtype)
+        wide, column = lying.bits(bits), out.bits(bits)
     scratch = b.flat(b.gapped(rows, bits, f"{name}_tmp").part(piece.valid_rows, s.Const(1)))
-    b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(lying.bits(bits)), scratch)
+    b.emit("TROWMAX", b.column(column), b.flat(wide), scratch)
+    if dtype.nbytes == 1:
+        b.emit("TCVT", b.flat(out), b.flat(column), _AS_IT_IS)
     return out
 
+
+_AS_IT_IS = tp.Word("RoundMode::CAST_RINT")
 
 # The largest of one element is that element: as which dtype it is compared.
 _COMPARED = {DType.BF16: DType.I16, DType.U16: DType.I16, DType.U32: DType.I32}
