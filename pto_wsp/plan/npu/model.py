@@ -21,15 +21,11 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NpuKernel:
-    """A kernel for one kind of core, and how it finds its parameters. Its place in `NpuPlan.kernels` is its func_id.
-
-    `zeros_first`: a task before stores zeros wherever this one stores; where a product has no terms, the cube core writes nothing.
-    """
+    """A kernel for one kind of core, and how it finds its parameters. Its place in `NpuPlan.kernels` is its func_id."""
 
     kernel: Kernel
     core: Unit
     access: tuple[ParamAccess, ...]      # of its memory parameters, in order
-    zeros_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

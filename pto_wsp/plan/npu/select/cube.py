@@ -17,13 +17,13 @@ from pto_wsp.errors import CubeError, unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import Body
+from pto_wsp.plan.npu.known.facts import FALSE, TRUE, Facts, both, negated
+from pto_wsp.plan.npu.known.fresh import Change, fresh_before
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.products.block import ZERO, Block, ProductBlock, Rooms, l1_form, load_of
 from pto_wsp.plan.npu.select.products.chains import Chain, Chains
-from pto_wsp.plan.npu.select.products.facts import FALSE, TRUE, Facts, both, negated
-from pto_wsp.plan.npu.select.products.fresh import Change, fresh_before
 from pto_wsp.plan.npu.select.products.parts import Part, parts_of
 from pto_wsp.plan.npu.select.products.residence import Blocked, PieceKey
 from pto_wsp.plan.npu.select.products.tiling import Limits
@@ -198,10 +198,11 @@ class _Selection:
 
     def _store(self, stmt: k.Store) -> None:
         b, chain = self.b, self.chains.chains[self.chains.stored[id(stmt)]]
-        wanted = self.facts.valid(stmt)
+        (rows, cols), fresh = self.facts.valid(stmt), self.fresh[id(stmt)][chain.id]
+        told = isinstance(rows, s.Select) and (rows.condition, rows.then) == (fresh, ZERO)    # that nothing is stored of no terms
+        wanted = (rows.other if told and isinstance(rows, s.Select) else rows), cols
         given = tuple(self.facts.settle(s.minimum(*pair)) for pair in zip(wanted, (chain.valid_rows, chain.valid_cols), strict=True))
-        fresh = self.fresh[id(stmt)][chain.id]
-        if not b.use.zeros_first and (given != wanted or fresh != FALSE):
+        if given != wanted or not (told or fresh == FALSE):
             self._refuse_zeros(stmt, chain, wanted, fresh)
         block = self._block(chain)
         extents = self._rest(given[0], block.row, block.rows), self._rest(given[1], block.col, block.cols)

@@ -14,7 +14,7 @@ from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan, submits
 from pto_wsp.plan.npu.split.descriptors import Described, describe, known_window, merged_access
 from pto_wsp.types import scalar as s
-from pto_wsp.types.view import print_view
+from pto_wsp.types.view import declared, print_view
 from pto_wsp.values import dataclass
 
 
@@ -85,10 +85,18 @@ def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[Described, ...]]]) 
     shared = {(one, other) for task, _ in group
               for one, first in zip(names, task.places, strict=True)
               for other, second in zip(names, task.places, strict=True) if one != other and first.slot == second.slot}
-    rows, cols = ([tuple(arguments[k].extents[dim] for _, arguments in group) for k in range(len(names))] for dim in (0, 1))
+    rows, cols = (_comparable([tuple(arguments[k].extents[dim] for _, arguments in group) for k in range(len(names))],
+                              [param.role.writes for param in kernel.memory_params]) for dim in (0, 1))
     grouped = tuple(replace(one, row_group=None if one.rows is not None else _group(rows, k),
                             col_group=None if one.cols is not None else _group(cols, k)) for k, one in enumerate(access))
     return NpuUse(kernel, grouped, frozenset(shared))
+
+
+def _comparable(extents: Sequence[tuple[s.Scalar, ...]], written: Sequence[bool]) -> list[tuple[s.Scalar, ...]]:
+    """Return the extents as they are, or as declared where they are as declared for an output: those stay alike, by a check."""
+    told = [tuple(declared(extent) for extent in one) for one in extents]
+    outputs = {one for one, is_output in zip(told, written, strict=True) if is_output}
+    return [short if short in outputs else one for one, short in zip(extents, told, strict=True)]
 
 
 def _group(extents: Sequence[tuple[s.Scalar, ...]], k: int) -> int | None:
@@ -103,5 +111,10 @@ def _checks(task: Submit, arguments: tuple[Described, ...], use: NpuUse) -> tupl
         for extent, known in zip(described.extents, (access.rows, access.cols), strict=True):
             if known is not None and not isinstance(extent, s.Const):
                 found.append(Check(CheckKind.TILE, extent, s.Const(known), s.Const(known), print_view(place.view), param.name, task.span))
+        for dim, first in enumerate((access.row_group, access.col_group)):
+            extent = described.extents[dim]
+            if first is not None and arguments[first].extents[dim] != extent:
+                same = arguments[first].extents[dim]
+                found.append(Check(CheckKind.TILE, extent, same, same, print_view(place.view), param.name, task.span))
     made = {(check.value, check.lower, check.upper) for check in task.checks}
     return tuple(check for check in found if (check.value, check.lower, check.upper) not in made)

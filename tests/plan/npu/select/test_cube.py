@@ -85,12 +85,11 @@ def blocked(a: In[Tensor], b: In[Tensor], out: Out[Tile[64, 128, F32]]) -> None:
     pto.store(out, total)
 
 
-def ragged_use(cols: int | None, **fields: object) -> NpuKernel:
+def ragged_use(cols: int | None) -> NpuKernel:
     """Return `blocked` for tasks with any rows and columns of `out`, and `cols` columns of `a` in each."""
     access = {"a": ParamAccess(0, 1, cols=cols, row_group=0), "b": ParamAccess(0, 1, col_group=1),
               "out": ParamAccess(0, 1, row_group=0, col_group=1)}
-    use = cube_kernel(blocked, access, a=F32, b=F32)
-    return replace(use, **fields)
+    return cube_kernel(blocked, access, a=F32, b=F32)
 
 
 def ungrouped(use: NpuKernel) -> NpuKernel:
@@ -133,19 +132,6 @@ def test_products_of_every_shape(shape: tuple[int, int, int], dtype: DType) -> N
 def test_ragged_blocks(m: int, k: int, n: int) -> None:
     a, b = numbers((m, k), F32), numbers((k, n), F32, 1)
     check(ragged_use(k), {"a": a, "b": b, "out": np.zeros((m, n), np.float32)}, a @ b)
-
-
-def test_no_terms_leave_the_zeros_of_the_task_before() -> None:
-    a, b = numbers((5, 0), F32), numbers((0, 9), F32)
-    check(ragged_use(None, zeros_first=True), {"a": a, "b": b, "out": np.zeros((5, 9), np.float32)}, np.zeros((5, 9)))
-
-
-def test_rows_that_a_task_leaves_out_keep_the_zeros_of_the_task_before() -> None:
-    a, b = numbers((36, 200), F32), numbers((200, 128), F32, 1)
-    out = np.zeros((64, 128), np.float32)
-    expected = out.copy()
-    expected[:36] = a @ b
-    check(ungrouped(ragged_use(None, zeros_first=True)), {"a": a, "b": b, "out": out}, expected)
 
 
 def test_sums_that_may_have_no_terms_are_refused() -> None:

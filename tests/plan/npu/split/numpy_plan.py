@@ -5,8 +5,9 @@ Memory that the runtime would allocate is full of what no kernel should ever rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,12 +17,27 @@ from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Passed, Repeat, Reshaped, Scope, Unordered, Window
+from pto_wsp.plan.npu.model import (
+    Block,
+    Descriptor,
+    Launch,
+    NpuItem,
+    NpuKernel,
+    NpuPlan,
+    Passed,
+    Repeat,
+    Reshaped,
+    Scope,
+    Unordered,
+    Window,
+)
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+
+RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], None]
 
 
 def npu_plan(workload: Workload) -> NpuPlan:
@@ -35,15 +51,21 @@ def untouched(shape: tuple[int, ...], dtype: DType) -> Array:
     return np.full(shape, np.nan if dtype.is_float else 99, dtype.np)
 
 
-def run_npu_plan(plan: NpuPlan, arrays: Mapping[str, Array]) -> None:
-    """Run a plan on contiguous arrays by the name of the tensor."""
-    _Run(plan, tuple(arrays[slot.ref.shown] for slot in plan.tensors)).item(plan.body)
+def interpret(use: NpuKernel, args: Mapping[str, Array | s.Number]) -> None:
+    """Run a kernel as the interpreter does."""
+    assert run_kernel(use.kernel, args) is None
+
+
+def run_npu_plan(plan: NpuPlan, arrays: Mapping[str, Array], run: RunKernel = interpret) -> None:
+    """Run a plan on contiguous arrays by the name of the tensor, each kernel by `run`."""
+    _Run(plan, tuple(arrays[slot.ref.shown] for slot in plan.tensors), run).item(plan.body)
 
 
 @dataclass
 class _Run:
     plan: NpuPlan
     tensors: tuple[Array, ...]
+    run: RunKernel
     variables: dict[s.Var, int] = field(default_factory=dict)
     inner: dict[int, Array] = field(default_factory=dict)
 
@@ -75,7 +97,7 @@ class _Run:
         for scalar, value in zip(kernel.kernel.scalar_params, launch.scalars, strict=True):
             assert scalar.dtype is value.dtype
             args[scalar.name] = s.evaluate(value.value, self.leaf)
-        assert run_kernel(kernel.kernel, args) is None
+        self.run(kernel, args)
 
     def seen(self, argument: Descriptor | Passed, access: ParamAccess) -> Array:
         """Return the rows and columns that a kernel finds in what it is given."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pto_wsp.expr import tile_program as tp
+from pto_wsp.plan.npu.known.facts import TRUE, Facts, both
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.products.chains import Piece
-from pto_wsp.plan.npu.select.products.facts import TRUE, Facts, both
 from pto_wsp.plan.npu.select.products.residence import Blocked, PieceKey
 from pto_wsp.plan.npu.select.products.tiling import unit, up
 from pto_wsp.types import scalar as s

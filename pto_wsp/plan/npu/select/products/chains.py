@@ -18,7 +18,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, bodies_of, touches_buffer, uses_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
-from pto_wsp.plan.npu.select.products.facts import Facts
+from pto_wsp.plan.npu.known.facts import Facts
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -1,7 +1,7 @@
 """What crosses from part to part: how it is stored behind what makes it, and loaded where the other parts would make it.
 
-Each turn of the loops around it has rows of its own. Whole tiles cross, so that what lies outside of a valid part is there too. A
-mask crosses as numbers, 1 and 0.
+Each turn of the loops around it has rows of its own. Whole tiles cross, so that what lies outside of a valid part is there too; but of
+a product the part that has terms, as the cube core makes no zeros. A mask crosses as numbers, 1 and 0.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ne
+from pto_wsp.plan.npu.known.given import Part
 from pto_wsp.plan.npu.split.cores.flow import Flow, Leaf
 from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.parts import Crossing
@@ -28,11 +29,12 @@ _MASK = DType.F32      # what a mask crosses as
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A value that crosses: the parameter that parts hand it on by, and the turns of it."""
+    """A value that crosses: the parameter that parts hand it on by, the turns of it, and the part of it that crosses (None: all)."""
 
     value: k.Value
     crossing: Crossing
     turns: Turns
+    part: Part | None = None
 
     @property
     def type(self) -> TileType:
@@ -58,13 +60,15 @@ class Bridge:
         if value.type.dtype is DType.BOOL:
             value = k.Value(next(value_ids), self.type, self.value.name)
             yield k.Compute(value, cast.name, (self.value,), (("dtype", _MASK),), span)
-        yield k.Store(self.crossing.name, value, self.turns.row(self.type.rows), s.Const(0), span=span)
+        rows, cols = self.part or (None, None)
+        yield k.Store(self.crossing.name, value, self.turns.row(self.type.rows), s.Const(0), rows, cols, span=span)
 
     def loaded(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
         """Yield what gives the value in another part, in place of the statement that makes it."""
         mask = self.value.type.dtype is DType.BOOL
         value = k.Value(next(value_ids), self.type, self.value.name) if mask else self.value
-        yield k.Load(value, self.crossing.name, self.turns.row(self.type.rows), s.Const(0), span=span)
+        rows, cols = self.part or (None, None)
+        yield k.Load(value, self.crossing.name, self.turns.row(self.type.rows), s.Const(0), rows, cols, span=span)
         if mask:
             yield k.Compute(self.value, ne.name, (value, k.ScalarOperand(s.Const(0.0), _MASK)), span=span)
 
@@ -82,7 +86,8 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
         taken.add(name)
         dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
         turns = turns_of(maker.loops, f"`{name}`")
-        found.append(Bridge(value, Crossing(name, dtype, value.type.rows, value.type.cols, turns.count), turns))
+        part = flow.given.part(value) if flow.is_product(maker) else None
+        found.append(Bridge(value, Crossing(name, dtype, value.type.rows, value.type.cols, turns.count), turns, part))
     return tuple(found)
 
 

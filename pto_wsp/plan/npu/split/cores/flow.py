@@ -19,6 +19,7 @@ from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.spec import Cast, Elementwise, Expand, Iota
 from pto_wsp.ops.table import find
+from pto_wsp.plan.npu.known.given import Given
 from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
@@ -74,6 +75,7 @@ class Flow:
     users: dict[int, list[Leaf]] = field(init=False)
     accumulators: frozenset[int] = field(init=False)
     stored: frozenset[str] = field(init=False)
+    given: Given = field(init=False)
     units: dict[int, Unit] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,6 +88,7 @@ class Flow:
         self.accumulators = frozenset(leaf.stmt.buffer.id for leaf in self.leaves if isinstance(leaf.stmt, k.Accumulate))
         written = {leaf.stmt.param for leaf in self.leaves if isinstance(leaf.stmt, k.Store | k.Scatter)}
         self.stored = frozenset(name for name in self.access if any(self.overlap(name, other) for other in written))
+        self.given = Given(self.kernel, self.access)
         self._find_nodes()
 
     # ---- questions ----
@@ -195,7 +198,7 @@ class Flow:
                 return self._is_multiplied_alone(leaf)
             case k.Store(param, value):
                 return (self.is_product(self.makers[value.id]) and value.type.dtype in FROM_ACCUMULATOR
-                        and self.access[param].unit_cols)
+                        and self.access[param].unit_cols and self.given.covers(leaf.stmt))
             case _:
                 return False
 

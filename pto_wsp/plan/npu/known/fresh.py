@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pto_wsp.errors import CubeError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, walk
-from pto_wsp.plan.npu.select.products.facts import FALSE, TRUE, Facts, both, negated
+from pto_wsp.plan.npu.known.facts import FALSE, TRUE, Facts, both, negated
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 from pto_wsp.values import dataclass
