@@ -20,9 +20,9 @@ from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.lower import lower
-from pto_wsp.plan.model import Context
+from pto_wsp.plan.model import Context, submits
 from pto_wsp.plan.npu.directions import tensor_directions
-from pto_wsp.plan.npu.edges.waits import add_join_kernel
+from pto_wsp.plan.npu.edges.statements import launches_of
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.passes import run_passes
@@ -41,9 +41,9 @@ _DIRECTIONS = {Role.IN: Direction.IN, Role.OUT: Direction.OUT, Role.INOUT: Direc
 
 
 def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
-    """Return the plan for the NPU, with its join kernel where it needs one."""
+    """Return the plan for the NPU."""
     model = builtin_arch(arch)
-    return add_join_kernel(plan_for_npu(run_passes(lower(workload.node), Context(workload.schedule, model)), model))
+    return plan_for_npu(run_passes(lower(workload.node), Context(workload.schedule, model)), model)
 
 
 def write_orchestration(root: Path, plan: NpuPlan, change: Callable[[str], str] = lambda text: text) -> Package:
@@ -80,25 +80,21 @@ class Orders:
     graph: Graph
 
 
-def compare_orders(plan: NpuPlan, graph: Graph, program: Program) -> Orders:
+def compare_orders(workload: Workload, graph: Graph, program: Program) -> Orders:
     """Return what both graphs order; `program` has run."""
-    wanted = program.graph
-    names = [re.split(r"[\[(]", task)[0] for task in wanted.tasks]
-    n_parts = _parts(plan)
-    of = _owners(plan, graph, [n_parts[name] for name in names])
+    plan, wanted = npu_plan(workload), program.graph
+    n_parts = _parts(workload, plan)
+    of = _owners(plan, graph, [n_parts[re.split(r"[\[(]", task)[0]] for task in wanted.tasks])
     pairs = {(of[before], of[after]) for after in of for before in of
              if graph.ancestors[after] >> before & 1 and of[before] != of[after]}
     return Orders(_closed(pairs), _closed({(edge.source, edge.target) for edge in wanted.edges}), graph)
 
 
-def _parts(plan: NpuPlan) -> dict[str, int]:
+def _parts(workload: Workload, plan: NpuPlan) -> dict[str, int]:
     """How many tasks each kernel has become, by its name."""
-    from pto_wsp.plan.npu.edges.statements import launches_of
-
-    sources: dict[int, list[str]] = {}
-    for launch in launches_of(plan.body):
-        sources.setdefault(launch.source, []).append(plan.kernels[launch.kernel].kernel.name)
-    return {re.sub(r"_(?:vector|cube)\d*$|_\d+$", "", names[0]): len(names) for names in sources.values()}
+    tasks = lower(workload.node)
+    names = {task.site: tasks.kernels[task.kernel].kernel.name for task in submits(tasks)}
+    return {name: sum(launch.source == site for launch in launches_of(plan.body)) for site, name in names.items()}
 
 
 def _owners(plan: NpuPlan, graph: Graph, sizes: list[int]) -> dict[int, int]:

@@ -10,11 +10,13 @@ from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, text_literal
 from pto_wsp.codegen.npu.orchestration.tasks import BodyLowering
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
+from pto_wsp.errors import raise_all
 from pto_wsp.plan.model import Check, is_float_symbol
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.edges.waits import waits_of
 from pto_wsp.plan.npu.guards import Guard, GuardLoop, guards_of
 from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.split.limits import runtime_errors
 
 
 class _OrchestrationUnit(Unit):
@@ -33,8 +35,12 @@ def orchestration_path(plan: NpuPlan) -> str:
     return f"orchestration/{c_ident(plan.name)}.cpp"
 
 
-def emit_orchestration(plan: NpuPlan) -> str:
-    """Return the C++ file that submits the tasks of a plan, whose join kernel, where it needs one, was added."""
+def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer") -> str:
+    """Return the C++ file that submits the tasks of a plan.
+
+    Raises: N101 where the plan reads elements of tensors while tasks are made, and the runtime cannot.
+    """
+    raise_all(runtime_errors(plan, runtime))
     entry = FunctionScope(plan)
     body = BodyLowering(entry, waits_of(plan)).whole()
     checked = FunctionScope(plan)

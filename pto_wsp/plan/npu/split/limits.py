@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pto_wsp.errors import DeviceLimitError, PtoError
+from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.npu.model import Block, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.source import Span
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
 
 MAX_TENSORS = 32
 MAX_SCALARS = 16
 MAX_KERNELS = 64
+READS_ELEMENTS = "tensormap_and_ringbuffer"
 
 
 def launches(item: NpuItem) -> Iterator[Launch]:
@@ -38,6 +43,38 @@ def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
     return tuple(errors)
 
 
+def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
+    """Return an error for each task and loop for which the named runtime would have to read elements that it cannot read."""
+    errors: list[PtoError] = []
+    for span, node in dict.fromkeys(_elements(plan.body)):
+        if runtime != READS_ELEMENTS:
+            errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{s.print_scalar(node)}` while tasks are made", span,
+                                           expected=f"the runtime {READS_ELEMENTS}", found=runtime,
+                                           help="the size of a loop or view that depends on data needs it; or make it a Symbol"))
+        elif node.tensor.dtype not in _READABLE:
+            errors.append(DeviceLimitError(f"the device's runtime cannot read `{s.print_scalar(node)}`", span,
+                                           expected=f"one of {', '.join(map(str, _READABLE))}", found=str(node.tensor.dtype),
+                                           help="hold the numbers that make tasks in an integer tensor"))
+    return tuple(errors)
+
+
+def _elements(item: NpuItem) -> Iterator[tuple[Span, s.Element]]:
+    """Yield the elements that an item reads, with the lines that ask for them."""
+    match item:
+        case Launch():
+            yield from ((item.span, node) for node in nodes(item) if isinstance(node, s.Element))
+        case Repeat(start=start, stop=stop, step=step, body=body):
+            yield from ((item.span, node) for node in nodes((start, stop, step)) if isinstance(node, s.Element))
+            yield from _elements(body)
+        case Scope(intermediates, body):
+            yield from ((next(launches(body)).span, node) for node in nodes(intermediates) if isinstance(node, s.Element))
+            yield from _elements(body)
+        case Unordered(parts) | Block(parts):
+            for part in parts:
+                yield from _elements(part)
+
+
+_READABLE = (DType.I8, DType.I16, DType.I32, DType.I64, DType.U8, DType.U16, DType.U32, DType.U64, DType.BOOL, DType.F32, DType.F64)
 _HELP = {"tensors": "pack some into one tensor and take views of it in the kernel, or split the kernel",
          "scalars": "pass some in a tensor, or make them Constexpr"}
 

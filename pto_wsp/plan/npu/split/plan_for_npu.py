@@ -14,6 +14,7 @@ from pto_wsp.errors import raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
 from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
@@ -26,7 +27,7 @@ from pto_wsp.values import dataclass
 
 
 def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
-    """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
+    """Return the plan for the NPU: kernels of one core each (one to join many tasks, where it needs that), tasks with descriptors. `observe` is told each pass of each kernel.
 
     Raises: N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
@@ -34,7 +35,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     found = find_uses(plan)
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
     body = lowering.block(plan.body)
-    made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure)
+    made = add_join_kernel(NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure))
     raise_all(limit_errors(made))
     return made
 
