@@ -136,6 +136,9 @@ def ragged() -> Iterator[Case]:
         x, out = (Bound.plain(data((n, 24), F32, seed)).ragged(group=group) for seed in (2, 3))
         yield Case(relu_rows, {"x": x, "gamma": gamma, "out": out, "scale": 0.5})
         yield Case(column_sums, {"x": x, "out": Bound.plain(np.zeros((1, 24), np.float32))}, atol=2e-5)
+    for n, more in ((3, 5), (0, 16), (16, 16)):      # rows that are not given are zeros
+        x, out = (Bound.plain(data((rows, 24), F32, 3)).ragged() for rows in (n, more))
+        yield Case(relu_rows, {"x": x, "gamma": gamma, "out": out, "scale": 0.5})
     for n in (1, 7, 24):
         x, out = (Bound.plain(data((16, n), F32, seed)).ragged(cols=True) for seed in (4, 5))
         wide = Bound.plain(data((1, n), F32, 6)).ragged(cols=True)

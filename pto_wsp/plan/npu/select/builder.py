@@ -189,6 +189,16 @@ class Builder:
         if then:
             self.add(tp.Branch(condition, tuple(then), span=self.span))
 
+    def choose(self, condition: s.Scalar, then: list[tp.Step], other: list[tp.Step]) -> None:
+        """Add one of two blocks, by a condition; as it stands where that is known."""
+        if isinstance(condition, s.Const):
+            for step in then if condition.value else other:
+                self._blocks[-1].append(step)
+                if isinstance(step, tp.Declare):
+                    self._declared[-1].add(step.tile)
+        else:
+            self.add(tp.Branch(condition, tuple(then), tuple(other), span=self.span))
+
     @contextmanager
     def loop(self, name: str, stop: s.Scalar) -> Iterator[s.Var]:
         """Add a loop over range(stop) around what is emitted inside."""
@@ -219,7 +229,7 @@ class Builder:
 
     def surely(self, value: s.Scalar, least: s.Scalar) -> bool:
         """Tell whether `value` >= `least` is known where the statement stands."""
-        return (least == s.Const(1) and value in self.positive) or nonnegative(s.sub(value, least), self.ranges)
+        return nonnegative(s.sub(value, least), self.ranges, self.positive)
 
     def named(self, value: s.Scalar, name: str) -> s.Scalar:
         """Return a scalar without operations: what is computed gets a name in the current block."""

@@ -16,7 +16,6 @@ from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, from_memory, stored_as, to_memory
 from pto_wsp.plan.npu.select.copies import copy, copy_from, copy_to, moved_as
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.shapes import filled
 from pto_wsp.plan.npu.select.turn import block_of, transposed
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -27,9 +26,9 @@ _ZERO = s.Const(0)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a load or store moves. `condition`: when it moves at all; `turned`: rows of the tile are columns of the parameter.
+    """What a load or store moves. `turned`: rows of the tile are columns of the parameter.
 
-    `valid_rows`, `valid_cols` count rows and columns of the tile.
+    `valid_rows`, `valid_cols` count rows and columns of the tile. Conditions: `inside` the region, and not empty, where not known.
     """
 
     param: str
@@ -37,48 +36,60 @@ class Piece:
     col: s.Scalar
     valid_rows: s.Scalar
     valid_cols: s.Scalar
-    condition: s.Scalar
+    inside: s.Scalar
+    some_rows: s.Scalar
+    some_cols: s.Scalar
     turned: bool = False
+
+    @property
+    def condition(self) -> s.Scalar:
+        """When it moves at all."""
+        return _all((self.inside, self.some_rows, self.some_cols))
+
+    def complete(self, rows: s.Scalar, cols: s.Scalar) -> s.Scalar:
+        """Return when it moves and has so many rows and columns, which it never exceeds, and which are not 0."""
+        all_rows, all_cols = (some if n == most else s.binary(s.Op.GE, n, most) for n, most, some in (
+            (self.valid_rows, rows, self.some_rows), (self.valid_cols, cols, self.some_cols)))
+        return _all((self.inside, all_rows, all_cols))
+
+    def transposed(self) -> Piece:
+        """Return the piece for a tile that is its transpose."""
+        return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows,
+                       some_rows=self.some_cols, some_cols=self.some_rows)
 
     def row_at(self, row: s.Scalar) -> Piece:
         """Return the piece of one row of the tile, which is valid."""
         moved = replace(self, col=s.add(self.col, row)) if self.turned else replace(self, row=s.add(self.row, row))
         return replace(moved, valid_rows=s.Const(1))
 
-    def other_way(self) -> Piece:
-        """Return the same piece for the tile transposed."""
-        return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
 
 
 def load(b: Builder, stmt: k.Load) -> Held:
-    """Return a piece of a parameter on chip."""
+    """Return a piece of a parameter on chip: moved at once where it is all of the tile, else moved into a tile that is filled."""
     piece = _piece(b, stmt)
     if stmt.transpose:
-        piece = replace(piece, turned=True, valid_rows=piece.valid_cols, valid_cols=piece.valid_rows)
+        piece = piece.transposed()
     type, name = stmt.result.type, stmt.result.name or stmt.param
     kept, stored = carried(type.dtype), stored_as(type.dtype)
     b.require("TLOAD", stored)
-    rows = b.valid_rows(type.rows)      # that anything reads
+    rows, cols = b.valid_rows(type.rows), s.Const(type.cols)      # that anything reads
     if piece.valid_rows == s.Const(type.rows):
         piece = replace(piece, valid_rows=rows)
-    full = (piece.valid_rows, piece.valid_cols) == (rows, s.Const(type.cols))
-    fill = k.ScalarOperand(s.Const(stmt.fill), kept)
-    if piece.condition == s.Const(False):
-        return filled(b, type.rows, type.cols, kept, fill, name)
-    if full and piece.condition == s.Const(True):
+    complete = piece.complete(rows, cols)
+    if complete == s.Const(True):
         return from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, name), type.dtype)
-    if full and kept is stored and _is_plain(b, piece, type.cols):
-        out = b.hold(type.rows, type.cols, kept, name)
-        with b.inside() as then:
-            _moved(b, piece, out)
-        with b.inside() as other:
-            b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
-        b.add(tp.Branch(piece.condition, tuple(then), tuple(other), b.span))
-        return out
-    out = filled(b, type.rows, type.cols, kept, fill, name)
-    with b.when(piece.condition):
-        raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
-        copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
+    out = b.hold(type.rows, type.cols, kept, name)
+    at_once = complete != s.Const(False) and kept is stored and _is_plain(b, piece, type.cols)
+    with b.inside() as then:
+        if at_once:
+            _moved(b, replace(piece, valid_rows=rows, valid_cols=cols), out)
+    with b.inside() as other:
+        b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
+        if complete != piece.condition or not at_once:
+            with b.when(piece.condition):
+                raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
+                copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
+    b.choose(complete if at_once else s.Const(False), then, other)
     return out
 
 
@@ -108,10 +119,14 @@ def _piece(b: Builder, stmt: k.Load | k.Store) -> Piece:
     else:
         valid_rows, valid_cols = given_rows, given_cols
         tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
-    tests += [(valid_rows, s.Const(1)), (valid_cols, s.Const(1))]
-    condition = _all(s.binary(s.Op.GE, value, least) for value, least in tests if not b.surely(value, least))
-    names = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
-    return Piece(stmt.param, row, col, names[valid_rows], names[valid_cols], s.substitute(condition, names.get))
+    shown = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
+
+    def unproved(tests: Iterable[tuple[s.Scalar, s.Scalar]]) -> s.Scalar:
+        """Return that of each pair the first is at least the second, without what is known."""
+        return _all(s.substitute(s.binary(s.Op.GE, value, least), shown.get) for value, least in tests if not b.surely(value, least))
+
+    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], unproved(tests), unproved([(valid_rows, s.Const(1))]),
+                 unproved([(valid_cols, s.Const(1))]))
 
 
 def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scalar:
@@ -126,7 +141,9 @@ def _all(conditions: Iterable[s.Scalar]) -> s.Scalar:
     out: s.Scalar = s.Const(True)
     for condition in dict.fromkeys(conditions):
         if isinstance(condition, s.Const):
-            return s.Const(False)
+            if not condition.value:
+                return s.Const(False)
+            continue
         out = condition if out == s.Const(True) else s.binary(s.Op.AND, out, condition)
     return out
 
@@ -148,7 +165,7 @@ def _is_plain(b: Builder, piece: Piece, cols: int) -> bool:
 def _moved(b: Builder, piece: Piece, out: Held) -> None:
     """Load a plain piece; a column moves as the row that it is in memory."""
     if out.is_column:
-        piece = piece.other_way()
+        piece = piece.transposed()
     b.add(tp.GmLoad(b.flat(out), piece.param, piece.row, piece.col, piece.turned, b.span))
 
 
@@ -156,7 +173,7 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
     """Return the valid part of a piece on chip, as it is in memory."""
     unit_cols, unit_rows = _units(b, piece)
     if rows == 1 and cols > 1 and not unit_cols:
-        return _fetched(b, piece.other_way(), cols, 1, dtype, name).turned()
+        return _fetched(b, piece.transposed(), cols, 1, dtype, name).turned()
     if cols == 1:
         return _line(b, piece, rows, dtype, name, unit_rows)
     if unit_cols:
@@ -164,14 +181,14 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
         _moved(b, piece, out)
         return out
     if unit_rows:
-        other = piece.other_way()
+        other = piece.transposed()
         lying = b.hold(cols, rows, dtype, f"{name}_lying", block_of(dtype)).part(other.valid_rows, other.valid_cols)
         b.add(tp.GmLoad(b.flat(lying), other.param, other.row, other.col, other.turned, b.span))
         return transposed(b, lying, name)
     out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
     with b.loop("r", piece.valid_rows) as r:
         one = piece.row_at(r)
-        row = _line(b, one.other_way(), cols, dtype, f"{name}_row", False).turned()
+        row = _line(b, one.transposed(), cols, dtype, f"{name}_row", False).turned()
         copy_to(b, b.sliding(out.band_of_one().bits(moved_as(dtype)), s.mul(r, s.Const(out.pitch * dtype.nbytes))), row)
     return out
 
@@ -209,25 +226,25 @@ _COMPARED = {DType.BF16: DType.I16, DType.U16: DType.I16, DType.U32: DType.I32}
 def _put(b: Builder, piece: Piece, held: Held) -> None:
     unit_cols, unit_rows = _units(b, piece)
     if held.rows == 1 and held.cols > 1 and not unit_cols:
-        _put(b, piece.other_way(), held.turned())
+        _put(b, piece.transposed(), held.turned())
     elif held.cols == 1:
         _put_line(b, piece, held, unit_rows)
     elif unit_cols:
         b.add(tp.GmStore(piece.param, b.flat(held), piece.row, piece.col, piece.turned, b.span))
     elif unit_rows:
-        _put(b, piece.other_way(), transposed(b, held, f"{held.name}_turned"))
+        _put(b, piece.transposed(), transposed(b, held, f"{held.name}_turned"))
     else:
         with b.loop("r", piece.valid_rows) as r:
             row = b.hold(1, held.cols, held.dtype, f"{held.name}_row").part(s.Const(1), held.valid_cols)
             shift = s.mul(r, s.Const(held.pitch * held.dtype.nbytes))
             copy_from(b, row, b.sliding(held.band_of_one().bits(moved_as(held.dtype)), shift))
-            _put_line(b, piece.row_at(r).other_way(), row.turned(), False)
+            _put_line(b, piece.row_at(r).transposed(), row.turned(), False)
 
 
 def _put_line(b: Builder, piece: Piece, column: Held, unit: bool) -> None:
     column = column.part(column.valid_rows, s.Const(1))
     if unit:
-        across = piece.other_way()
+        across = piece.transposed()
         b.add(tp.GmStore(across.param, b.flat(column), across.row, across.col, across.turned, b.span))
         return
     lying = b.gapped(column.rows, column.dtype, f"{column.name}_lying").part(column.valid_rows, column.valid_cols)

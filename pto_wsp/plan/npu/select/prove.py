@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from pto_wsp.types import scalar as s
@@ -18,20 +18,21 @@ _ONE = s.Const(1)
 _MOST_STEPS = 400
 
 
-def nonnegative(value: s.Scalar, ranges: Ranges) -> bool:
-    """Tell whether `value` >= 0 wherever it is computed inside these loops; False where that is not known."""
-    return _Proof(ranges).holds(_sum_of(value))
+def nonnegative(value: s.Scalar, ranges: Ranges, positive: Collection[s.Scalar] = ()) -> bool:
+    """Tell whether `value` >= 0 wherever it is computed inside these loops; False where that is not known. `positive`: extents >= 1."""
+    return _Proof(ranges, positive).holds(_sum_of(value))
 
 
 class _Proof:
     """One attempt, which ends after so many steps."""
 
-    def __init__(self, ranges: Ranges) -> None:
+    def __init__(self, ranges: Ranges, positive: Collection[s.Scalar]) -> None:
         self.ranges = ranges
+        self.positive = positive
         self.left = _MOST_STEPS
 
     def holds(self, terms: Terms) -> bool:
-        """Tell whether a sum is surely >= 0: choices of min and max first, then loop variables at their worst, then extents at 0."""
+        """Tell whether a sum is surely >= 0: choices of min and max first, then loop variables at their worst, then extents."""
         self.left -= 1
         if self.left < 0:
             return False
@@ -45,7 +46,8 @@ class _Proof:
             if isinstance(term, s.Var) and term in self.ranges:
                 rest = {other: n for other, n in terms.items() if other != term}
                 return self.holds(self._at_worst(rest, factor, *self.ranges[term]))
-        return all(factor >= 0 if term == _ONE or isinstance(term, s.ParamExtent) else False for term, factor in terms.items())
+        least = terms.get(_ONE, 0) + sum(factor for term, factor in terms.items() if term in self.positive)
+        return least >= 0 and all(term == _ONE or (isinstance(term, s.ParamExtent) and factor > 0) for term, factor in terms.items())
 
     def _at_worst(self, rest: Terms, factor: int, first: s.Scalar, stop: s.Scalar) -> Terms:
         if factor > 0:
