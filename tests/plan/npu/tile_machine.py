@@ -193,6 +193,18 @@ def _whole(name: str, machine: _Machine, step: tp.Instr, args: list[Any]) -> Non
         case "TCI":
             assert dst.shape[0] == 1
             dst[:] = np.arange(dst.shape[1]) + args[1]
+        case "TSORT32":
+            blocks = args[1].reshape(-1, 32)
+            order = np.argsort(-blocks, axis=1, kind="stable")
+            pairs = np.stack([np.take_along_axis(blocks, order, 1).view(np.uint32),
+                              np.take_along_axis(args[2].reshape(-1, 32), order, 1)], axis=2)
+            dst[:] = pairs.reshape(dst.shape).view(dst.dtype)
+        case "TMRGSORT":
+            pairs = args[1].reshape(-1, 4 * int(args[2]) // 2, 2)
+            order = np.argsort(-pairs[:, :, 0], axis=1, kind="stable")
+            dst[:] = np.take_along_axis(pairs, order[:, :, None], 1).reshape(dst.shape)
+        case "TGATHER":
+            dst[:] = args[1][:, {"P0101": 0, "P1010": 1}[step.template[-1].partition("::")[2]]::2]
         case _:
             raise AssertionError(f"the machine has no {name}")
 

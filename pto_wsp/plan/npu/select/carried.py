@@ -26,7 +26,8 @@ _CARRIED: Mapping[DType, DType] = {DType.F32: DType.F32, DType.F16: DType.F16, D
                                    DType.I16: DType.I16, DType.I8: DType.I16, DType.U8: DType.I16, DType.U16: DType.I32,
                                    DType.U32: DType.I32, DType.BOOL: DType.F32}
 ON_CHIP = tuple(_CARRIED)      # what kernels may compute on
-_MAY_LEAVE_RANGE = frozenset({"add", "sub", "mul", "neg", "abs", "floordiv", "rowsum", "rowprod", "colsum"})
+_MAY_LEAVE_RANGE = frozenset({"add", "sub", "mul", "neg", "abs", "floordiv", "rowsum", "rowprod", "colsum",
+                              "scatter_add"})
 
 
 def carried(dtype: DType) -> DType:

@@ -82,6 +82,15 @@ class Held:
         return replace(self, rows=1, stored_rows=1, valid_rows=Const(1))
 
 
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """The elements of a value in the order that its columns were found in, in f32, their sign turned where the smallest comes first."""
+
+    source: int
+    values: Held
+    turned: bool
+
+
 def padded(n: int, dtype: DType) -> int:
     """Return how many elements a row of `n` takes: a multiple of 32 bytes."""
     step = ALIGN_BYTES // dtype.nbytes

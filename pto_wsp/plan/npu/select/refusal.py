@@ -15,6 +15,7 @@ from pto_wsp.types.dtype import DType
 # u32 lies on chip by the bits of an i32: what depends on which of two is the larger has no instruction.
 _ORDERED = frozenset({"maximum", "minimum", "abs", "relu", "sign", "floordiv", "mod", "rowmax", "rowmin", "colmax", "colmin", "argsort",
                       "topk", "rowargmax", "rowargmin"})
+_SORTED = frozenset({"argsort", "topk"})      # in f32, which does not hold every i32
 _INSTEAD: Mapping[DType, DType] = {DType.F64: DType.F32, DType.I64: DType.I32, DType.U64: DType.I32, DType.FP8E4M3: DType.BF16,
                                    DType.FP8E5M2: DType.BF16, DType.U32: DType.I32}
 
@@ -23,7 +24,9 @@ def vector_dtypes(op: str) -> tuple[DType, ...]:
     """Return the dtypes on which vector cores run an op of the table."""
     entry = TABLE.get(op)
     known = ON_CHIP if entry is None else tuple(dtype for dtype in entry.dtypes if dtype in ON_CHIP)
-    return tuple(dtype for dtype in known if dtype is not DType.U32 or op not in _ORDERED)
+    missing = {DType.U32} if op in _ORDERED else set()
+    missing |= {DType.I32} if op in _SORTED else set()
+    return tuple(dtype for dtype in known if dtype not in missing)
 
 
 def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:

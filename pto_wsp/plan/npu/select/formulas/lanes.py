@@ -18,7 +18,7 @@ from pto_wsp.expr.tile_program import ALIGN_BYTES, ScalarArg, Word
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, ceil_div, mul
+from pto_wsp.types.scalar import Const, Scalar, Var, ceil_div, mul
 from pto_wsp.values import dataclass
 
 _SCRATCH_BYTES = 256
@@ -36,7 +36,7 @@ class Lane:
     bits: bool = False
 
 
-Number: TypeAlias = int | float
+Number: TypeAlias = int | float | Var
 Argument: TypeAlias = Lane | ScalarArg | Word
 
 
@@ -93,7 +93,7 @@ class Lanes:
 
     def number(self, value: Number, dtype: DType) -> ScalarArg:
         """Return a number as an argument."""
-        return ScalarArg(Const(value), dtype)
+        return ScalarArg(value if isinstance(value, Var) else Const(value), dtype)
 
     def full(self, value: Number, dtype: DType) -> Lane:
         """Return a number in every lane."""
@@ -109,7 +109,7 @@ class Lanes:
         """Return x - y."""
         if isinstance(y, Lane):
             return self.op("TSUB", x, y) if isinstance(x, Lane) else self.add(self.mul(y, -1), x)
-        assert isinstance(x, Lane)
+        assert isinstance(x, Lane) and not isinstance(y, Var)
         return self.add(x, -y)
 
     def mul(self, x: Lane, y: Lane | Number) -> Lane:

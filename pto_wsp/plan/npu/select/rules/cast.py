@@ -22,10 +22,11 @@ def _cast(b: Builder, stmt: k.Compute) -> Held:
     work, (x,) = lanes_of(b, stmt)
     if source is target and not source.is_float:
         return work.finish(x, name_of(stmt))
-    return work.finish(_converted(work, x, source, target, *cast.rules_of(stmt.attrs)), name_of(stmt))
+    return work.finish(cast_lanes(work, x, source, target, *cast.rules_of(stmt.attrs)), name_of(stmt))
 
 
-def _converted(work: Lanes, x: Lane, source: DType, target: DType, mode: str | None, saturate: bool | None) -> Lane:
+def cast_lanes(work: Lanes, x: Lane, source: DType, target: DType, mode: str | None, saturate: bool | None) -> Lane:
+    """Return numbers of one dtype as another, as they lie on chip."""
     kept = carried(target)
     if target is DType.BOOL:
         return compared(work, "NE", x, work.full(0, x.dtype)) if x.dtype is not DType.BF16 else \
