@@ -6,67 +6,23 @@ one row or column without neighbours moves an element at a time into 32-byte row
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.kernel_walk import valid_of
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, from_memory, stored_as, to_memory
 from pto_wsp.plan.npu.select.copies import copy, copy_from, copy_to, moved_as
 from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.piece import Piece, moved_by
 from pto_wsp.plan.npu.select.turn import block_of, transposed
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-from pto_wsp.values import dataclass
-
-_ZERO = s.Const(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What a load or store moves. `turned`: rows of the tile are columns of the parameter.
-
-    `valid_rows`, `valid_cols` count rows and columns of the tile. Conditions: `inside` the region, and not empty, where not known.
-    """
-
-    param: str
-    row: s.Scalar
-    col: s.Scalar
-    valid_rows: s.Scalar
-    valid_cols: s.Scalar
-    inside: s.Scalar
-    some_rows: s.Scalar
-    some_cols: s.Scalar
-    turned: bool = False
-
-    @property
-    def condition(self) -> s.Scalar:
-        """When it moves at all."""
-        return _all((self.inside, self.some_rows, self.some_cols))
-
-    def complete(self, rows: s.Scalar, cols: s.Scalar) -> s.Scalar:
-        """Return when it moves and has so many rows and columns, which it never exceeds, and which are not 0."""
-        all_rows, all_cols = (some if n == most else s.binary(s.Op.GE, n, most) for n, most, some in (
-            (self.valid_rows, rows, self.some_rows), (self.valid_cols, cols, self.some_cols)))
-        return _all((self.inside, all_rows, all_cols))
-
-    def transposed(self) -> Piece:
-        """Return the piece for a tile that is its transpose."""
-        return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows,
-                       some_rows=self.some_cols, some_cols=self.some_rows)
-
-    def row_at(self, row: s.Scalar) -> Piece:
-        """Return the piece of one row of the tile, which is valid."""
-        moved = replace(self, col=s.add(self.col, row)) if self.turned else replace(self, row=s.add(self.row, row))
-        return replace(moved, valid_rows=s.Const(1))
-
 
 
 def load(b: Builder, stmt: k.Load) -> Held:
     """Return a piece of a parameter on chip: moved at once where it is all of the tile, else moved into a tile that is filled."""
-    piece = _piece(b, stmt)
+    piece = moved_by(b, stmt)
     if stmt.transpose:
         piece = piece.transposed()
     type, name = stmt.result.type, stmt.result.name or stmt.param
@@ -95,57 +51,13 @@ def load(b: Builder, stmt: k.Load) -> Held:
 
 def store(b: Builder, stmt: k.Store) -> None:
     """Move a value to a parameter, the valid part of it."""
-    piece = _piece(b, stmt)
+    piece = moved_by(b, stmt)
     if piece.condition == s.Const(False):
         return
     held = b.held(stmt.value)
     b.require("TSTORE", stored_as(stmt.value.type.dtype))
     with b.when(piece.condition):
         _put(b, piece, to_memory(b, held, stmt.value.type.dtype).part(piece.valid_rows, piece.valid_cols))
-
-
-# ---- the part that is valid ----
-
-def _piece(b: Builder, stmt: k.Load | k.Store) -> Piece:
-    """Return what moves, in rows and columns of the parameter."""
-    row, col = b.scalar(stmt.row), b.scalar(stmt.col)
-    given_rows, given_cols = (b.scalar(n) for n in valid_of(stmt))
-    rows, cols = (b.scalar(s.ParamExtent(stmt.param, dim)) for dim in (0, 1))
-    param = next(p for p in b.kernel.memory_params if p.name == stmt.param)
-    if isinstance(param, k.TileParam):
-        valid_rows = _bound(given_rows, row, rows, param.type.rows)
-        valid_cols = _bound(given_cols, col, cols, param.type.cols)
-        tests = []
-    else:
-        valid_rows, valid_cols = given_rows, given_cols
-        tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
-    shown = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
-
-    def unproved(tests: Iterable[tuple[s.Scalar, s.Scalar]]) -> s.Scalar:
-        """Return that of each pair the first is at least the second, without what is known."""
-        return _all(s.substitute(s.binary(s.Op.GE, value, least), shown.get) for value, least in tests if not b.surely(value, least))
-
-    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], unproved(tests), unproved([(valid_rows, s.Const(1))]),
-                 unproved([(valid_cols, s.Const(1))]))
-
-
-def _bound(given: s.Scalar, at: s.Scalar, extent: s.Scalar, most: int) -> s.Scalar:
-    """Return how much of `given` elements from `at` on is bound, where `extent` <= `most` are."""
-    if given == s.Const(most) and at == _ZERO:
-        return extent
-    return s.minimum(given, s.maximum(s.sub(extent, at), _ZERO))
-
-
-def _all(conditions: Iterable[s.Scalar]) -> s.Scalar:
-    """Return the conjunction; False where one surely does not hold."""
-    out: s.Scalar = s.Const(True)
-    for condition in dict.fromkeys(conditions):
-        if isinstance(condition, s.Const):
-            if not condition.value:
-                return s.Const(False)
-            continue
-        out = condition if out == s.Const(True) else s.binary(s.Op.AND, out, condition)
-    return out
 
 
 # ---- from memory ----

@@ -21,6 +21,7 @@ from pto_wsp.plan.npu.select.copies import copied, copy
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.limit import keeps_rows, whole_values
 from pto_wsp.plan.npu.select.memory import load, store
+from pto_wsp.plan.npu.select.piece import valid_part
 from pto_wsp.plan.npu.select.refusal import check_statement
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.state import state_of
@@ -63,16 +64,17 @@ def leave_early(b: Builder) -> Rows | None:
 
 
 def _rows_of_stores(b: Builder, stores: Sequence[k.Store | k.Scatter]) -> Rows | None:
-    """Return the rows that stores of whole Tile parameters have, where they all have equally many, known at run time."""
-    params = {p.name: p for p in b.kernel.memory_params}
-    found: set[Rows] = set()
+    """Return the rows that stores have, where they all have equally many, at least one, and known only at run time."""
+    found: set[tuple[int, s.Scalar]] = set()
     for stmt in stores:
-        param, rows = params[stmt.param], b.scalar(s.ParamExtent(stmt.param, 0))
-        if not isinstance(stmt, k.Store) or not isinstance(param, k.TileParam) or isinstance(rows, s.Const) \
-                or (stmt.row, stmt.valid_rows, stmt.value.type.rows) != (s.Const(0), None, param.type.rows):
+        if isinstance(stmt, k.Scatter):
             return None
-        found.add(Rows(param.type.rows, rows))
-    return found.pop() if len(found) == 1 and all(rows.most > 1 for rows in found) else None
+        found.add((stmt.value.type.rows, valid_part(b, stmt)[0]))
+    most, valid = found.pop()
+    if found or most == 1 or isinstance(valid, s.Const) or any(isinstance(leaf, s.Var) for leaf in s.leaves(valid)) \
+            or not b.surely(valid, s.Const(1)):
+        return None
+    return Rows(most, b.named(valid, "rows"))
 
 
 class _Selection:

@@ -1,0 +1,111 @@
+"""What a load or a store of a vector kernel moves: where it starts, how much of it is valid, and when it moves at all.
+
+A piece of a Tensor parameter that would reach outside its region does not move: a device has no way to report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_walk import piece_of
+from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
+
+_ZERO, _ONE = s.Const(0), s.Const(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a load or store moves. `turned`: rows of the tile are columns of the parameter.
+
+    `valid_rows`, `valid_cols` count rows and columns of the tile. Conditions: `inside` the region, and not empty, where not known.
+    """
+
+    param: str
+    row: s.Scalar
+    col: s.Scalar
+    valid_rows: s.Scalar
+    valid_cols: s.Scalar
+    inside: s.Scalar
+    some_rows: s.Scalar
+    some_cols: s.Scalar
+    turned: bool = False
+
+    @property
+    def condition(self) -> s.Scalar:
+        """When it moves at all."""
+        return all_of((self.inside, self.some_rows, self.some_cols))
+
+    def complete(self, rows: s.Scalar, cols: s.Scalar) -> s.Scalar:
+        """Return when it moves and has so many rows and columns, which it never exceeds, and which are not 0."""
+        all_rows, all_cols = (some if n == most else s.binary(s.Op.GE, n, most) for n, most, some in (
+            (self.valid_rows, rows, self.some_rows), (self.valid_cols, cols, self.some_cols)))
+        return all_of((self.inside, all_rows, all_cols))
+
+    def transposed(self) -> Piece:
+        """Return the piece for a tile that is its transpose."""
+        return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows,
+                       some_rows=self.some_cols, some_cols=self.some_rows)
+
+    def row_at(self, row: s.Scalar) -> Piece:
+        """Return the piece of one row of the tile, which is valid."""
+        moved = replace(self, col=s.add(self.col, row)) if self.turned else replace(self, row=s.add(self.row, row))
+        return replace(moved, valid_rows=_ONE)
+
+
+
+def moved_by(b: Builder, stmt: k.Load | k.Store) -> Piece:
+    """Return what a statement moves, in rows and columns of the parameter."""
+    row, col = b.scalar(stmt.row), b.scalar(stmt.col)
+    valid_rows, valid_cols = valid_part(b, stmt)
+    tests = []
+    if not isinstance(_param(b, stmt), k.TileParam):
+        rows, cols = (b.scalar(s.ParamExtent(stmt.param, dim)) for dim in (0, 1))
+        tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
+    shown = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
+
+    def unproved(tests: Iterable[tuple[s.Scalar, s.Scalar]]) -> s.Scalar:
+        """Return that of each pair the first is at least the second, without what is known."""
+        return all_of(s.substitute(s.binary(s.Op.GE, value, least), shown.get) for value, least in tests if not b.surely(value, least))
+
+    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], unproved(tests), unproved([(valid_rows, _ONE)]),
+                 unproved([(valid_cols, _ONE)]))
+
+
+def valid_part(b: Builder, stmt: k.Load | k.Store) -> tuple[s.Scalar, s.Scalar]:
+    """Return how many rows and columns of the parameter a statement moves, where that lies inside."""
+    param, most = _param(b, stmt), piece_of(stmt)
+    found = []
+    for dim, (given, at) in enumerate(((stmt.valid_rows, stmt.row), (stmt.valid_cols, stmt.col))):
+        valid: s.Scalar = s.Const(most[dim])
+        if given is not None:
+            valid = s.minimum(_at_least_0(b, b.scalar(given)), valid)
+        if isinstance(param, k.TileParam):
+            extent, start = b.scalar(s.ParamExtent(stmt.param, dim)), b.scalar(at)
+            whole = given is None and start == _ZERO and most[dim] == param.type.shape[dim]
+            valid = extent if whole else s.minimum(valid, _at_least_0(b, s.sub(extent, start)))
+        found.append(valid)
+    return found[0], found[1]
+
+
+def _at_least_0(b: Builder, value: s.Scalar) -> s.Scalar:
+    return value if b.surely(value, _ZERO) else s.maximum(value, _ZERO)
+
+
+def _param(b: Builder, stmt: k.Load | k.Store) -> k.MemoryParam:
+    return next(p for p in b.kernel.memory_params if p.name == stmt.param)
+
+
+def all_of(conditions: Iterable[s.Scalar]) -> s.Scalar:
+    """Return the conjunction; False where one surely does not hold."""
+    out: s.Scalar = s.Const(True)
+    for condition in dict.fromkeys(conditions):
+        if isinstance(condition, s.Const):
+            if not condition.value:
+                return s.Const(False)
+            continue
+        out = condition if out == s.Const(True) else s.binary(s.Op.AND, out, condition)
+    return out
