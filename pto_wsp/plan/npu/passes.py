@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.tile_program import TileProgram
+from pto_wsp.plan.npu.tiles.double_buffer import double_buffer
+from pto_wsp.plan.npu.tiles.drop_unused import drop_unused, verify_after_drop_unused
 from pto_wsp.plan.npu.tiles.insert_sync import insert_sync
 from pto_wsp.plan.npu.tiles.plan_memory import plan_memory, verify_after_plan_memory
 from pto_wsp.values import dataclass
@@ -29,6 +31,8 @@ class TileProgramPass:
 
 
 TILE_PROGRAM_PASSES = (
+    TileProgramPass("drop_unused", drop_unused, verify_after_drop_unused),   # every tile is used
+    TileProgramPass("double_buffer", double_buffer),                         # loops fill a room while they read its other copy
     TileProgramPass("plan_memory", plan_memory, verify_after_plan_memory),   # every room has its place
     TileProgramPass("insert_sync", insert_sync),                             # no pipe runs ahead of what it needs
 )

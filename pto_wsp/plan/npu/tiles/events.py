@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass as mutable
 from dataclasses import field
+from typing import TypeAlias
 
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.plan.npu.tiles.order import AT_LEFT, AT_SET, AT_WAIT, PARTS, Graph, Need, Works
 
 _EVENTS = 7
+BlockKey: TypeAlias = tuple[int, ...]        # child and side of each block around, outermost first
 
 
 @mutable(slots=True, eq=False)
@@ -24,12 +26,17 @@ class Block:
 
     body: tuple[tp.Step, ...]
     loop: tp.Loop | None
-    parent: tuple[Block, int] | None
+    parent: tuple[Block, int, int] | None
     repeating: bool                  # it is in a loop, or a loop's body
     graph: Graph
     works: Works = field(default_factory=dict)
     flags: list[Flag] = field(default_factory=list)
     inner: dict[tuple[int, int], Block] = field(default_factory=dict)
+
+    @property
+    def key(self) -> BlockKey:
+        """Where the block stands."""
+        return () if self.parent is None else (*self.parent[0].key, *self.parent[1:])
 
     @property
     def depth(self) -> int:
@@ -53,24 +60,28 @@ class Flag:
     meets: bool = False
 
 
-def give_events(blocks: Sequence[Block]) -> None:
-    """Give events to the flags of all blocks, first to those of the innermost loops."""
+def give_events(blocks: Sequence[Block]) -> frozenset[tuple[BlockKey, Need]]:
+    """Give events to the flags of all blocks, first to those of the innermost loops. Flags that get none become meetings, but for those
+    across turns, which are returned."""
+    without: set[tuple[BlockKey, Need]] = set()
     users: dict[tuple[Pipe, Pipe], list[list[Flag]]] = {}
     order = {id(block): at for at, block in enumerate(blocks)}
-    flags = [flag for block in blocks for flag in block.flags if flag.event < 0]
+    flags = [flag for block in blocks for flag in block.flags if flag.event < 0 and not flag.meets]
     for flag in sorted(flags, key=lambda one: (-one.block.depth, not one.need.turns, order[id(one.block)], one.need.start, one.need.end)):
         pair = flag.need.first, flag.need.then
-        copies = _copies(flag)
+        copies = copies_of(flag)
         event = None if copies is None else _free(users.setdefault(pair, [[] for _ in range(_EVENTS)]), flag, copies)
         if copies is None or event is None:
             flag.meets = True
+            without |= {(flag.block.key, flag.need)} if flag.need.turns else set()
             continue
         flag.event, flag.copies = event, copies
         for used in users[pair][event:event + copies]:
             used.append(flag)
+    return frozenset(without)
 
 
-def _copies(flag: Flag) -> int | None:
+def copies_of(flag: Flag) -> int | None:
     """Return how many events a flag needs so that each is awaited before it is set again; None: no number does."""
     block, need = flag.block, flag.need
     if not block.repeating:
@@ -78,7 +89,7 @@ def _copies(flag: Flag) -> int | None:
     child = None
     while block.loop is None:
         assert block.parent is not None
-        block, child = block.parent
+        block, child, _ = block.parent
     for copies in (need.turns,) if need.turns else (1, 2):
         if child is not None:
             if _reaches(block.graph, need.then, PARTS * child + AT_LEFT, need.first, PARTS * child + AT_WAIT, copies):

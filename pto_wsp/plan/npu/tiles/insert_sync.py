@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass as mutable
-from dataclasses import field, replace
+from dataclasses import replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.plan.npu.tiles.events import Block, Flag, give_events
+from pto_wsp.plan.npu.tiles.events import Block, BlockKey, Flag, copies_of, give_events
 from pto_wsp.plan.npu.tiles.order import Barrier, Graph, Need, Settled, Works, across_loop, find_needs, meet_needs, settled_in
 from pto_wsp.plan.npu.tiles.touches import Survey, Touch, turn_of
 from pto_wsp.source import UNKNOWN, Span
@@ -37,10 +37,13 @@ MEETING_EVENT = 7
 
 def insert_sync(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     """Return the program with flags and barriers."""
-    root = _Planner(program).block(program.body, None, None, {})
-    blocks = list(_all(root))
-    give_events(blocks)
-    return replace(program, body=tuple(_emitted(root)))
+    meetings: frozenset[tuple[BlockKey, Need]] = frozenset()
+    while True:
+        root = _Planner(program, meetings).block(program.body, None, None, {})
+        without = give_events(list(_all(root)))
+        if not without:
+            return replace(program, body=tuple(_emitted(root)))
+        meetings |= without      # what is around those loops relied on flags that are up before and after them
 
 
 def _all(block: Block) -> Iterator[Block]:
@@ -54,11 +57,11 @@ class _Planner:
     """Finds the guards of every block, the inner ones first."""
 
     program: tp.TileProgram
-    touched: dict[int, list[list[Touch]]] = field(default_factory=dict)
+    meetings: frozenset[tuple[BlockKey, Need]]        # flags across turns for which there are no events
 
-    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[Block, int] | None,
+    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[Block, int, int] | None,
               declared: dict[int, tp.Declare]) -> Block:
-        """Return a block with its guards. `loop`: whose body it is; `parent`: the block around it and the child there."""
+        """Return a block with its guards. `loop`: whose body it is; `parent`: the block around it, and the child and side there."""
         repeating = loop is not None or (parent is not None and parent[0].repeating)
         nested = loop is not None and parent is not None and parent[0].repeating
         graph = Graph(len(body) + (parent is None), loop is not None, nested)
@@ -71,13 +74,13 @@ class _Planner:
             touched.append(survey.child(step))
             match step:
                 case tp.Loop():
-                    inner = block.inner[at, 0] = self.block(step.body, step, (block, at), here)
+                    inner = block.inner[at, 0] = self.block(step.body, step, (block, at, 0), here)
                     if not repeating:
-                        for edge in across_loop(at, inner.graph, inner.works):
+                        for edge in across_loop(at, [flag.need for flag in inner.flags if not flag.meets], inner.works):
                             graph.add(edge)
                     settled = {**settled, at: settled_in(inner.graph, inner.works)}
                 case tp.Branch():
-                    sides = [self.block(side, None, (block, at), here) for side in (step.then, step.other)]
+                    sides = [self.block(side, None, (block, at, n), here) for n, side in enumerate((step.then, step.other))]
                     block.inner[at, 0], block.inner[at, 1] = sides
                     settled = {**settled, at: _settled_in_branch(sides)}
                 case tp.Leave() if parent is not None:
@@ -89,6 +92,8 @@ class _Planner:
         needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), settled)
         meet_needs(_behind_leaves(needs, body), graph)
         block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, Need)]
+        for flag in block.flags:
+            flag.meets = flag.need.turns > 0 and ((block.key, flag.need) in self.meetings or copies_of(flag) is None)
         if parent is None:
             block.flags += _drains(body, touched, block)
         return block

@@ -150,17 +150,24 @@ class Graph:
                 return edges[index][1] + ahead * period
         return None
 
-    def follows(self, need: Need) -> bool:
+    def meets(self, need: Need) -> bool:
         """Tell whether the guards meet a need."""
-        at = PARTS * need.start + AT_WORK
-        if need.turns >= 2 and self.parity:
-            return (self._meets(need, self.reach(need.first, at, avoid=need.turns), need.turns - 1)
-                    or self._meets(need, self.reach(need.first, at, avoid=1), need.turns))
-        return self._meets(need, self.reach(need.first, at), need.turns)
+        return self._follows(need, AT_WORK, AT_INSIDE)
 
-    def _meets(self, need: Need, known: Mapping[Pipe, int], turns: int) -> bool:
-        limit = PARTS * (need.end + turns * self.n) + AT_INSIDE
-        return known.get(need.then, limit + 1) <= limit
+    def implies(self, flag: Need) -> bool:
+        """Tell whether the guards say all that a flag says: from its setting on, and from its waiting on."""
+        return self._follows(flag, AT_SET, AT_WAIT)
+
+    def _follows(self, need: Need, behind: int, front: int) -> bool:
+        at = PARTS * need.start + behind
+
+        def known(turns: int, avoid: int = 0) -> bool:
+            limit = PARTS * (need.end + turns * self.n) + front
+            return self.reach(need.first, at, avoid).get(need.then, limit + 1) <= limit
+
+        if need.turns >= 2 and self.parity:
+            return known(need.turns - 1, avoid=need.turns) or known(need.turns, avoid=1)
+        return known(need.turns)
 
 
 _Key: TypeAlias = tuple[Pipe, Pipe, int, bool]      # turns, and whether it is of a loop inside
@@ -179,9 +186,10 @@ def _edge(guard: Guard) -> tuple[_Key, tuple[int, int, Guard]]:
 
 
 def meet_needs(needs: Iterable[Need], graph: Graph) -> None:
-    """Put guards into a graph without any of its own: enough for the needs, none that the others make superfluous."""
-    among = [need for need in needs if need.first is need.then]
-    flags = _undominated(need for need in needs if need.first is not need.then)
+    """Put guards into a graph that has none but those of loops inside: enough for the needs, none that the others make superfluous."""
+    open_needs = [need for need in needs if not graph.meets(need)]
+    among = [need for need in open_needs if need.first is need.then]
+    flags = _undominated(need for need in open_needs if need.first is not need.then)
     for flag in flags:
         graph.add(flag)
     barriers = _barriers(among)
@@ -191,7 +199,7 @@ def meet_needs(needs: Iterable[Need], graph: Graph) -> None:
         _drop_barrier(barrier, among, graph)
     for flag in sorted(flags, key=lambda one: (-(one.end + one.turns * graph.n - one.start), _order(one))):
         graph.remove(flag)
-        if not graph.follows(flag):
+        if not graph.implies(flag):
             graph.add(flag)
     for barrier in (one for one in barriers if one.pipe is Pipe.V):
         _drop_barrier(barrier, among, graph)
@@ -200,7 +208,7 @@ def meet_needs(needs: Iterable[Need], graph: Graph) -> None:
 def _drop_barrier(barrier: Barrier, among: Iterable[Need], graph: Graph) -> None:
     graph.remove(barrier)
     stabbed = (need for need in among if need.first is barrier.pipe and _stabs(barrier, need))
-    if not all(graph.follows(need) for need in stabbed):
+    if not all(graph.meets(need) for need in stabbed):
         graph.add(barrier)
 
 
@@ -244,11 +252,11 @@ def settled_in(graph: Graph, works: Works) -> frozenset[tuple[Pipe, Pipe]]:
                      for then, where in graph.reach(pipe, PARTS * last + AT_WORK).items() if where < PARTS * graph.n)
 
 
-def across_loop(child: int, graph: Graph, works: Works) -> list[Across]:
+def across_loop(child: int, flags: Iterable[Need], works: Works) -> list[Across]:
     """Return what the flags of an outermost loop, which is a child of its block, say there: they are set once before it and awaited
     once behind it, whether it has turns or not."""
     start, found = PARTS * child, []
-    for flag in (one for one in graph.guards if isinstance(one, Need) and one.turns):
+    for flag in (one for one in flags if one.turns):
         waits_first = flag.then not in works or flag.end <= works[flag.then][0]
         found.append(Across(start, flag.first, start + (AT_INSIDE if waits_first else AT_LEFT), flag.then))
         if flag.first not in works or flag.start >= works[flag.first][1]:
