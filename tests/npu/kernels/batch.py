@@ -18,10 +18,12 @@ import numpy.typing as npt
 from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.package import DeviceKernel, emit_kernel_file
+from pto_wsp.expr.kernel import Accumulate, Compute, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel import Kernel as KernelIR
-from pto_wsp.expr.kernel import ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.tile_program import ParamAccess, TileProgram
 from pto_wsp.ops.entry import Unit
+from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.plan.npu.model import Block, NpuKernel, NpuPlan
 from pto_wsp.plan.npu.passes import run_tile_program_passes
@@ -89,13 +91,15 @@ def program_of(case: Case, family: str) -> TileProgram:
     kernel = run_kernel_passes(case.kernel.specialise(**case.given), None, NPU_PASSES)
     access = tuple(found.access for p in kernel.memory_params if isinstance(found := case.arguments[p.name], Bound))
     arch = builtin_arch(ARCHES[family])
-    return run_tile_program_passes(select(NpuKernel(kernel, Unit.VECTOR, access), arch), arch)
+    units = {find(stmt.op).unit for stmt in walk(kernel.body) if isinstance(stmt, Compute)}
+    multiplies = Unit.CUBE in units or any(isinstance(stmt, Accumulate) for stmt in walk(kernel.body))
+    return run_tile_program_passes(select(NpuKernel(kernel, Unit.CUBE if multiplies else Unit.VECTOR, access), arch), arch)
 
 
 def check(cases: Sequence[Case], family: str) -> None:
     """Raise AssertionError naming every case whose kernel fails on the emulated core or gives something else than NumPy."""
     programs = [program_of(case, family) for case in cases]
-    kernels = _loaded([_file_of(program) for program in programs], family)
+    kernels = _loaded(programs, family)
     faults = []
     for number, (case, program, loaded) in enumerate(zip(cases, programs, kernels, strict=True)):
         try:
@@ -133,14 +137,14 @@ def _slot(value: float, dtype: DType) -> int:
 def _file_of(program: TileProgram) -> str:
     use = NpuKernel(KernelIR(program.name, program.params, ()), program.core, program.access)
     plan = NpuPlan("batch", (), (), (use,), Block(()))
-    return emit_kernel_file(DeviceKernel(0, program.name, "aiv", use.kernel, program), plan)
+    return emit_kernel_file(DeviceKernel(0, program.name, "aic" if program.core is Unit.CUBE else "aiv", use.kernel, program), plan)
 
 
-def _loaded(files: Sequence[str], family: str) -> list[LoadedKernel]:
+def _loaded(programs: Sequence[TileProgram], family: str) -> list[LoadedKernel]:
     """Return all kernels, from one file in which each has a namespace and an entry of its own."""
     text = ["#define PTO_WSP_KERNEL", '#include "pto_wsp_abi.h"']
-    for number, file in enumerate(files):
-        file = file.replace("#define PTO_WSP_KERNEL\n", "").replace('#include "../../include/pto_wsp_abi.h"\n', "")
+    for number, program in enumerate(programs):
+        file = _file_of(program).replace("#define PTO_WSP_KERNEL\n", "").replace('#include "../../include/pto_wsp_abi.h"\n', "")
         text += [f"namespace k{number} {{", file.replace("kernel_entry", f"kernel_entry_{number}"), "}"]
     abi = csrc_dir() / "npu" / "pto_wsp_abi.h"
     flags = (*WARNINGS, *SHARED, "-O0", f"-DPTO_HOST_FAMILY_A5={int(family == 'a5')}", f"-I{INCLUDE}", f"-I{abi.parent}")
@@ -149,5 +153,5 @@ def _loaded(files: Sequence[str], family: str) -> list[LoadedKernel]:
         source.write_text("\n".join(text))
         path = compiled((source, core()), flags, text_of(abi, *sorted(INCLUDE.rglob("*.h*"))))
     library = ctypes.CDLL(str(path))
-    entries = [ctypes.cast(getattr(library, f"kernel_entry_{number}"), ctypes.c_void_p).value for number in range(len(files))]
-    return [LoadedKernel(entry or 0, cube=False) for entry in entries]
+    entries = [ctypes.cast(getattr(library, f"kernel_entry_{number}"), ctypes.c_void_p).value for number in range(len(programs))]
+    return [LoadedKernel(entry or 0, cube=program.core is Unit.CUBE) for entry, program in zip(entries, programs, strict=True)]

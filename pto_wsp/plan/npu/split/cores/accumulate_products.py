@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, result_of, touches_buffer, walk
+from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, result_of, touches_buffer, uses_of, walk
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.values import use_counts
@@ -76,13 +76,14 @@ def _accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tupl
     for at, stmt in enumerate(body):
         for inner in bodies_of(stmt):
             yield from _accumulations(inner, counts)
-        if not isinstance(stmt, k.Write) or counts[stmt.value.id] != 1:
+        if not isinstance(stmt, k.Write):
             continue
         terms = _terms(stmt.value, made, counts)
         if terms.others or not terms.products or [read.buffer.id for read in terms.reads] != [stmt.buffer.id]:
             continue
         read_at = next(n for n, other in enumerate(body) if other is terms.reads[0])
-        if not any(touches_buffer(between, stmt.buffer) for between in body[read_at + 1:at]):
+        between = body[read_at + 1:at]
+        if not any(touches_buffer(other, stmt.buffer) or stmt.value in uses_of(other) for other in between):
             yield id(stmt), (stmt.buffer.id, terms)
 
 
@@ -104,6 +105,8 @@ def _rewritten(body: Body, rewriting: _Rewriting) -> Body:
             continue
         if isinstance(stmt, k.Write) and id(stmt) in rewriting.writes:
             out += _added(stmt.buffer, rewriting.writes[id(stmt)])
+            if rewriting.counts[stmt.value.id] > 1:      # what follows asks for it too
+                out.append(k.Read(stmt.value, stmt.buffer, stmt.span))
         elif isinstance(stmt, k.Compute) and id(stmt) in sums:
             out += _summed(stmt, sums[id(stmt)], rewriting)
         else:
