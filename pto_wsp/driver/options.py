@@ -10,7 +10,7 @@ from typing import Annotated
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
-from pto_wsp.plan.capability import TARGETS, Capability, capabilities
+from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
 from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -90,23 +90,30 @@ def read_arch(arch: object) -> Arch:
 
 
 def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:
-    """Return the directives that are only recorded; refuse them when `strict`."""
-    able = capabilities(target)
-    refused = [(name, text) for name, text in schedule.directives() if able[name] is not Capability.ENFORCED]
+    """Return the directives that are only recorded, and say so once; refuse, when `strict`, what more than performance depends on."""
+    able = supports(target)
+    left_out = [(name, text) for name, text in schedule.directives() if able[name].capability is not Capability.ENFORCED]
     if strict:
-        raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text,
-                                  expected=_alternatives(name, able),
-                                  help="drop it, or compile(..., strict=False) to have it recorded and not enforced")
-                   for name, text in refused])
-    elif refused:
-        names = ", ".join(name for name, _ in refused)
+        raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text, expected=_alternatives(name, able),
+                                  help=_help(name), notes=(able[name].reason,) if target in DEVICE_TARGETS else ())
+                   for name, text in left_out if able[name].capability is Capability.REFUSED])
+    if left_out:
+        names = ", ".join(name for name, _ in left_out)
         span = here()
         warnings.warn_explicit(f"recorded and not enforced by target {target}: {names}", UserWarning, span.file, span.line)
-    return tuple(text for _, text in refused)
+    return tuple(text for _, text in left_out)
 
 
-def _alternatives(name: str, able: Mapping[str, Capability]) -> str:
+def _alternatives(name: str, able: Mapping[str, Support]) -> str:
     """The directives of the same kind that the target does enforce."""
     kind = name.rsplit(".", 1)[0] + "." if "." in name else name
-    others = [other for other, status in able.items() if status is Capability.ENFORCED and other.startswith(kind)]
-    return f"one of {', '.join(others)}" if others else "no such directive: no target of this version enforces it"
+    others = [other for other, status in able.items() if status.capability is Capability.ENFORCED and other.startswith(kind)]
+    if others:
+        return f"one of {', '.join(others)}"
+    return "no such directive" + ("" if enforcing_targets(name) else ": no target of this version enforces it")
+
+
+def _help(name: str) -> str:
+    targets = enforcing_targets(name)
+    able = f"compile for {' or '.join(targets)}, which enforce{'s' * (len(targets) == 1)} it; or " if targets else ""
+    return f"{able}drop it, or compile(..., strict=False) to have it recorded and not enforced"

@@ -1,4 +1,8 @@
-"""Which schedule directive each target enforces; what it does not is refused, or recorded where the user asks for that."""
+"""What each target makes of each schedule directive: enforced, recorded in the artifact's manifest, or refused.
+
+A directive is recorded where a target leaves to its runtime what the directive steers, and nothing but performance depends on it. It is
+refused where leaving it out would break a promise: an order of tasks, an end of the run, a count.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,26 @@ from collections.abc import Mapping
 from enum import Enum
 
 from pto_wsp.errors import CompileOptionError
+from pto_wsp.schedule.directives import DispatchSteal
+from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
 
 
 class Capability(Enum):
     """What a target makes of a directive."""
 
     ENFORCED = "enforced"
+    RECORDED = "recorded"
     REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What a target makes of a directive, and why."""
+
+    capability: Capability
+    reason: str
 
 
 DIRECTIVES = (
@@ -27,19 +43,79 @@ DIRECTIVES = (
     "task_graph.ready.priority", "task_graph.start.immediate", "task_graph.start.after_orchestration",
     "task_graph.start.threshold", "task_graph.trace.none", "task_graph.trace.cycles", "calendar", "spatial_map",
 )
-_ENFORCED = frozenset({
+_ON_HOST = frozenset({
     "dispatch.round_robin", "dispatch.affinity", "dispatch.hash", "dispatch.dispatch_by", "timing.immediate",
     "task_graph.deps.overlap", "task_graph.deps.hybrid", "task_graph.window.tasks.stall", "task_graph.pools.single",
     "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none",
 })
+_ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
+_NOT_YET = Support(Capability.REFUSED, "the engine and the simulator do not do it yet")
+
+# The device's runtime: by directive, or by what the directives begin with that have no line of their own.
+_PLACES = Support(Capability.RECORDED, "num_aicpus goes to the runtime's configuration; which core a task runs on is the runtime's choice")
+_QUEUES = Support(Capability.RECORDED, "the runtime has its own queues of ready tasks, one for each kind of core")
+_ON_DEVICE: Mapping[str, Support] = {
+    "dispatch": _PLACES,
+    "stream": Support(Capability.REFUSED, "tasks of a stream would not run in the order of their submission"),
+    "timing.immediate": Support(Capability.ENFORCED, "a task is submitted when its turn comes"),
+    "timing": Support(Capability.RECORDED, "the runtime releases tasks as soon as it has them"),
+    "task_graph.deps.overlap": Support(Capability.ENFORCED, "the runtime infers reads and writes after writes, the package names the rest"),
+    "task_graph.deps.hybrid": Support(Capability.ENFORCED, "as overlap, and program order is named where data does not give it"),
+    "task_graph.deps": Support(Capability.REFUSED, "the runtime infers edges from overlapping views and cannot be told not to"),
+    "task_graph.window.tasks.stall": Support(Capability.RECORDED, "the runtime's task ring stalls when it is full; it sets the size"),
+    "task_graph.window.bytes.stall": Support(Capability.RECORDED, "the runtime's heap stalls when it is full; it sets the size"),
+    "task_graph.window.entries.stall": Support(Capability.RECORDED, "the runtime's map stalls when it is full; it sets the size"),
+    "task_graph.window": Support(Capability.REFUSED, "the runtime only stalls: it neither ends the run nor counts"),
+    "task_graph.pools.by_exec_unit": Support(Capability.ENFORCED, "a task runs on a core of its unit"),
+    "task_graph.pools": Support(Capability.RECORDED, "a task runs on any core of its unit"),
+    "task_graph.ready": _QUEUES,
+    "task_graph.start.immediate": Support(Capability.ENFORCED, "a task may run once it is submitted"),
+    "task_graph.start": Support(Capability.RECORDED, "when the first task runs is the runtime's choice"),
+    "task_graph.trace.none": Support(Capability.ENFORCED, "nothing is simulated"),
+    "task_graph.trace": Support(Capability.RECORDED, "cycles are of simulated time, and the device has real ones"),
+    "calendar": Support(Capability.REFUSED, "the runtime takes no order of tasks on a core"),
+    "spatial_map": Support(Capability.REFUSED, "no target lays tasks out on a grid of cores yet"),
+}
+_KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
+DEVICE_TARGETS = ("ascend_npu", "pto")
 TARGETS = ("cpu_sim", "interp")
 
 
 def capabilities(target: str) -> Mapping[str, Capability]:
-    """Return what `target` makes of each directive; the targets of this version run one engine and one simulator.
+    """Return what `target` makes of each directive.
 
     Raises: C104 for a target that there is none of.
     """
-    if target not in TARGETS:
-        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
-    return {name: Capability.ENFORCED if name in _ENFORCED else Capability.REFUSED for name in DIRECTIVES}
+    return {name: found.capability for name, found in supports(target).items()}
+
+
+def supports(target: str) -> Mapping[str, Support]:
+    """Return what `target` makes of each directive, with the reasons.
+
+    Raises: C104 for a target that there is none of.
+    """
+    known = tuple(dict.fromkeys((*TARGETS, *DEVICE_TARGETS)))
+    if target not in known:
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(known)}")
+    if target == "ascend_npu":
+        return {name: _on_device(name) for name in DIRECTIVES}
+    if target == "pto":
+        return {name: _KERNELS_ONLY for name in DIRECTIVES}
+    return {name: _ENGINE if name in _ON_HOST else _NOT_YET for name in DIRECTIVES}
+
+
+def enforcing_targets(directive: str) -> tuple[str, ...]:
+    """Return the targets that enforce a directive."""
+    return tuple(target for target in dict.fromkeys((*TARGETS, *DEVICE_TARGETS))
+                 if supports(target)[directive].capability is Capability.ENFORCED)
+
+
+def n_aicpus(schedule: Schedule) -> int:
+    """Return how many AICPUs a schedule asks the device's runtime for, 0 where it leaves that to the runtime."""
+    if schedule.dispatch is None or (isinstance(schedule.dispatch, DispatchSteal) and schedule.dispatch.num_aicpus is None):
+        return 0
+    return schedule.dispatch.num_aicpus or 0
+
+
+def _on_device(directive: str) -> Support:
+    return _ON_DEVICE[max((name for name in _ON_DEVICE if directive.startswith(name)), key=len)]

@@ -22,7 +22,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     errors: list[KeyTraceError] = []
     key: s.Scalar | None
     match dispatch:
-        case None:
+        case None | DispatchSteal():     # the latter is recorded at most: nothing steals
             executors, key, op = 1, None, Op.MOD
         case RoundRobin(num_aicpus=n):
             executors, key, op = n, s.TaskIndex(), Op.MOD
@@ -30,8 +30,6 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
             executors, key, op = n, traced.node, Op.MOD
         case Hash(key=traced, num_aicpus=n):
             executors, key, op = n, traced.node, Op.HASHMOD
-        case DispatchSteal():
-            raise InternalError("work_steal reached the plan")
         case _:
             assert_never(dispatch)
 

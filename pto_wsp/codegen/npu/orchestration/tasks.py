@@ -60,8 +60,6 @@ class BodyLowering:
     def whole(self) -> tuple[c.Stmt, ...]:
         """Return the statements of the body."""
         plan = self.scope.plan
-        if not plan.infer:
-            raise InternalError("the device runtime infers edges, and the plan asks for none")
         after = self.scope.names.take("after") if self.waits.order.waits else None
         body = tuple(self._block(plan.body, after))
         opening: list[c.Stmt] = []
@@ -204,7 +202,8 @@ class BodyLowering:
         body = tuple(self._submit(launch, after, names, creates, ends, replaces=replaces))
         yield from body if creates else (c.Block(body),)
 
-    def _submit(self, launch: Launch, after: str | None, names: Names, creates: list[int], ends: str, *, replaces: bool) -> Iterator[c.Stmt]:
+    def _submit(self, launch: Launch, after: str | None, names: Names, creates: Sequence[int], ends: str, *,
+                replaces: bool) -> Iterator[c.Stmt]:
         use = self.scope.plan.kernels[launch.kernel]
         placed: list[_Argument] = []
         for argument, param in zip(launch.arguments, use.kernel.memory_params, strict=True):

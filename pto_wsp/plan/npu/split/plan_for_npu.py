@@ -27,7 +27,9 @@ from pto_wsp.values import dataclass
 
 
 def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
-    """Return the plan for the NPU: kernels of one core each (one to join many tasks, where it needs that), tasks with descriptors. `observe` is told each pass of each kernel.
+    """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
+
+    A kernel that does nothing is the last one where a task has to wait for more others than it can name.
 
     Raises: N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
