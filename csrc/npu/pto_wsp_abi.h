@@ -26,6 +26,8 @@
 using namespace pto;
 
 #define PTO_WSP_INLINE inline __aicore__
+#define PTO_NAN __builtin_nanf("")
+#define PTO_INF __builtin_inff()
 
 namespace pto_wsp {
 

@@ -172,7 +172,10 @@ class GmStore:
 
 @dataclass(frozen=True, slots=True)
 class Instr:
-    """A tile instruction by its name in the instruction table, destination first; `template`: its template arguments."""
+    """A tile instruction by its name in the instruction table, destination first.
+
+    `template`: its template arguments, in which {n} stands for the type of operand n.
+    """
 
     name: str
     args: tuple[Arg, ...]

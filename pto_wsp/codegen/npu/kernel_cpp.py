@@ -102,7 +102,9 @@ class _Lowering:
             case tp.GmStore(tile=tile):
                 yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=step.turned, load=False)
             case tp.Instr(name, args, template):
-                yield c.Evaluate(c.Call(f"{name}<{', '.join(template)}>" if template else name, tuple(self._arg(arg) for arg in args)))
+                kinds = [self.types[tile_type(self.tiles[arg.tile])] if isinstance(arg, tp.TileArg) else "" for arg in args]
+                given = ", ".join(text.format(*kinds) for text in template)
+                yield c.Evaluate(c.Call(f"{name}<{given}>" if template else name, tuple(self._arg(arg) for arg in args)))
             case tp.Let(var, value):
                 kind = s.scalar_dtype(value)
                 yield c.Declare("const float" if kind is not None and kind.is_float else "const int64_t", self._new_var(var),
