@@ -66,6 +66,9 @@ PTO_WSP_INLINE float f32(__gm__ int64_t *args, int slot) {
 
 }  // namespace pto_wsp
 
+#define PTO_NAN __builtin_nanf("")
+#define PTO_INF __builtin_inff()
+
 #endif  // PTO_WSP_KERNEL
 
 #ifdef PTO_WSP_ORCH

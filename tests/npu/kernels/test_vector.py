@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, pto
+from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, minimum, pto
 from tests.npu.kernels.batch import Array, Bound, Case, check
 
 F32, F16, BF16, I32, I16 = DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16
@@ -158,6 +159,31 @@ def blocks(x: In[Tensor], out: Out[Tensor], peak: Out[Tile[1, 12, F32]]) -> None
 
 
 @kernel
+def softmax(x: In[Tensor], out: Out[Tensor]) -> None:
+    n_rows, n_cols = x.shape
+    row_max = pto.alloc((16, 1), F32, init=-math.inf)
+    row_sum = pto.alloc((16, 1), F32, init=0)
+    for start in pto.range(0, n_cols, 32):
+        there = (n_rows, minimum(32, n_cols - start))
+        block = pto.load(x, (0, start), shape=(16, 32), valid=there, fill=-math.inf)
+        new_max = pto.maximum(row_max, pto.rowmax(block))
+        row_sum[:] = row_sum * pto.exp(row_max - new_max) + pto.rowsum(pto.exp(block - new_max))
+        row_max[:] = new_max
+    share = 1 / row_sum
+    for start in pto.range(0, n_cols, 32):
+        there = (n_rows, minimum(32, n_cols - start))
+        pto.store(out, pto.exp(pto.load(x, (0, start), shape=(16, 32), valid=there) - row_max) * share, (0, start), valid=there)
+
+
+@kernel
+def again(x: In[Tile[4, 8, F32]], state: InOut[Tile[4, 8, F32]], part: InOut[Tensor]) -> None:
+    pto.store(state, state + x)
+    pto.store(state, pto.load(state) * 2)
+    for j in pto.range(3):
+        pto.store(part, pto.load(part, (j, 0), shape=(2, 8)) + 1, (j + 1, 0))
+
+
+@kernel
 def turned(x: In[Tensor], out: Out[Tile[9, 5, F32]], n: Scalar[I32]) -> None:
     pto.store(out, pto.load(x, (1, 2), shape=(5, 9), valid=(4, n), fill=3, transpose=True) * 2)
 
@@ -192,6 +218,13 @@ def loops() -> Iterator[Case]:
         x = Bound.plain(data((6, 12), F32, 1))
         yield Case(turned, {"x": x, "out": Bound.plain(np.zeros((9, 5), np.float32)), "n": n}, {"x": F32})
         yield Case(branches, {"x": Bound.plain(data((4, 8), F32, 1)), "out": Bound.plain(data((4, 8), F32, 2)), "n": n})
+    for rows, cols in ((1, 32), (5, 40), (16, 7), (0, 9)):
+        for group in (0, None):
+            x = Bound.plain(data((rows, cols), F32, 1)).ragged(group=group).ragged(cols=True, group=group)
+            out = Bound.plain(np.zeros((rows, cols), np.float32)).ragged(group=group).ragged(cols=True, group=group)
+            yield Case(softmax, {"x": x, "out": out}, {"x": F32, "out": F32}, rtol=1e-5)
+    tensor = Bound.plain(data((5, 8), F32, 4))
+    yield Case(again, {"x": Bound.plain(data((4, 8), F32, 1)), "state": Bound.plain(data((4, 8), F32, 2)), "part": tensor}, {"part": F32})
     yield Case(constants, {"out": Bound.plain(np.zeros((3, 5), np.float32)), "col": Bound.plain(np.zeros((3, 1), np.int32)), "n": 1.5})
 
 

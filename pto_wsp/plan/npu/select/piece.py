@@ -82,17 +82,21 @@ def valid_part(b: Builder, stmt: k.Load | k.Store) -> tuple[s.Scalar, s.Scalar]:
     for dim, (given, at) in enumerate(((stmt.valid_rows, stmt.row), (stmt.valid_cols, stmt.col))):
         valid: s.Scalar = s.Const(most[dim])
         if given is not None:
-            valid = s.minimum(_at_least_0(b, b.scalar(given)), valid)
+            valid = _smaller(b, _at_least_0(b, b.scalar(given)), valid)
         if isinstance(param, k.TileParam):
             extent, start = b.scalar(s.ParamExtent(stmt.param, dim)), b.scalar(at)
             whole = given is None and start == _ZERO and most[dim] == param.type.shape[dim]
-            valid = extent if whole else s.minimum(valid, _at_least_0(b, s.sub(extent, start)))
+            valid = extent if whole else _smaller(b, valid, _at_least_0(b, s.sub(extent, start)))
         found.append(valid)
     return found[0], found[1]
 
 
 def _at_least_0(b: Builder, value: s.Scalar) -> s.Scalar:
     return value if b.surely(value, _ZERO) else s.maximum(value, _ZERO)
+
+
+def _smaller(b: Builder, one: s.Scalar, other: s.Scalar) -> s.Scalar:
+    return one if b.surely(other, one) else other if b.surely(one, other) else s.minimum(one, other)
 
 
 def _param(b: Builder, stmt: k.Load | k.Store) -> k.MemoryParam:
