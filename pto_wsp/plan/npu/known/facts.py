@@ -24,18 +24,18 @@ _ZERO, TRUE, FALSE = s.Const(0), s.Const(True), s.Const(False)
 
 
 class Facts:
-    """Settles scalars of one kernel."""
+    """Settles scalars of one kernel. `leaves`: it ends at its start where its only output is empty."""
 
-    def __init__(self, kernel: k.Kernel, access: Mapping[str, ParamAccess]) -> None:
+    def __init__(self, kernel: k.Kernel, access: Mapping[str, ParamAccess], *, leaves: bool = True) -> None:
         self._access = access
         self._tiles = {p.name: p.type.shape for p in kernel.memory_params if isinstance(p, k.TileParam)}
         self.loops = {stmt.var: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.For)}
         self._same = _equal(access)
         self._most = dict(self._known_most())
         stored = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Store)}
-        # A kernel of which the only output is empty has ended at its start.
+        # A kernel of which the only output is empty has ended at its start; the parts that it is split into may have others.
         self._some = {self._same.get(extent, extent) for param in stored for extent in (s.ParamExtent(param, 0), s.ParamExtent(param, 1))
-                      if len(stored) == 1}
+                      if leaves and len(stored) == 1}
 
     def settle(self, node: s.Scalar) -> s.Scalar:
         """Return a scalar with what is known put in, and without bounds that hold anyway."""

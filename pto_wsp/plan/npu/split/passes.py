@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pto_wsp.plan.kernel.passes import TILE_PASSES, KernelPass
-from pto_wsp.plan.npu.split.cores.accumulate_products import accumulate_products
 from pto_wsp.plan.npu.split.cores.part_products import part_products, verify_after_part_products
 
 # What a product starts from, and what it is added to, is for the core that owns it.
@@ -12,5 +11,4 @@ _NOT_FOR_CORES = frozenset({"fuse_products", "accumulate_in_place"})
 NPU_PASSES = (
     *(step for step in TILE_PASSES if step.name not in _NOT_FOR_CORES),
     KernelPass("part_products", part_products, verify_after_part_products),   # a product starts from nothing
-    KernelPass("accumulate_products", accumulate_products),                    # sums of products stay on the core that makes them
 )

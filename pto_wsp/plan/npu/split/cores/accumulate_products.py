@@ -22,7 +22,6 @@ from dataclasses import field, replace
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, result_of, touches_buffer, uses_of, walk
 from pto_wsp.ops.entries.elementwise import add
-from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.values import dataclass
@@ -43,20 +42,19 @@ class _Rewriting:
     """What is known of the kernel, and names for new buffers."""
 
     counts: Counter[int]
-    buffer_ids: Iterator[int]
     value_ids: Iterator[int]
+    first_sum: int                       # buffers for sums are numbered from here on, by their value
+    excluded: frozenset[int]
     writes: dict[int, _Sum] = field(default_factory=dict)    # id() of a write to an accumulator -> what is added
 
 
-def accumulate_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
-    """Return the kernel with sums of products as accumulation in place."""
-    del context
+def accumulate_products(kernel: k.Kernel, excluded: frozenset[int] = frozenset()) -> k.Kernel:
+    """Return the kernel with sums of products as accumulation in place, in other buffers than `excluded`."""
     buffers = [stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Alloc)]
     values = [result.id for stmt in walk(kernel.body) if (result := result_of(stmt)) is not None]
-    rewriting = _Rewriting(use_counts(kernel.body), itertools.count(max(buffers, default=-1) + 1),
-                           itertools.count(max(values, default=-1) + 1))
+    rewriting = _Rewriting(use_counts(kernel.body), itertools.count(max(values, default=-1) + 1), max(buffers, default=-1) + 1, excluded)
     found = dict(_accumulations(kernel.body, rewriting.counts))
-    owned = accumulators(kernel, found)
+    owned = accumulators(kernel, found) - excluded
     rewriting.writes = {write: made for write, (buffer, made) in found.items() if buffer in owned}
     return replace(kernel, body=_rewritten(kernel.body, rewriting))
 
@@ -96,7 +94,7 @@ def _rewritten(body: Body, rewriting: _Rewriting) -> Body:
             gone |= rewriting.writes[id(stmt)].inner
         elif isinstance(stmt, k.Compute) and _is_addition(stmt) and id(stmt) not in gone:
             found = _terms(stmt.result, made, rewriting.counts, reads=False)
-            if len(found.products) > 1:
+            if len(found.products) > 1 and rewriting.first_sum + stmt.result.id not in rewriting.excluded:
                 sums[id(stmt)] = found
                 gone |= found.inner - {id(stmt)}
     out: list[k.Stmt] = []
@@ -155,7 +153,7 @@ def _added(buffer: k.Buffer, terms: _Sum) -> Iterator[k.Stmt]:
 
 def _summed(stmt: k.Compute, terms: _Sum, rewriting: _Rewriting) -> Iterator[k.Stmt]:
     """Yield the products added up in a buffer of their own, then what else is added."""
-    buffer = k.Buffer(next(rewriting.buffer_ids), stmt.result.name or "sum", stmt.result.type)
+    buffer = k.Buffer(rewriting.first_sum + stmt.result.id, stmt.result.name or "sum", stmt.result.type)
     yield k.Alloc(buffer, 0, stmt.span)
     yield from _added(buffer, terms)
     total = k.Value(next(rewriting.value_ids), stmt.result.type, stmt.result.name) if terms.others else stmt.result

@@ -14,9 +14,10 @@ from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ne
 from pto_wsp.plan.npu.known.given import Part
-from pto_wsp.plan.npu.split.cores.flow import Flow, Leaf
+from pto_wsp.plan.npu.split.cores.flow import Flow
 from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.parts import Crossing
+from pto_wsp.plan.npu.split.cores.statements import Leaf
 from pto_wsp.plan.npu.split.cores.turns import Turns, turns_of
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
@@ -78,15 +79,15 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
 
     Raises: N102 where nobody can say how many turns there are.
     """
-    taken = {param.name for param in flow.kernel.params}
+    taken = {param.name for param in flow.of.kernel.params}
     found: list[Bridge] = []
     for maker in makers:
-        value = flow.value_of(maker)
+        value = flow.of.value_of(maker)
         name = _name(value, maker, taken)
         taken.add(name)
         dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
         turns = turns_of(maker.loops, f"`{name}`")
-        part = flow.given.part(value) if flow.is_product(maker) else None
+        part = flow.given.part(value) if flow.of.is_product(maker) else None
         found.append(Bridge(value, Crossing(name, dtype, value.type.rows, value.type.cols, turns.count), turns, part))
     return tuple(found)
 

@@ -23,7 +23,8 @@ from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.kernel.values import fresh_ids
 from pto_wsp.plan.npu.split.cores.crossings import Bridge, bridges_of
-from pto_wsp.plan.npu.split.cores.flow import Flow, Leaf
+from pto_wsp.plan.npu.split.cores.flow import Flow
+from pto_wsp.plan.npu.split.cores.statements import Leaf
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -65,13 +66,13 @@ def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed
         shares.append(share)
     crossing = sorted({id(leaf.stmt): leaf for share in shares for leaf in share.given.values()}.values(), key=lambda leaf: leaf.at)
     bridges = {id(leaf.stmt): bridge for leaf, bridge in zip(crossing, bridges_of(flow, crossing), strict=True)}
-    ids = fresh_ids(flow.kernel)
+    ids = fresh_ids(flow.of.kernel)
     parts: list[Distributed] = []
     for share in shares:
-        body = tuple(_body(flow.kernel.body, share, bridges, ids))
+        body = tuple(_body(flow.of.kernel.body, share, bridges, ids))
         takes = tuple(bridges[key] for key in bridges if key in share.given)
         gives = tuple(bridges[key] for key in bridges if key in share.own)
-        parts.append(Distributed(share.unit, replace(flow.kernel, body=body), takes, gives))
+        parts.append(Distributed(share.unit, replace(flow.of.kernel, body=body), takes, gives))
     return tuple(parts), tuple(bridges.values())
 
 

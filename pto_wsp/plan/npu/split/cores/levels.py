@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.split.cores.flow import Edge, Flow, Leaf
+from pto_wsp.plan.npu.split.cores.flow import Edge, Flow
+from pto_wsp.plan.npu.split.cores.statements import Leaf
 from pto_wsp.values import dataclass
 
 _TURNS = 8     # how often a loop is taken to run, where values that cross are weighed
@@ -169,7 +170,7 @@ def _circle(flow: Flow, members: Sequence[Leaf]) -> MixedKernelError:
     vector = next((leaf for leaf in members if flow.unit(leaf) is Unit.VECTOR), None)
     notes = () if vector is None else (f"the vector core's share is at {vector.span}",)
     return MixedKernelError(
-        f"{round_} goes round between products and vector work of kernel `{flow.kernel.name}`", product.span,
+        f"{round_} goes round between products and vector work of kernel `{flow.of.kernel.name}`", product.span,
         expected="products that depend on vector work of the same turn, or of turns before the loop, and not on their own results",
         found=f"{round_} is changed by what this product gives, and this product depends on {round_}",
         help="loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range", notes=notes)

@@ -18,7 +18,8 @@ from pto_wsp.types.dtype import DType
 def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> Part:
     """Return a kernel's body as a part. `access`: of its memory parameters.
 
-    An extent that is the same for every task becomes a number; one of a parameter that the body does not touch is handed to it.
+    An extent that is the same for every task becomes a number; one of a parameter that the body does not touch is that of another
+    which is the same, or is handed to it.
     """
     loaded = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Load | k.Gather)}
     stored = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Store | k.Scatter)}
@@ -35,8 +36,9 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> 
                 fixed = (access[name].rows, access[name].cols)[dim]
                 if fixed is not None:
                     return s.Const(fixed)
-                if name in loaded | stored:
-                    return None
+                same = _same(node, access, loaded | stored)
+                if name in loaded | stored or same is not None:
+                    return None if name in loaded | stored else same
                 handed = _free(f"{name}_{('rows', 'cols')[dim]}", kernel)
                 given[handed] = node
                 return s.ParamScalar(handed, DType.I64)
@@ -56,6 +58,14 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> 
     scalars = tuple(declared.get(name) or k.ScalarParamDecl(name, DType.I64) for name in names)
     return Part(replace(kernel, params=(*memory, *scalars), body=body), core, tuple(access[param.name] for param in memory),
                 tuple(given[name] for name in names))
+
+
+def _same(extent: s.ParamExtent, access: Mapping[str, ParamAccess], here: set[str]) -> s.ParamExtent | None:
+    """Return an extent of one of these parameters that is the same in every task."""
+    groups = {name: (one.row_group, one.col_group)[extent.dim] for name, one in access.items()}
+    group = groups[extent.name]
+    alike = (s.ParamExtent(name, extent.dim) for name in groups if name in here and groups[name] == group)
+    return None if group is None else next(alike, None)
 
 
 def _role(param: k.MemoryParam, loaded: set[str], stored: set[str], added: set[str]) -> k.Role:

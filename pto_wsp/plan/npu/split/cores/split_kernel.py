@@ -20,6 +20,7 @@ from pto_wsp.plan.kernel.tiles.common import merge_common
 from pto_wsp.plan.npu.split.cores.distribute import Distributed, distribute
 from pto_wsp.plan.npu.split.cores.flow import Flow
 from pto_wsp.plan.npu.split.cores.levels import levels_of
+from pto_wsp.plan.npu.split.cores.owned import own_accumulators
 from pto_wsp.plan.npu.split.cores.part_of import part_of
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.cores.turn_loads import turn_loads
@@ -41,18 +42,20 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     """
     if not kernel.has_meaning:   # the user's own body: it is given all of its parameters
         return SplitKernel((Part(kernel, Unit.VECTOR, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
-    access = {param.name: one for param, one in zip(use.kernel.memory_params, use.access, strict=True)}
-    flow = Flow(kernel, access, use.shared)
+    of = own_accumulators(kernel, use)
+    if observe is not None:
+        observe("own_accumulators", kernel, of.kernel)
+    flow = Flow(of)
     made, bridges = distribute(flow, levels_of(flow))
     parts: list[Part] = []
     for one, name in zip(made, _names(kernel, made), strict=True):
         params = (*kernel.params, *(b.param(k.Role.IN) for b in one.takes), *(b.param(k.Role.OUT) for b in one.gives))
-        ways = access | {bridge.crossing.name: bridge.access for bridge in (*one.takes, *one.gives)}
+        ways = {**of.access, **{bridge.crossing.name: bridge.access for bridge in (*one.takes, *one.gives)}}
         body = run_kernel_passes(replace(one.kernel, name=name, params=params), None, PART_PASSES[one.unit])
         parts.append(part_of(body, one.unit, ways))
         _verify(parts[-1])
         if observe is not None:
-            observe("split_kernel", kernel, parts[-1].kernel)
+            observe("split_kernel", of.kernel, parts[-1].kernel)
     return SplitKernel(tuple(parts), tuple(bridge.crossing for bridge in bridges))
 
 
