@@ -64,18 +64,18 @@ def blocked(a: In[Tensor], b: In[Tensor], out: Out[Tile[64, 96, F32]]) -> None:
 @kernel
 def running(a: In[Tensor], b: In[Tensor], out: Out[Tensor], n: Scalar[I32]) -> None:
     """Stores the sum so far in every turn, two results at a time."""
-    one, two = pto.alloc((112, 112), F32, init=0), pto.alloc((112, 112), F32, init=0)
+    one, two = pto.alloc((160, 160), F32, init=0), pto.alloc((160, 160), F32, init=0)
     for j in pto.range(n):
-        rows, cols = pto.load(a, (0, j * 96), shape=(112, 96)), pto.load(b, (j * 96, 0), shape=(96, 112))
+        rows, cols = pto.load(a, (0, j * 96), shape=(160, 96)), pto.load(b, (j * 96, 0), shape=(96, 160))
         one += rows @ cols
         two += cols.T @ rows.T
-        pto.store(out, one, (j * 112, 0))
-        pto.store(out, two, (j * 112, 112))
+        pto.store(out, one, (j * 160, 0))
+        pto.store(out, two, (j * 160, 160))
 
 
 def loops() -> list[Case]:
     """Return sums over loops, with ragged ends and with results that do not fit L0C together."""
-    found = [Case(running, {"a": plain(112, 192, F32), "b": plain(192, 112, F32), "out": plain(224, 224, F32), "n": 2},
+    found = [Case(running, {"a": plain(160, 192, F32), "b": plain(192, 160, F32), "out": plain(320, 320, F32), "n": 2},
                   {"a": F32, "b": F32, "out": F32})]
     for rows, depth, cols in ((64, 128, 96), (37, 1000, 50), (1, 129, 1), (64, 1, 95)):
         a, b, out = plain(rows, depth, F32), plain(depth, cols, F32), plain(rows, cols, F32)
