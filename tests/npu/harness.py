@@ -23,6 +23,7 @@ from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, RunFault, compiled, te
 from tests.npu.emulator import core
 from tests.npu.graph import Graph, read_graph
 from tests.npu.package import RUNTIMES, Array, Direction, Number, Package, PackageFault, Params, load_package
+from tests.npu.real_headers import compile_with_real_headers
 
 HERE = Path(__file__).resolve().parent
 HOST = HERE / "host"
@@ -87,7 +88,8 @@ def check_package(root: Path, family: str, runtime: str | None = None, *, params
 
 
 def build(package: Package, target: Target) -> Built:
-    """Compile every file of a package, two at a time; what was compiled before is taken from the cache.
+    """Compile every file of a package, two at a time; what was compiled before is taken from the cache. Kernels are also compiled
+    with the instruction set's own headers, where there are any.
 
     Raises: RunFault with the compiler's words.
     """
@@ -97,6 +99,8 @@ def build(package: Package, target: Target) -> Built:
     host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
     jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags))
     headers = text_of(*sorted(INCLUDE.rglob("*.h*")), *sorted(HOST.glob("*.h")), *sorted((package.root / "include").rglob("*.h")))
+    for kernel in package.kernels:
+        compile_with_real_headers(kernel.source, target.family)
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda job: compiled(*job, headers), jobs))
     return Built(paths[-1], tuple(paths[:-2]), paths[-2])

@@ -6,9 +6,9 @@ import pytest
 
 from tests.npu.emulator import LoadedKernel
 from tests.npu.harness import FAMILIES, RunFault
-from tests.npu.instruction_case import Case
-from tests.npu.instruction_cases import cases
-from tests.npu.kernel_batch import load_batch
+from tests.npu.instructions.batch import load_batch
+from tests.npu.instructions.case import Case
+from tests.npu.instructions.vector_cases import cases
 
 CASES = {case.name: case for case in cases()}
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.npu.emulator import Array, Given, LoadedKernel, f32_bits
 from tests.npu.harness import FAMILIES, RunFault
-from tests.npu.kernel_batch import load_batch
+from tests.npu.instructions.batch import load_batch
 
-PACKAGES = Path(__file__).resolve().parent / "packages"
+PACKAGES = Path(__file__).resolve().parents[1] / "packages"
 RMSNORM = (PACKAGES / "rmsnorm/kernels/aiv/rmsnorm_tile.cpp").read_text()
 MATMUL = (PACKAGES / "matmul_add/kernels/aic/matmul_k2.cpp").read_text()
 RAGGED = (PACKAGES / "ragged_spmd/kernels/aiv/scale_relu_rows.cpp").read_text()
