@@ -398,6 +398,34 @@ class CubeError(PtoError):
     fix = "The report says what the cube core does instead."
 
 
+class FlagError(PtoError):
+    code = "N201"
+    cause = "In a tile program a flag is set that nothing awaits, or awaited where it is not set: pipes would hang, or run apart."
+    example = "set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);  // in one side of a branch, its wait behind the branch"
+    fix = "Kernels of tile operations get their flags from the compiler: please report the program. In a body of one's own, pair them."
+
+
+class PipeHazardError(PtoError):
+    code = "N202"
+    cause = "In a tile program a pipe uses memory that another one may not have done with."
+    example = "TLOAD(x, gm); TADD(y, x, x);  // without a flag from PIPE_MTE2 to PIPE_V"
+    fix = "Kernels of tile operations get their flags from the compiler: please report the program. In a body of one's own, add the flag."
+
+
+class TilePlaceError(PtoError):
+    code = "N203"
+    cause = "A tile lies across the end of its room or memory, off the alignment that its core moves, or on another one that still lives."
+    example = "TASSIGN(x, 0x10); TASSIGN(y, 0x20);  // x takes 512 bytes"
+    fix = "Kernels of tile operations get their addresses from the compiler: please report the program."
+
+
+class TileFormError(PtoError):
+    code = "N204"
+    cause = "A tile, or what an instruction is given, has a shape, dtype or layout that the core does not take."
+    example = "Tile<TileType::Vec, float, 16, 7, BLayout::RowMajor>  // rows of 28 bytes"
+    fix = "Pad the columns to 32 bytes; the report names the rule."
+
+
 def catalog() -> tuple[type[PtoError], ...]:
     """Return every error class, by code."""
     return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))

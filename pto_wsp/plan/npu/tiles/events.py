@@ -103,8 +103,8 @@ def _reaches(graph: Graph, start: Pipe, at: int, then: Pipe, where: int, turns: 
     """Tell whether `then` in front of `where`, some turns later, comes after `start` at `at`."""
     period = PARTS * graph.n
     if turns >= 2 and graph.parity:
-        return (_reaches(graph, start, at, then, where, turns - 1)
-                or graph.reach(start, at, avoid=1).get(then, where + turns * period + 1) <= where + turns * period)
+        return (_reaches(graph, start, at, then, where, 1)
+                or graph.reach(start, at, leap=turns).get(then, where + turns * period + 1) <= where + turns * period)
     return graph.reach(start, at).get(then, where + turns * period + 1) <= where + turns * period
 
 

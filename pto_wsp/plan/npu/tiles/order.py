@@ -64,34 +64,40 @@ Settled: TypeAlias = Mapping[int, frozenset[tuple[Pipe, Pipe]]]     # child -> (
 def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, settled: Settled) -> tuple[Need, ...]:
     """Return the needs among children by what they touch; in a loop, those across up to `turns` turns too."""
     n = len(touched)
-    last: dict[Place, dict[tuple[Pipe, bool, int | None], int]] = {}
+    last: dict[Place, dict[tuple[Pipe, bool, int | None], list[int]]] = {}
     found: dict[tuple[int, Pipe, Pipe, int], int] = {}
     for turn in range(turns + 1):
         for at, touches in enumerate(touched):
             here = [(touch, touch.in_turn(loop, turn)) for touch in touches]
             if turn == turns:
                 for touch, place in here:
-                    _meet(touch, place, turn * n + at, n, turn, last, settled, found)
+                    _meet(touch, place, turn * n + at, n, last, settled, found)
             for touch, place in here:
-                last.setdefault(place, {})[touch.pipe, touch.writes, touch.home] = turn * n + at
+                before = last.setdefault(place, {}).setdefault((touch.pipe, touch.writes, touch.home), [])
+                if not settled.get(at):
+                    before.clear()          # what comes after this comes after those
+                before.append(turn * n + at)
     return tuple(Need(start, first, end, then, away) for (end, first, then, away), start in found.items())
 
 
-def _meet(touch: Touch, place: Place, position: int, n: int, turn: int, last: Mapping[Place, Mapping[tuple[Pipe, bool, int | None], int]],
+def _meet(touch: Touch, place: Place, position: int, n: int, last: Mapping[Place, Mapping[tuple[Pipe, bool, int | None], list[int]]],
           settled: Settled, found: dict[tuple[int, Pipe, Pipe, int], int]) -> None:
     for other, uses in last.items():
         if not overlap(place, other):
             continue
-        for (pipe, writes, home), before in uses.items():
+        for (pipe, writes, home), positions in uses.items():
             if not (writes or touch.writes) or (pipe is touch.pipe and pipe in SELF_ORDERED):
                 continue
-            if (pipe, touch.pipe) in settled.get(before % n, ()):
-                continue
-            away = turn - before // n
-            if away and home is not None and home == touch.home and not isinstance(place, Rect):
-                continue    # the loop's own body has met it: flags of a loop hold from one run of it to the next
-            key = (position % n, pipe, touch.pipe, away)
-            found[key] = max(found.get(key, -1), before % n)
+            done = home is not None and home == touch.home and not isinstance(place, Rect)
+            for before in reversed(positions):
+                away = position // n - before // n
+                if (pipe, touch.pipe) in settled.get(before % n, ()):
+                    continue
+                if not (done and away):     # else the loop's own body has met it: its flags hold from one run of it to the next
+                    key = (position % n, pipe, touch.pipe, away)
+                    found[key] = max(found.get(key, -1), before % n)
+                if not settled.get(before % n):
+                    break
 
 
 @dataclass(slots=True)
@@ -119,8 +125,9 @@ class Graph:
         """All guards."""
         return tuple(guard for edges in self.edges.values() for _, _, guard in edges)
 
-    def reach(self, start: Pipe, at: int, avoid: int = 0) -> dict[Pipe, int]:
-        """Return from where on each pipe comes after what `start` has done before `at`; flags `avoid` turns long are not used."""
+    def reach(self, start: Pipe, at: int, leap: int = 0) -> dict[Pipe, int]:
+        """Return from where on each pipe comes after what `start` has done before `at`. `leap`: only by flags over so many turns, and by
+        what follows within a turn."""
         found: dict[Pipe, int] = {}
         usable = {start: at}
         todo = [start]
@@ -128,9 +135,9 @@ class Graph:
         while todo:
             pipe = todo.pop()
             for (first, then, turns, _), edges in self.edges.items():
-                if first is not pipe or (avoid and turns == avoid):
+                if first is not pipe or (leap and turns not in (0, leap)):
                     continue
-                target = self._first(edges, usable[pipe], period)
+                target = self._first(edges, usable[pipe], period, not leap)
                 if target is None:
                     continue
                 target += turns * period
@@ -141,10 +148,10 @@ class Graph:
                     todo.append(then)
         return found
 
-    def _first(self, edges: Sequence[tuple[int, int, Guard]], at: int, period: int) -> int | None:
-        """Return where the first flag set at or behind `at` is awaited."""
+    def _first(self, edges: Sequence[tuple[int, int, Guard]], at: int, period: int, onwards: bool) -> int | None:
+        """Return where the first flag set at or behind `at` is awaited; `onwards`: in the next turn if there is none in this one."""
         turn = max(0, at // period) if self.repeats and period else 0
-        for ahead in (turn, turn + 1) if self.repeats else (0,):
+        for ahead in (turn, turn + 1) if self.repeats and onwards else (turn,):
             index = bisect_left(edges, at - ahead * period, key=lambda one: one[0])
             if index < len(edges):
                 return edges[index][1] + ahead * period
@@ -161,12 +168,12 @@ class Graph:
     def _follows(self, need: Need, behind: int, front: int) -> bool:
         at = PARTS * need.start + behind
 
-        def known(turns: int, avoid: int = 0) -> bool:
+        def known(turns: int, leap: int = 0) -> bool:
             limit = PARTS * (need.end + turns * self.n) + front
-            return self.reach(need.first, at, avoid).get(need.then, limit + 1) <= limit
+            return self.reach(need.first, at, leap).get(need.then, limit + 1) <= limit
 
         if need.turns >= 2 and self.parity:
-            return known(need.turns - 1, avoid=need.turns) or known(need.turns, avoid=1)
+            return known(1) or known(need.turns, leap=need.turns)
         return known(need.turns)
 
 

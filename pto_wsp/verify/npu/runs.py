@@ -1,0 +1,271 @@
+"""What a tile program may do, run by run: loops with no turn up to a few, branches both ways, and numbers that stand for any.
+
+Scalars that only the device knows (extents, arguments, what was peeked at) are drawn several times over, small to large. What comes
+out the same each time is taken as known: the turn that a copy belongs to, or by how much two rows differ; what differs may be anything.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass as mutable
+from dataclasses import field
+from typing import TypeAlias
+
+from pto_wsp.errors import InternalError
+from pto_wsp.expr import tile_program as tp
+from pto_wsp.types.scalar import Const, Number, ParamScalar, Scalar, Var, evaluate, leaves
+from pto_wsp.values import dataclass
+
+_SIZES = ((1, 2), (3, 9), (20, 200), (1 << 20, 1 << 30))      # what a draw lies between
+DRAWS = len(_SIZES)
+_LONGEST = 6000                      # steps of a run; beyond, its loops turn less often
+
+Drawn: TypeAlias = tuple[int, ...]   # one value a draw
+
+
+def known(value: Drawn) -> int | None:
+    """Return a value that is the same whatever was drawn."""
+    return value[0] if len(set(value)) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A stretch of an on-chip memory, and the room and tile by which it is meant."""
+
+    space: tp.Space
+    start: int
+    stop: int
+    room: int
+    tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Rows and columns of a parameter."""
+
+    param: str
+    row: Drawn
+    col: Drawn
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an access does there."""
+
+    place: Bytes | Region
+    reads: bool
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A step of work in a run."""
+
+    step: tp.Step
+    pipe: tp.Pipe
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A flag that is set or awaited, or a barrier, with its event."""
+
+    step: tp.SetFlag | tp.WaitFlag | tp.Barrier
+    event: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The kernel may end here. `step`: the Leave, None for its last line."""
+
+    step: tp.Leave | None
+
+
+Happening: TypeAlias = "Work | Mark | Ending"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a run decides. `turns`: of every loop, None for a number of each loop's own; `side`: which way branches go, None for both in
+    turn; `seed` for what is each one's own."""
+
+    turns: int | None
+    side: bool | None
+    seed: int = 0
+
+
+def runs_of(program: tp.TileProgram) -> Iterator[tuple[Happening, ...]]:
+    """Yield runs: all loops with the same number of turns, and mixed ones; all branches one way, or in turn."""
+    flat = list(tp.steps(program.body))
+    loops = any(isinstance(step, tp.Loop) for step in flat)
+    branches = any(isinstance(step, tp.Branch) for step in flat)
+    most = max((room.copies for room in program.rooms), default=1) + 2
+    turns: list[int | None] = [*range(most + 1)] if loops else [0]
+    sides: list[bool | None] = [True, False, None] if branches else [True]
+    mixed = [Choice(None, None, seed) for seed in range(4)] if sum(isinstance(step, tp.Loop | tp.Branch) for step in flat) > 1 else []
+    seen: set[tuple[int, ...]] = set()
+    for choice in (*(Choice(n, side) for n in turns for side in sides), *mixed):
+        run = _Run(program, choice)
+        happened = run.happenings()
+        taken = tuple(run.taken)
+        if taken not in seen:
+            seen.add(taken)
+            yield happened
+
+
+@mutable(slots=True)
+class _Run:
+    program: tp.TileProgram
+    choice: Choice
+    vars: list[dict[Var, int]] = field(default_factory=lambda: [{} for _ in range(DRAWS)])
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)      # tile -> bytes
+    taken: list[int] = field(default_factory=list)
+    visits: dict[int, int] = field(default_factory=dict)
+    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    rooms: dict[int, tp.Room] = field(default_factory=dict)
+    chance: list[random.Random] = field(default_factory=list)
+    length: int = 0
+    ended: bool = False
+
+    def happenings(self) -> tuple[Happening, ...]:
+        self.tiles = {tile.id: tile for tile in self.program.tiles}
+        self.rooms = {room.id: room for room in self.program.rooms}
+        self.chance = [random.Random(f"{self.choice}/{draw}") for draw in range(DRAWS)]
+        return (*self._block(self.program.body), Ending(None))
+
+    # ---- scalars ----
+
+    def _draw(self, node: Scalar) -> Drawn:
+        """The value of a scalar, once a draw."""
+        return tuple(int(evaluate(node, lambda leaf, draw=draw: self._leaf(leaf, draw))) for draw in range(DRAWS))   # type: ignore[misc]
+
+    def _leaf(self, leaf: Scalar, draw: int) -> Number:
+        if isinstance(leaf, Var):
+            if leaf not in self.vars[draw]:
+                raise InternalError(f"`{leaf.name}` is used where it has no value", self.program.name)
+            return self.vars[draw][leaf]
+        stable = random.Random(f"{leaf}/{draw}")
+        return stable.random() if isinstance(leaf, ParamScalar) and leaf.dtype.is_float else stable.randint(*_SIZES[draw])
+
+    def _is_certain(self, node: Scalar) -> bool:
+        """Tell whether a scalar follows from the turns of loops alone."""
+        return all(isinstance(leaf, Var) and known(tuple(values.get(leaf, draw) for draw, values in enumerate(self.vars)))
+                   is not None for leaf in leaves(node))
+
+    def _let(self, var: Var, values: Drawn) -> None:
+        for known_vars, value in zip(self.vars, values, strict=True):
+            known_vars[var] = value
+
+    # ---- steps ----
+
+    def _block(self, body: tuple[tp.Step, ...]) -> Iterator[Happening]:
+        for step in body:
+            if self.ended:
+                return
+            yield from self._step(step)
+
+    def _step(self, step: tp.Step) -> Iterator[Happening]:
+        match step:
+            case tp.Declare():
+                self._declare(step)
+            case tp.Let(var, value):
+                self._let(var, self._draw(value))
+            case tp.Loop():
+                yield from self._loop(step)
+            case tp.Branch(condition, then, other):
+                went = bool(self._draw(condition)[0]) if self._is_certain(condition) else self._side(step)
+                self.taken.append(int(went))
+                yield from self._block(then if went else other)
+            case tp.Leave():
+                yield Ending(step)
+            case tp.SetFlag() | tp.WaitFlag():
+                yield Mark(step, known(self._draw(step.event)))
+            case tp.Barrier():
+                yield Mark(step, None)
+            case _:
+                self.length += 1
+                yield self._work(step)
+
+    def _loop(self, loop: tp.Loop) -> Iterator[Happening]:
+        start, stop, by = (self._draw(bound) for bound in (loop.start, loop.stop, loop.step))
+        wanted = self.choice.turns if self.choice.turns is not None else random.Random(f"{self.choice.seed}/{loop.var}").randrange(4)
+        if self.length > _LONGEST:
+            wanted = min(wanted, 2)
+        if all(self._is_certain(bound) for bound in (loop.start, loop.stop, loop.step)):
+            turns = len(range(start[0], stop[0], by[0]))
+            wanted = turns if turns < 2 else max(1, min(wanted, turns))
+        self.taken.append(wanted)
+        for turn in range(wanted):
+            self._let(loop.var, tuple(first + turn * step for first, step in zip(start, by, strict=True)))
+            yield from self._block(loop.body)
+
+    def _side(self, branch: tp.Branch) -> bool:
+        if self.choice.side is not None:
+            return self.choice.side
+        visit = self.visits[id(branch)] = self.visits.get(id(branch), -1) + 1
+        return bool((visit + self.choice.seed) % 2)
+
+    def _declare(self, step: tp.Declare) -> None:
+        tile = self.tiles[step.tile]
+        room = self.rooms[tile.room]
+        if room.address is None:
+            raise InternalError(f"`{room.name}` has no address", self.program.name)
+        start, stop = room.address, room.address + room.size_bytes * room.copies
+        copy = 0 if room.copies == 1 else known(self._draw(step.turn))
+        if copy is not None:
+            start += copy % room.copies * room.size_bytes
+            shift = known(self._draw(step.shift))
+            if shift is not None:
+                start, stop = start + tile.offset + shift, start + tile.offset + shift + tile.size_bytes
+            else:
+                stop = start + room.size_bytes
+        self.places[tile.id] = start, stop
+
+    def _work(self, step: tp.Step) -> Work:
+        pipe = tp.pipe_of(step, self.program)
+        if pipe is None:
+            raise InternalError(f"{step} runs on no pipe", self.program.name)
+        uses = [Use(self._bytes(use.tile), use.access.reads, use.access.writes) for use in tp.uses_of(step)]
+        match step:
+            case tp.GmLoad(tile, param, row, col, turned):
+                rows, cols = self._extents(tile)
+                uses.append(Use(Region(param, self._draw(row), self._draw(col), *((cols, rows) if turned else (rows, cols))), True, False))
+            case tp.GmStore(param, tile, row, col):
+                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile)), False, True))
+            case tp.GmPeek(var, param, row, col):
+                uses.append(Use(Region(param, self._draw(row), self._draw(col), 1, 1), True, False))
+                self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
+            case tp.Peek(var):
+                self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
+            case _:
+                pass
+        return Work(step, pipe, tuple(uses))
+
+    def _bytes(self, tile_id: int) -> Bytes:
+        tile = self.tiles[tile_id]
+        if tile_id not in self.places:
+            raise InternalError(f"tile `{tile.name}` is used before it is declared", self.program.name)
+        return Bytes(self.rooms[tile.room].space, *self.places[tile_id], tile.room, tile_id)
+
+    def _extents(self, tile_id: int) -> tuple[int, int]:
+        tile = self.tiles[tile_id]
+        rows, cols = tile.valid_rows, tile.valid_cols
+        return int(rows.value) if isinstance(rows, Const) else tile.rows, int(cols.value) if isinstance(cols, Const) else tile.cols
+
+
+def overlap(one: Bytes | Region, other: Bytes | Region) -> bool:
+    """Tell whether two places may share a byte."""
+    if isinstance(one, Bytes) and isinstance(other, Bytes):
+        return one.space is other.space and one.start < other.stop and other.start < one.stop
+    if isinstance(one, Region) and isinstance(other, Region):
+        return one.param == other.param and not (_apart(one.row, one.rows, other.row, other.rows)
+                                                 or _apart(one.col, one.cols, other.col, other.cols))
+    return False
+
+
+def _apart(one: Drawn, n_one: int, other: Drawn, n_other: int) -> bool:
+    distance = known(tuple(b - a for a, b in zip(one, other, strict=True)))
+    return distance is not None and (distance >= n_one or -distance >= n_other)
