@@ -23,6 +23,7 @@ from pto_wsp.plan.npu.select.limit import keeps_rows, whole_values
 from pto_wsp.plan.npu.select.memory import load, store
 from pto_wsp.plan.npu.select.piece import valid_part
 from pto_wsp.plan.npu.select.refusal import check_statement
+from pto_wsp.plan.npu.select.rows import gather, scatter
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.state import state_of
 from pto_wsp.types import scalar as s
@@ -128,9 +129,13 @@ class _Selection:
                 with b.inside() as other:
                     self.body(stmt.other)
                 b.add(tp.Branch(b.scalar(stmt.condition), tuple(then), tuple(other), stmt.span))
-            case k.Gather() | k.Scatter() | k.Print():
-                raise NpuOpError(f"kernel `{b.kernel.name}`: `pto.{type(stmt).__name__.lower()}` does not run on vector cores", stmt.span,
-                                 expected="an op with tile instructions", found=f"{type(stmt).__name__.lower()} for {b.arch.name}",
+            case k.Gather():
+                b.values[stmt.result.id] = gather(b, stmt)
+            case k.Scatter():
+                scatter(b, stmt)
+            case k.Print():
+                raise NpuOpError(f"kernel `{b.kernel.name}`: `pto.print` does not run on vector cores", stmt.span,
+                                 expected="an op with tile instructions", found=f"print for {b.arch.name}",
                                  help="compile for cpu_sim, or leave it out of kernels for the NPU")
             case k.Accumulate() | k.Check() | k.Rows() | k.Columns():
                 unreachable(f"{type(stmt).__name__} in a kernel for vector cores")

@@ -12,9 +12,9 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
-from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
+from pto_wsp.plan.npu.select.formulas.lanes import Lanes
 from pto_wsp.plan.npu.select.held import Held, Sorted
-from pto_wsp.plan.npu.select.laid import first_columns, laid, row_at, rows_of, without_gaps
+from pto_wsp.plan.npu.select.laid import first_columns, laid, row_at, without_gaps
 from pto_wsp.plan.npu.select.ramp import ramp
 from pto_wsp.plan.npu.select.rules.cast import cast_lanes
 from pto_wsp.plan.npu.select.rules.composed import name_of
@@ -95,8 +95,9 @@ def sorted_values(b: Builder, stmt: k.Compute) -> Held | None:
     x = work.select(work.compare(x, "EQ", _LOWEST), float("-inf"), x)
     x = work.mul(x, -1.0) if found.turned else x
     dtype = stmt.result.type.dtype
-    return work.finish(x if carried(dtype) is DType.F32 else cast_lanes(work, x, DType.F32, dtype, "rint" if dtype.is_integer else None, None),
-                       name_of(stmt))
+    if carried(dtype) is not DType.F32:
+        x = cast_lanes(work, x, DType.F32, dtype, "rint" if dtype.is_integer else None, None)
+    return work.finish(x, name_of(stmt))
 
 
 # ---- the column of the largest ----

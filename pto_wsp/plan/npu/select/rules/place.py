@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.copies import copied, copy, moved_as
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
@@ -18,7 +17,7 @@ from pto_wsp.plan.npu.select.ramp import ramp
 from pto_wsp.plan.npu.select.rules.cast import cast_lanes
 from pto_wsp.plan.npu.select.rules.composed import name_of
 from pto_wsp.plan.npu.select.rules.order import sorted_values
-from pto_wsp.plan.npu.select.shapes import as_tile, expanded
+from pto_wsp.plan.npu.select.shapes import as_tile, expanded, on_chip
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, Var
 
@@ -67,7 +66,7 @@ def _sum(work: Lanes, x: Lane, y: Lane) -> Lane:
 
 def _by_rows(b: Builder, stmt: k.Compute) -> list[Held]:
     """Return the operands; where places are columns, all turned over."""
-    held = [as_tile(b, operand, carried(operand.type.dtype if isinstance(operand, k.Value) else operand.dtype)) for operand in stmt.operands]
+    held = [as_tile(b, operand, on_chip(operand)) for operand in stmt.operands]
     return [turned_over(b, laid(b, one)) for one in held] if _along_columns(stmt) else held
 
 
