@@ -1,0 +1,140 @@
+"""The tasks of a plan as loops of Python that call the kernels' functions on views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from pto_wsp.codegen.npu.golden.lines import INDENT, Lines
+from pto_wsp.codegen.npu.golden.names import Scope
+from pto_wsp.codegen.npu.golden.scalars import spell_scalar
+from pto_wsp.codegen.npu.golden.spelling import spell_dtype
+from pto_wsp.errors import unreachable
+from pto_wsp.expr.kernel import ScalarParamDecl
+from pto_wsp.plan import model as m
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
+
+
+def emit_tasks(plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
+               scope: Scope) -> tuple[str, ...]:
+    """Return the lines that run every task in program order. Names: of kernels by number, of tensors and symbols by id."""
+    tasks = _Tasks(plan, functions, tensors, symbols, scope)
+    tasks.item(plan.body, 0)
+    return tuple(tasks.lines.out) or ("pass",)
+
+
+class _Tasks:
+    def __init__(self, plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
+                 scope: Scope) -> None:
+        self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
+        self.variables: dict[s.Var, str] = {}
+        self.lines = Lines()
+
+    def item(self, item: m.Item, depth: int) -> None:
+        """Add the lines of a piece of the plan."""
+        match item:
+            case m.Submit():
+                self.submit(item, depth)
+            case m.Loop(var, start, stop, step, _, body):
+                bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
+                self.variables[var] = self.scope.take(var.name, "i")
+                self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", item.span)
+                before = len(self.lines.out)
+                self.item(body, depth + 1)
+                if len(self.lines.out) == before:
+                    self.lines.out.append(f"{INDENT * (depth + 1)}pass")
+            case m.Sides(sides):
+                for side in sides:
+                    self.item(side, depth)
+            case m.Sequence(items):
+                for inner in items:
+                    self.item(inner, depth)
+            case _:
+                assert_never(item)
+
+    def submit(self, task: m.Submit, depth: int) -> None:
+        """Add the call of one task."""
+        params = self.plan.kernels[task.kernel].kernel.scalar_params
+        arguments = [self.view(place.view) for place in task.places]
+        arguments += [self.held(value.value, param) for value, param in zip(task.scalars, params, strict=True)]
+        self.lines.put(depth, f"{self.functions[task.kernel]}({', '.join(arguments)})", task.span)
+
+    def held(self, value: s.Scalar, param: ScalarParamDecl) -> str:
+        """Return a scalar argument as its parameter holds it, as a number of Python."""
+        text = self.scalar(value)
+        if param.dtype is DType.F64 or (param.dtype is DType.I64 and s.scalar_dtype(value) is DType.I64):
+            return text
+        if param.dtype is DType.BOOL:
+            return f"bool({text})"
+        return f"{'int' if param.dtype.is_integer else 'float'}({spell_dtype(param.dtype)}({text}))"
+
+    def view(self, view: View) -> str:
+        """Return the rank-2 array of a view: brackets where steps can share them."""
+        text, rank = self.tensors[view.tensor.id], view.tensor.rank
+        entries: list[str] = [":"] * rank
+        live = list(range(rank))
+
+        def close() -> None:
+            nonlocal text, entries, live
+            while entries and entries[-1] == ":":
+                entries.pop()
+            if entries:
+                text = f"{text}[{', '.join(entries)}]"
+            entries = [":"] * len(live)
+            live = list(range(len(entries)))
+
+        for position, step in enumerate(view.steps):
+            match step:
+                case Pick(dim, index):
+                    if entries[live[dim]] != ":":
+                        close()
+                    entries[live.pop(dim)] = self.scalar(index)
+                case Cut(dim, start, stop, by):
+                    if entries[live[dim]] != ":":
+                        close()
+                    low = "" if start == s.Const(0) else self.scalar(start)
+                    whole = place_of(View(view.tensor, view.steps[:position])).dims[dim].extent
+                    high = "" if stop == whole else self.scalar(stop)
+                    entries[live[dim]] = f"{low}:{high}" + (f":{by}" if by != 1 else "")
+                case Clip(limits):
+                    close()
+                    entries = [f":{limit}" for limit in limits]
+                case Permute(order):
+                    close()
+                    text += ".T" if order == tuple(reversed(range(len(order)))) else f".transpose({', '.join(map(str, order))})"
+                    entries, live = [":"] * len(order), list(range(len(order)))
+                case Reshape(shape):
+                    close()
+                    text += f".reshape({', '.join(map(str, shape))})"
+                    entries, live = [":"] * len(shape), list(range(len(shape)))
+                case _:
+                    assert_never(step)
+        if len(place_of(view).dims) == 1:
+            close()
+            return f"{text}[None, :]"
+        close()
+        return text
+
+    def scalar(self, node: s.Scalar) -> str:
+        """Return Python for a scalar of the plan."""
+        return spell_scalar(node, self.leaf)
+
+    def leaf(self, node: s.Scalar) -> str:
+        """Return a loop variable, a symbol, or what is read from a tensor."""
+        match node:
+            case s.Var():
+                return self.variables[node]
+            case s.SymbolRef(_, symbol):
+                return self.symbols[symbol]
+            case s.DimOf(tensor, dim):
+                return f"{self.tensors[tensor.id]}.shape[{dim}]"
+            case s.StrideOf(tensor, dim):
+                name = self.tensors[tensor.id]
+                return f"({name}.strides[{dim}] // {name}.itemsize)"
+            case s.Element(tensor, index):
+                at = ", ".join(self.scalar(i) for i in index)
+                return f"{self.tensors[tensor.id]}[{at}].item()"
+            case _:
+                unreachable(f"scalar in a plan: {s.print_scalar(node)}")

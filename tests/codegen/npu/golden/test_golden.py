@@ -1,0 +1,246 @@
+"""golden.py computes what interp computes: every op, generated kernels and workloads, examples; and it needs NumPy alone."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pto_wsp import DType, In, InOut, Out, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp.codegen.npu.golden.emit import emit_golden
+from pto_wsp.codegen.npu.golden.spelling import NUMPY
+from pto_wsp.errors import InternalError
+from pto_wsp.ops.table import ENTRIES, TABLE
+from tests.codegen.npu.golden.exec_golden import computed, execute, interpreted, plan_of, text_of
+from tests.codegen.npu.golden.ragged_rows import scaled
+from tests.conftest import Golden
+from tests.laws.generated_kernels import Recipe, recipes
+from tests.laws.generated_workloads import Bench, WorkloadRecipe, workload_recipes
+from tests.laws.test_kernels import CASES, FAST, Call, _like, _view, call_of, clipped, compare
+from tests.tolerances import Array, assert_identical
+
+F32, BF16, I32 = DType.F32, DType.BF16, DType.I32
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
+
+
+def many(calls: list[Call]) -> Workload:
+    """Return a workload that runs each kernel as one task, on copies of its arrays."""
+    copies = [{name: _like(value) if isinstance(value, np.ndarray) else value for name, value in args.items()} for _, args in calls]
+
+    @workload
+    def tasks() -> None:
+        for number, ((made, _), args) in enumerate(zip(calls, copies, strict=True)):
+            made[number](**{name: _view(made, name, value, f"{name}{number}") for name, value in args.items()})
+
+    return tasks()
+
+
+def both(w: Workload) -> list[tuple[str, Array, Array]]:
+    """Return the name of each tensor of a workload, what golden.py makes of it and what interp does."""
+    found = computed(w, text_of(w))
+    names = [slot.ref.name for slot in plan_of(w).tensors]
+    return list(zip(names, found, interpreted(w), strict=True))
+
+
+# ---- the same numbers ----
+
+def test_no_op_is_without_a_spelling() -> None:
+    assert {name.split(":")[0] for name in NUMPY} == set(TABLE)
+
+
+@pytest.mark.parametrize("dtype", [pytest.param(dtype, marks=() if dtype in FAST else pytest.mark.slow)
+                                   for dtype in sorted({dtype for _, dtype in CASES}, key=str)], ids=str)
+def test_every_op_is_computed_as_interp_does(dtype: DType) -> None:
+    """On values that go wrong first: NaN, infinities, the smallest and the largest."""
+    cases = [(op, call) for op in ENTRIES if dtype in op.dtypes for call in call_of(op, dtype)]
+    w = many([call for _, call in cases])
+    outs = {name: (found, expected) for name, found, expected in both(w)}
+    for number, (op, (_, args)) in enumerate(cases):
+        found, expected = outs[f"out{number}"]
+        compare(op, dtype, {**args, "out": found}, {**args, "out": expected})
+
+
+@given(st.lists(recipes(), min_size=1, max_size=8))
+@settings(max_examples=10)
+def test_generated_kernels_are_computed_to_the_bit(recipes: list[Recipe]) -> None:
+    """Loops, branches, buffers, pieces with valid parts, rows picked by indices, transposed and strided arguments."""
+    w = many([(recipe.build(k), clipped(recipe, recipe.arrays())) for k, recipe in enumerate(recipes)])
+    for name, found, expected in both(w):
+        assert_identical(np.ascontiguousarray(found), np.ascontiguousarray(expected), (name, recipes),
+                         zeros_alike=any(recipe.zeros_alike for recipe in recipes))
+
+
+@given(workload_recipes())
+@settings(max_examples=20)
+def test_generated_workloads_are_computed_to_the_bit(recipe: WorkloadRecipe) -> None:
+    bench = Bench(recipe)
+    bench.part = Tensor(bench.memory[2:, 1:].copy(), name="part")     # arguments of a package share no memory
+    for name, found, expected in both(bench.trace()):
+        assert_identical(found, expected, (name, recipe))
+
+
+# ---- what it reads like ----
+
+def test_it_reads_like_one_written_by_hand(golden: Golden) -> None:
+    golden(text_of(scaled(np.array([2, 0, 1], np.int32))))
+
+
+def test_it_is_reproducible_and_in_the_house_style() -> None:
+    """The same text twice; no line that is too long but those of the data."""
+    text = text_of(scaled(np.arange(3, dtype=np.int32) % 3))
+    assert text == text_of(scaled(np.arange(3, dtype=np.int32) % 3))
+    assert max(map(len, text.splitlines())) <= 140
+    modules = {name.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for name in node.names}
+    assert modules == {"ctypes", "numpy"}
+
+
+# ---- inputs ----
+
+def test_inputs_are_seeded_small_in_some_rows_and_zero_for_outputs() -> None:
+    w = scaled(np.array([2, 0, 1], np.int32))
+    module = execute(text_of(w))
+    with pytest.raises(KeyError, match="`rate` had no value when the package was made"):
+        module["generate_inputs"]()
+    first, second = (dict(module["generate_inputs"]({"rate": 0.5})) for _ in range(2))
+    other = dict(module["generate_inputs"]({"rate": 0.5, "seed": 1}))
+    x = first["x"]
+    assert x.shape == (3, 4, 32) and x.dtype == np.float32
+    assert (x == second["x"]).all() and not (x == other["x"]).all()
+    sizes = np.abs(x.reshape(-1, 32)).max(axis=1)
+    assert (sizes[0::2] > 0.5).all() and (sizes[1::4] < 1e-2).all() and (sizes[3::4] < 1e-5).all() and sizes.min() > 0
+    assert not first["y"].any() and module["__outputs__"] == ["y"]
+    assert first["steering"].tolist() == [2, 0, 1] and first["steering"].dtype == np.int32
+    assert isinstance(first["rate"], ctypes.c_float) and first["rate"].value == 0.5
+    assert list(first) == ["steering", "x", "y", "batch", "rate"]
+
+
+def test_a_run_of_it_takes_symbols_as_they_are_given() -> None:
+    """As ctypes numbers among the arguments, or from params; the workload's own numbers otherwise."""
+    module = execute(text_of(scaled(np.array([2, 0, 1], np.int32))))
+    given = dict(module["generate_inputs"]({"rate": 2.0}))
+    x = given["x"]
+    module["compute_golden"](given)
+    expected = np.zeros_like(x)
+    for b, count in enumerate((2, 0, 1)):
+        for i in range(count):
+            rows = x[b, 2 * i:2 * i + 2].astype(np.float64)
+            total = 1 + (i + 1) * rows.sum(axis=1, keepdims=True)
+            expected[b, 2 * i:2 * i + 2] = rows / (total * (0.5 if i + 1 > 2 else 1)) * 2
+    np.testing.assert_allclose(given["y"], expected, rtol=1e-5)
+    again = {**given, "y": np.zeros_like(x)}
+    del again["rate"]
+    module["compute_golden"](again, {"rate": 2.0})
+    assert (again["y"] == given["y"]).all()
+
+
+def test_operands_of_roots_and_logarithms_are_positive() -> None:
+    """And stay what they are where a square makes them so."""
+    x, z, y = (Tensor(np.zeros((4, 8), np.float32), name=name) for name in "xzy")
+
+    @kernel
+    def roots(x: In[Tile[4, 8, F32]], z: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
+        pto.store(y, pto.log(x + 1.0) + pto.sqrt(pto.rowmean(z * z)))
+
+    @workload
+    def one() -> None:
+        roots(x=x, z=z, y=y)
+
+    given = dict(execute(text_of(one()))["generate_inputs"]())
+    assert (given["x"] > 0).all() and (given["z"] < 0).any()
+
+
+def picks(kind: type) -> Workload:
+    """Return a workload that takes rows by an index that it computes from a tensor."""
+    table, index, out = Tensor(np.ones((6, 8), np.float32)), Tensor(np.array([[3], [0]], kind)), Tensor(np.zeros((2, 8), np.float32))
+
+    @kernel
+    def pick(table: In[Tensor], index: In[Tile[2, 1, DType.from_numpy(kind)]], out: Out[Tile[2, 8, F32]]) -> None:  # type: ignore[valid-type]
+        pto.store(out, pto.gather(table, pto.maximum(index, 1) - 1, cols=8))
+
+    @workload
+    def one() -> None:
+        pick(table=table, index=index, out=out)
+
+    return one()
+
+
+def test_indices_are_those_that_were_bound() -> None:
+    given = dict(execute(text_of(picks(np.int64)))["generate_inputs"]())
+    assert given["index"].tolist() == [[3], [0]] and given["index"].dtype == np.int64
+    with pytest.raises(InternalError, match="no elements are given"):
+        emit_golden(plan_of(picks(np.int32)), {}, {})
+
+
+# ---- tolerances ----
+
+def elementwise(*ops: str, dtype: DType = F32, cols: int = 8) -> Workload:
+    """Return a workload of one kernel that applies ops one after the other."""
+    x, y = (Tensor(np.ones((4, cols), dtype.np), name=name) for name in "xy")
+
+    @kernel
+    def chain(x: In[Tile[4, cols, dtype]], y: InOut[Tile[4, cols, dtype]]) -> None:
+        value = pto.load(x)
+        for op in ops:
+            value = getattr(pto, op)(value)
+        pto.store(y, value if value.shape == (4, cols) else pto.expand(value, (4, cols)))
+
+    @workload
+    def one() -> None:
+        chain(x=x, y=y)
+
+    return one()
+
+
+@pytest.mark.parametrize("w, tolerance", [
+    (lambda: elementwise(), 0.0), (lambda: elementwise("relu", "exp"), 1e-5), (lambda: elementwise("neg"), 1e-6),
+    (lambda: elementwise("neg", "exp"), 1e-5), (lambda: elementwise("rowsum", cols=256), 1e-4),
+    (lambda: elementwise("neg", dtype=BF16), 1.6e-2), (lambda: elementwise("neg", dtype=I32), 0.0)])
+def test_tolerances_follow_the_ops(w: Any, tolerance: float) -> None:
+    module = execute(text_of(w()))
+    assert module["RTOL"] == module["ATOL"] == tolerance
+
+
+# ---- bodies in other languages ----
+
+def test_a_kernel_without_a_meaning_in_python_says_so_when_it_is_computed() -> None:
+    x, y = (Tensor(np.ones((4, 8), np.float32), name=name) for name in "xy")
+
+    @kernel(cpp_src="(void)args;")
+    def own(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None: ...
+
+    @workload
+    def one() -> None:
+        own(x=x, y=y)
+
+    module = execute(text_of(one()))
+    given = dict(module["generate_inputs"]())
+    with pytest.raises(RuntimeError, match="kernel `own` has a body in C\\+\\+ alone: write here what it computes"):
+        module["compute_golden"](given)
+
+
+# ---- examples ----
+
+def example_workloads() -> list[tuple[str, Workload]]:
+    """Return the workloads of the examples in small sizes."""
+    rng = np.random.default_rng(3)
+
+    def f(*shape: int) -> Array:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    softmax = runpy.run_path(str(EXAMPLES / "softmax" / "softmax.py"))
+    x = f(20, 3000)
+    return [("softmax", softmax["softmax_workload"](f(20, 64), np.zeros((20, 64), np.float32))),
+            ("softmax in blocks", softmax["softmax_workload"](x, np.zeros_like(x)))]
+
+
+@pytest.mark.parametrize("name, w", [pytest.param(name, w, id=name) for name, w in example_workloads()])
+def test_examples_are_computed_as_interp_does(name: str, w: Workload) -> None:
+    for tensor, found, expected in both(w):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=tensor)
