@@ -16,6 +16,8 @@ from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, f
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.plan.npu.select.carried import ON_CHIP
+from pto_wsp.plan.npu.select.coverage import npu_form, npu_lacks
 from pto_wsp.types.dtype import DType
 
 _GROUPS = {"floats": FLOATS, "integers": INTEGERS, "numbers": NUMBERS, "bits": BITS, "computed": COMPUTED, "storage": STORAGE, "all": ALL}
@@ -48,7 +50,8 @@ up in f32 and rounds at its end. fp8 is storage: loaded, stored, moved and cast.
 
 **Cost** on the neutral `unit` arch, in cycles: {works}. `ulp` is how far an f32 result of the generated C may be from the
 exact one, in units of its last place; where the column is empty the result is the exact one, rounded. f64 functions come from libm.
-`NPU` is the tile instruction; an empty one is composed of others.
+`NPU` is the tile instruction that an op is on f32; *composed*: several. {chip} have instructions, or a wider dtype that has: no op takes
+{lacking} there, and where a cell says *not*, some more. Halves are converted to f32 and back, but where f16 gives the same.
 """
 
 
@@ -56,7 +59,8 @@ def ops_page() -> str:
     """Return the page."""
     groups = "\n".join(f"- *{name}*: {print_dtypes(dtypes)}" for name, dtypes in _GROUPS.items())
     works = "; ".join(f"*{_work(work)}*, {work.value}" for work in Work)
-    parts = [_HEAD.format(groups=groups, works=works)]
+    chip, lacking = print_dtypes(ON_CHIP), print_dtypes(tuple(dtype for dtype in ALL if dtype not in ON_CHIP))
+    parts = [_HEAD.format(groups=groups, works=works, chip=chip, lacking=lacking)]
     told = {name for name, function in members().items() if isinstance(function, OpFunction)}
     for title, entries, functions_of in _FAMILIES:
         parts.append(f"## {title}\n")
@@ -86,7 +90,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 def _row(entry: Op, doc: str) -> Mapping[str, str]:
     also = "".join(f", `pto.{alias}`" for alias in entry.aliases)
     return {"call": f"`pto.{entry.name}{_signature(entry.signature)}`{also}", "dtypes": _dtypes(entry.dtypes), "result": _result(entry),
-            "meaning": _first_line(doc), "NumPy": _numpy(entry), "C": _c(entry), "NPU": entry.npu or "", "unit": entry.unit.value,
+            "meaning": _first_line(doc), "NumPy": _numpy(entry), "C": _c(entry), "NPU": _npu(entry), "unit": entry.unit.value,
             "cost": _work(entry.work), "ulp": f"{entry.ulp:g}" if isinstance(entry, Elementwise) and entry.ulp is not None else ""}
 
 
@@ -148,6 +152,12 @@ def _spelled(spelling: Spelling) -> str:
             return f"`{template}`"
         case _:
             assert_never(spelling)
+
+
+def _npu(entry: Op) -> str:
+    """Return what selection for the NPU makes of an op, and the dtypes that it lacks more than others."""
+    lacks = npu_lacks(entry.name)
+    return npu_form(entry.name) + (f"; not {print_dtypes(lacks)}" if lacks else "")
 
 
 def _work(work: Work) -> str:

@@ -11,8 +11,8 @@ from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import as_tile, expanded, filled, number_of
 from pto_wsp.types.dtype import DType
 
-_BINARY = {"add": "ADD", "sub": "SUB", "mul": "MUL", "div": "DIV", "maximum": "MAX", "minimum": "MIN"}
-_UNARY = {"abs": "TABS", "neg": "TNEG"}
+BINARY = {"add": "ADD", "sub": "SUB", "mul": "MUL", "div": "DIV", "maximum": "MAX", "minimum": "MIN"}
+UNARY = {"abs": "TABS", "neg": "TNEG"}
 
 
 def _binary(b: Builder, stmt: k.Compute) -> Held:
@@ -21,7 +21,7 @@ def _binary(b: Builder, stmt: k.Compute) -> Held:
     for number, tile, number_first in ((rhs, lhs, False), (lhs, rhs, True)):
         if isinstance(number, k.ScalarOperand) and isinstance(tile, k.Value) and (plain := number_of(b, number)) is not None:
             return _with_number(b, stmt, as_tile(b, tile, dtype), plain, number_first)
-    return broadcast(b, _BINARY[stmt.op], as_tile(b, lhs, dtype), as_tile(b, rhs, dtype), b.result(stmt, dtype))
+    return broadcast(b, BINARY[stmt.op], as_tile(b, lhs, dtype), as_tile(b, rhs, dtype), b.result(stmt, dtype))
 
 
 def _with_number(b: Builder, stmt: k.Compute, tile: Held, number: k.ScalarOperand, number_first: bool) -> Held:
@@ -33,7 +33,7 @@ def _with_number(b: Builder, stmt: k.Compute, tile: Held, number: k.ScalarOperan
     elif number_first and stmt.op == "div":
         b.emit("TDIV", b.flat(out), b.flat(filled(b, tile.rows, tile.cols, tile.dtype, number)), b.flat(tile))
     else:
-        b.emit(f"T{_BINARY[stmt.op]}S", b.flat(out), b.flat(tile), scalar)
+        b.emit(f"T{BINARY[stmt.op]}S", b.flat(out), b.flat(tile), scalar)
     return out
 
 
@@ -58,7 +58,7 @@ def _unary(b: Builder, stmt: k.Compute) -> Held:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
     out = b.result(stmt, dtype)
-    b.emit(_UNARY[stmt.op], b.flat(out), b.flat(tile))
+    b.emit(UNARY[stmt.op], b.flat(out), b.flat(tile))
     return out
 
 
@@ -74,4 +74,4 @@ def _relu(b: Builder, stmt: k.Compute) -> Held:
 
 
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
-    **dict.fromkeys(_BINARY, _binary), **dict.fromkeys(_UNARY, _unary), "relu": _relu}
+    **dict.fromkeys(BINARY, _binary), **dict.fromkeys(UNARY, _unary), "relu": _relu}

@@ -14,14 +14,14 @@ from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import as_tile, filled
 from pto_wsp.types.scalar import Const
 
-_FUNCTIONS = {"exp": "TEXP", "log": "TLOG", "sqrt": "TSQRT"}
+FUNCTIONS = {"exp": "TEXP", "log": "TLOG", "sqrt": "TSQRT"}
 
 
 def _function(b: Builder, stmt: k.Compute) -> Held:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
     out = b.result(stmt, dtype)
-    b.emit(_FUNCTIONS[stmt.op], b.flat(out), b.flat(tile))
+    b.emit(FUNCTIONS[stmt.op], b.flat(out), b.flat(tile))
     return out
 
 
@@ -38,4 +38,4 @@ def _reciprocal(b: Builder, stmt: k.Compute) -> Held:
 
 
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
-    **dict.fromkeys(_FUNCTIONS, _function), "rsqrt": _reciprocal, "recip": _reciprocal}
+    **dict.fromkeys(FUNCTIONS, _function), "rsqrt": _reciprocal, "recip": _reciprocal}

@@ -11,8 +11,8 @@ from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.shapes import as_tile
 
-_ROW = {"rowsum": "TROWSUM", "rowmean": "TROWSUM", "rowmax": "TROWMAX", "rowmin": "TROWMIN", "rowprod": "TROWPROD"}
-_COLUMN = {"colsum": "SUM", "colmean": "SUM", "colmax": "MAX", "colmin": "MIN"}
+ROW = {"rowsum": "TROWSUM", "rowmean": "TROWSUM", "rowmax": "TROWMAX", "rowmin": "TROWMIN", "rowprod": "TROWPROD"}
+COLUMN = {"colsum": "SUM", "colmean": "SUM", "colmax": "MAX", "colmin": "MIN"}
 _STEP = {"SUM": "TADD", "MAX": "TMAX", "MIN": "TMIN"}
 
 
@@ -21,7 +21,7 @@ def _along_rows(b: Builder, stmt: k.Compute) -> Held:
     if tile.cols == 1:
         return tile
     out = b.result(stmt, tile.dtype)
-    reduce_rows(b, _ROW[stmt.op], out, tile)
+    reduce_rows(b, ROW[stmt.op], out, tile)
     if stmt.op == "rowmean":
         b.emit("TDIVS", b.flat(out), b.flat(out), b.number(float(tile.cols), tile.dtype))
     return out
@@ -37,7 +37,7 @@ def _along_columns(b: Builder, stmt: k.Compute) -> Held:
     tile = as_tile(b, stmt.operands[0], computed_in(stmt.op, stmt.result.type.dtype))
     if tile.rows == 1:
         return tile
-    kind = _COLUMN[stmt.op]
+    kind = COLUMN[stmt.op]
     if tile.is_column:   # the same bytes as one row
         out = b.result(stmt, tile.dtype)
         reduce_rows(b, f"TROW{kind}", out, tile.turned())
@@ -65,4 +65,4 @@ def _folded(b: Builder, name: str, tile: Held) -> Held:
     return work.band(0, 1)
 
 
-RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {**dict.fromkeys(_ROW, _along_rows), **dict.fromkeys(_COLUMN, _along_columns)}
+RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {**dict.fromkeys(ROW, _along_rows), **dict.fromkeys(COLUMN, _along_columns)}
