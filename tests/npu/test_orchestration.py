@@ -218,6 +218,19 @@ def split_handles() -> Workload:
     return case().task_graph(deps=Deps.infer_bytes_overlap())
 
 
+def reshapes() -> Workload:
+    """Views in other shapes, of parts and of the whole, that are written over."""
+    X, Y = (Tensor(np.ones((8, 4, 8), np.float32), name=name) for name in "XY")
+
+    @workload
+    def case() -> None:
+        for b in P(4):
+            move[b](X.reshape(64, 4)[b * 8:(b + 1) * 8].reshape(4, 8), Y[b])
+            move[b](Y[b].reshape(2, 16).reshape(4, 8), X[b])
+        move(X[0], Y.reshape(32, 8)[4:8])
+    return case()
+
+
 CASES: dict[str, Callable[[], Workload]] = {
     case.__name__: case for case in (loops, barrier, nested, sides, overwrite, in_place, split, handles, split_handles)}
 
@@ -239,6 +252,13 @@ def orders(value: Workload, root: Path, change: Callable[[str], str] = lambda te
 def test_the_device_orders_what_cpu_sim_orders(name: str, tmp_path: Path) -> None:
     found = orders(CASES[name](), tmp_path)
     assert found.found == found.wanted
+    assert not list(found.graph.unordered_conflicts())
+
+
+def test_a_part_of_a_reshaped_tensor_counts_as_all_of_it(tmp_path: Path) -> None:
+    """Where boxes of one shape are not boxes of the other, tasks wait for more than they need, and never for less."""
+    found = orders(reshapes(), tmp_path)
+    assert found.wanted < found.found
     assert not list(found.graph.unordered_conflicts())
 
 
@@ -311,6 +331,24 @@ def test_what_data_orders_is_not_told_again() -> None:
             move[b](Y[b], Z[b])
     text = emit_orchestration(npu_plan(case()))
     assert "#define PTO_WSP_EDGES" not in text and "wait_for" not in text
+
+
+NAMES = ("inputs", "task", "after", "behind", "x_view", "int", "class", "readers_X", "made", "PTO2_SCOPE", "IN", "std", "b", "handle_0_0",
+         "holds", "id", "é", "a b", "ends", "rt_submit_aiv_task", "u32", "NULL")
+
+
+def test_a_user_may_call_things_as_the_runtime_does(tmp_path: Path) -> None:
+    X = [Tensor(np.ones((4, 8), np.float32), name=name) for name in NAMES]
+
+    @workload
+    def case() -> None:
+        for task in P(2):
+            for k in range(len(NAMES) - 1):
+                made = scaled[task](X[k], Symbol(NAMES[k].replace(" ", "_") + "_"), 1, X[k + 1])
+                scaled[task](X[k], Symbol(NAMES[k + 1].replace(" ", "_")), task, X[k + 1], after=made)
+    plan = npu_plan(case())
+    scalars: dict[str, Any] = {symbol.name: ctypes.c_float(1.0) for symbol in plan.symbols}
+    assert len(submit(tmp_path, plan, arrays_of(case()), scalars).graph.tasks) >= 4 * (len(NAMES) - 1)
 
 
 # ---- mutants: each takes some edges out of the emitted text ----

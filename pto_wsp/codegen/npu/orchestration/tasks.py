@@ -7,6 +7,7 @@ loop all start from it, and what they end with takes its place behind the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
@@ -56,6 +57,7 @@ class BodyLowering:
     created: dict[int, tuple[Intermediate, int]] = field(default_factory=dict)     # by id, with how many loops are around its scope
     made: dict[int, str] = field(default_factory=dict)                             # names of those that a task has made
     depth: int = 0
+    short: set[str] = field(default_factory=set)                                   # lists that surely hold no more ids than a task can name
 
     def whole(self) -> tuple[c.Stmt, ...]:
         """Return the statements of the body."""
@@ -98,72 +100,95 @@ class BodyLowering:
     def _repeat(self, loop: Repeat, after: str | None) -> Iterator[c.Stmt]:
         yield c.Comment(f"{loop.span.short}: for {loop.var.name}")
         yield from self._joined(after, loop.body)
-        if after is None or loop.ordered or not self._is_named(loop.body):
-            yield self._for(loop, self._block(loop.body, after))
-            return
-        ends = self.scope.names.take("ends")
-        yield self._ids(ends)
-        yield self._for(loop, self._turn(loop.body, after, ends))
-        yield self._replaced(after, ends)
+        if after is None or not self._is_named(loop.body):
+            yield from self._for(loop, partial(self._block, loop.body, after), {after})
+        elif loop.ordered:
+            yield from self._for(loop, partial(self._block, loop.body, after), set())
+        else:
+            ends = self.scope.names.take("ends") if self._is_waited_for(loop.body) else ""
+            if ends:
+                yield self._ids(ends)
+            yield from self._for(loop, partial(self._turn, loop.body, after, ends), {after})
+            if ends:
+                yield self._replaced(after, ends)
 
     def _sides(self, whole: Unordered, after: str | None) -> Iterator[c.Stmt]:
         for side in whole.sides:
             yield from self._joined(after, side)
-        named = after is not None and any(map(self._is_named, whole.sides))
-        ends = self.scope.names.take("ends") if named else ""
-        if named:
+        ends = self.scope.names.take("ends") if after is not None and any(map(self._is_waited_for, whole.sides)) else ""
+        if ends:
             yield self._ids(ends)
         for position, side in enumerate(whole.sides):
             for handle in self.waits.handles.closed_after(whole, position):
                 yield self._ids(handle.variable)
-            yield from self._turn(side, after, ends) if named and after is not None else self._block(side, after)
-        if named and after is not None:
+            yield from self._block(side, None) if after is None else self._turn(side, after, ends)
+        if ends and after is not None:
             yield self._replaced(after, ends)
 
     def _turn(self, body: Block, after: str, ends: str) -> Iterator[c.Stmt]:
-        """One of several parts without an order: it starts from `after` and adds what it ends with to `ends`."""
+        """One of several parts without an order: it starts from `after` and adds what it ends with to `ends`, where that is asked for."""
+        if not self._is_named(body):
+            yield from self._block(body, after)
+            return
         parts = statements(body)
         if len(parts) == 1 and isinstance(parts[0], Task) and not self.waits.handles.closed_after(body, 0):
             yield from self._task(parts[0], after, alone=False, ends=ends)
             return
         inner = self.scope.names.take("after")
         yield self._ids(inner, after)
+        if after in self.short:
+            self.short.add(inner)
         yield from self._block(body, inner)
-        if any(source in self.waits.order.counts for source in last_tasks(body)):
+        if ends:
             yield _call(f"{ends}.add", c.Name(inner))
 
-    @staticmethod
-    def _replaced(after: str, ends: str) -> c.Stmt:
+    def _replaced(self, after: str, ends: str) -> c.Stmt:
         """What came last is what comes next waits for; where nothing came, it waits as before."""
+        self.short.discard(after)
         return c.If(c.Infix(">", c.Call(f"{ends}.size", ()), c.Int(0)), (c.Assign(c.Name(after), c.Name(ends)),))
 
     def _joined(self, after: str | None, body: Block) -> Iterator[c.Stmt]:
         """Several tasks wait for the same others: many of those are joined once, before."""
         bounds = [self.waits.order.waits.get(launch.source, 0) for launch in launches_of(body)]
-        if after is not None and any(bound is None or bound > MOST_DEPENDENCIES for bound in bounds):
-            yield self._join(after)
+        if after is not None and any(map(_is_many, bounds)):
+            yield from self._join(after)
+
+    def _is_waited_for(self, body: Block) -> bool:
+        """Tell whether something is told to wait for what a body ends with."""
+        return not self.waits.order.counts.isdisjoint(last_tasks(body))
 
     def _is_named(self, body: Block) -> bool:
+        """Tell whether something is told to wait for anything in a body."""
         return any(launch.source in self.waits.order.counts for launch in launches_of(body))
 
-    def _for(self, loop: Repeat, body: Iterator[c.Stmt]) -> c.For:
+    def _for(self, loop: Repeat, body: Callable[[], Iterator[c.Stmt]], unchanged: AbstractSet[str | None]) -> Iterator[c.Stmt]:
+        """A loop. `unchanged`: lists that its turns leave alone, of those that this function knows about."""
+        names, short = self.scope.names, self.short
+        self.scope.names, self.short = names.inner(), {name for name in short if name in unchanged}
         start, stop, step = (self.scope.scalar(bound) for bound in (loop.start, loop.stop, loop.step))
         name = self.scope.loop_variable(loop.var)
+        if any(isinstance(leaf, s.Element) for leaf in s.leaves(loop.stop)):      # read once, and not in every turn
+            once = names.take(f"{name}_stop")
+            yield c.Declare("const int64_t", once, stop)
+            stop = c.Name(once)
         self.depth += 1
-        inner = tuple(body)
+        inner = tuple(body())
         self.depth -= 1
-        return c.For("int64_t", name, start, stop, step, inner, wraps=c.may_wrap(stop, step))
+        self.scope.names, self.short = names, {name for name in short if name in unchanged}
+        yield c.For("int64_t", name, start, stop, step, inner, wraps=c.may_wrap(stop, step))
 
     def _scope(self, scope: Scope, body: Callable[[], Iterator[c.Stmt]], *, implicit: bool) -> Iterator[c.Stmt]:
         """A scope of the runtime, where anything is allocated in it that does not live to the end anyway."""
         self.created.update({own.id: (own, self.depth) for own in scope.intermediates})
         opening = tuple(self._ids(self._readers(IntermediateOf(own.id))) for own in scope.intermediates
                         if IntermediateOf(own.id) in self.waits.reads.bounds)
-        inside = (*opening, *body())
         if implicit or not scope.intermediates:
-            yield from inside
-        else:
-            yield c.Block(inside, "PTO_WSP_SCOPE")
+            yield from (*opening, *body())
+            return
+        names = self.scope.names
+        self.scope.names = names.inner()
+        yield c.Block((*opening, *body()), "PTO_WSP_SCOPE")
+        self.scope.names = names
 
     # ---- tasks ----
 
@@ -181,6 +206,7 @@ class BodyLowering:
             yield self._ids(own)
             yield from self._parts(task.items, after, own, alone=alone)
             always = any(n_launches(item) not in (None, 0) for item in task.items)
+            self.short.discard(after)
             yield c.Assign(c.Name(after), c.Name(own)) if always else self._replaced(after, own)
 
     def _parts(self, items: tuple[NpuItem, ...], after: str | None, ends: str, *, alone: bool) -> Iterator[c.Stmt]:
@@ -192,7 +218,7 @@ class BodyLowering:
                     yield from self._scope(item, partial(self._parts, inside.items, after, ends, alone=False),
                                            implicit=alone and len(items) == 1)
                 case Repeat(body=body):
-                    yield self._for(item, self._parts(body.items, after, ends, alone=False))
+                    yield from self._for(item, partial(self._parts, body.items, after, ends, alone=False), {after})
                 case Unordered(parts) | Block(parts):
                     yield from self._parts(parts, after, ends, alone=False)
 
@@ -216,15 +242,14 @@ class BodyLowering:
             yield self._scalar(task, value)
         yield from self._told(launch, task, after, names, placed)
         submitted = c.Call("pto_wsp::submit_aic" if use.core is Unit.CUBE else "pto_wsp::submit_aiv", (c.Int(launch.kernel), c.Name(task)))
-        if not creates and not ends and not self._is_kept(launch):
-            yield c.Evaluate(submitted)
-            return
         made = names.take("made")
-        yield c.Declare("auto", made, submitted)
+        kept = bool(creates or ends or self.waits.is_named(launch))
+        yield c.Declare("auto", made, submitted) if kept else c.Evaluate(submitted)
         for position, intermediate in enumerate(creates):
             self.made[intermediate] = self.scope.names.fresh(self.created[intermediate][0].name)
             yield c.Declare("const pto_wsp::Tensor &", self.made[intermediate], c.Call(f"{made}.get_ref", (c.Int(position),)))
         if replaces:
+            self.short.add(ends)
             yield _call(f"{ends}.clear")
         yield from self._remembered(launch, made, ends, placed)
 
@@ -293,7 +318,7 @@ class BodyLowering:
         lists += [(handle.variable, self.waits.sizes[handle]) for handle in self.waits.handles.waits(launch.source)]
         for name, bound in lists:
             if _is_many(bound):
-                yield self._join(name)
+                yield from self._join(name)
         readers = self.waits.reads.waits(launch)
         if len(lists) == 1 and not readers:
             yield _call("pto_wsp::wait_for", c.Name(task), c.Name(lists[0][0]))
@@ -310,7 +335,7 @@ class BodyLowering:
                     for place in _places(launch, placed, resource, writes=True):
                         yield _call(f"{self._readers(resource)}.find", c.Name(behind), *place.box)
         if _is_many(self.waits.bound(launch)):
-            yield self._join(behind)
+            yield from self._join(behind)
         yield _call("pto_wsp::wait_for", c.Name(task), c.Name(behind))
 
     def _remembered(self, launch: Launch, made: str, ends: str, placed: Sequence[_Argument]) -> Iterator[c.Stmt]:
@@ -336,18 +361,16 @@ class BodyLowering:
                     for place in _places(launch, placed, resource, writes=False):
                         yield _call(f"{self._readers(resource)}.add", task, *place.box)
 
-    def _is_kept(self, launch: Launch) -> bool:
-        """Tell whether anything is done with what the submit of a launch returns."""
-        written = {resource_of(argument) for argument in launch.arguments if argument.role.writes}
-        return self.waits.is_named(launch) or bool(written & self.waits.reads.bounds.keys())
-
-    def _join(self, ids: str) -> c.Stmt:
+    def _join(self, ids: str) -> Iterator[c.Stmt]:
         if self.scope.plan.join is None:
             raise InternalError("a task may have to wait for many others, and the plan has no kernel to join them")
-        return _call("pto_wsp::join", c.Name(ids), c.Int(self.scope.plan.join))
+        if ids not in self.short:
+            self.short.add(ids)
+            yield _call("pto_wsp::join", c.Name(ids), c.Int(self.scope.plan.join))
 
     def _ids(self, name: str, value: str | None = None) -> c.Stmt:
         self.scope.features.add("PTO_WSP_EDGES")
+        self.short.discard(name)
         return c.Construct(_IDS, name) if value is None else c.Declare(_IDS, name, c.Name(value))
 
     def _readers(self, resource: Resource) -> str:
