@@ -416,6 +416,21 @@ PTO_WSP_INLINE int64_t pto_scalar_mod_i64(int64_t a, int64_t b) {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+#ifdef PTO_WSP_KERNEL
+
+// Kernels compute real numbers in single precision: a core has no doubles.
+PTO_WSP_INLINE float pto_scalar_min_f32(float a, float b) { return a != a || b != b ? PTO_NAN : b < a ? b : a; }
+PTO_WSP_INLINE float pto_scalar_max_f32(float a, float b) { return a != a || b != b ? PTO_NAN : b > a ? b : a; }
+PTO_WSP_INLINE float pto_scalar_floordiv_f32(float a, float b) {
+    const float quotient = a / b;
+    if (!(quotient > -8388608.0f && quotient < 8388608.0f)) return quotient;  // whole already, or no number
+    const float whole = static_cast<float>(static_cast<int64_t>(quotient));
+    return whole > quotient ? whole - 1.0f : whole;
+}
+PTO_WSP_INLINE float pto_scalar_mod_f32(float a, float b) { return a - b * pto_scalar_floordiv_f32(a, b); }  // with the sign of b
+
+#endif  // PTO_WSP_KERNEL
+
 #ifdef PTO_WSP_ORCH
 
 PTO_WSP_INLINE double pto_scalar_min_f64(double a, double b) { return a != a || b != b ? PTO_NAN : b < a ? b : a; }

@@ -14,18 +14,18 @@ Leaf = Callable[[s.Scalar], c.Expr]
 _FUNCTION = {Op.FLOORDIV: "floordiv", Op.MOD: "mod", Op.MIN: "min", Op.MAX: "max", Op.HASHMOD: "hashmod"}
 
 
-def lower_scalar(node: s.Scalar, leaf: Leaf) -> c.Expr:
+def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False) -> c.Expr:
     """Return C for `node`; `leaf` gives it for everything but constants and operations (an `Element` included).
 
-    A leaf must be an int64_t, a double, or a truth value. Integer +, -, * are spelled plainly: the library is compiled with
-    -fwrapv.
+    A leaf must be an int64_t, a double, or a truth value. `single`: real numbers are floats in place of doubles. Integer +, -, * are
+    spelled plainly: the library is compiled with -fwrapv.
     """
     def go(inner: s.Scalar) -> c.Expr:
         match inner:
             case s.Const(bool() as value):
                 return c.Int(int(value))
             case s.Const(float() as value):
-                return c.Float(value)
+                return c.Float(value, single=single)
             case s.Const(value):
                 return c.Int(int(value), "" if -(1 << 31) <= int(value) < (1 << 31) else "LL")
             case s.Unary(op, value):
@@ -33,7 +33,7 @@ def lower_scalar(node: s.Scalar, leaf: Leaf) -> c.Expr:
                     return c.Prefix("!" if s.scalar_dtype(value) is DType.BOOL else "~", go(value))
                 return c.Prefix("-", _wide(value, go(value)))
             case s.Binary(op, lhs, rhs):
-                return _binary(op, lhs, rhs, go)
+                return _binary(op, lhs, rhs, go, single)
             case s.Select(condition, then, other):
                 return c.Ternary(go(condition), go(then), go(other))
             case s.Sum(var, start, stop, step, body):
@@ -43,13 +43,14 @@ def lower_scalar(node: s.Scalar, leaf: Leaf) -> c.Expr:
     return go(node)
 
 
-def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf) -> c.Expr:
+def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, single: bool) -> c.Expr:
     left, right = go(lhs), go(rhs)
     floats = DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
     if op is Op.DIV:
-        return c.Infix("/", c.Cast("double", left), c.Cast("double", right))
+        real = "float" if single else "double"
+        return c.Infix("/", c.Cast(real, left), c.Cast(real, right))
     if op in _FUNCTION:
-        return c.Call(f"pto_scalar_{_FUNCTION[op]}_{'f64' if floats else 'i64'}", (left, right))
+        return c.Call(f"pto_scalar_{_FUNCTION[op]}_{('f32' if single else 'f64') if floats else 'i64'}", (left, right))
     if op in (Op.ADD, Op.SUB, Op.MUL) and _is_narrow(rhs):
         left = _wide(lhs, left)
     return c.Infix(op.value, left, right)

@@ -249,7 +249,7 @@ class _Lowering:
         return c.Call("static_cast<event_t>", (self._scalar(event),))
 
     def _scalar(self, node: s.Scalar) -> c.Expr:
-        return lower_scalar(node, self._leaf)
+        return lower_scalar(node, self._leaf, single=True)
 
     def _leaf(self, node: s.Scalar) -> c.Expr:
         match node:

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, minimum, pto
+from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, maximum, minimum, pto
 from tests.npu.kernels.batch import Array, Bound, Case, check
 
 F32, F16, BF16, I32, I16 = DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16
@@ -209,6 +209,12 @@ def constants(out: Out[Tile[3, 5, F32]], col: Out[Tile[3, 1, I32]], n: Scalar[F3
     pto.store(col, pto.full((3, 1), 7, I32))
 
 
+@kernel
+def scalars(x: In[Tile[4, 8, F32]], out: Out[Tile[4, 8, F32]], a: Scalar[F32], n: Scalar[I32], h: Scalar[F16]) -> None:
+    y = x * minimum(a, 1.5) + (a * 2.5 + 1) / n - (a // 0.7)
+    pto.store(out, (y + (a > 1).where(a, 2.5) + a % 0.3 + n // 3 - maximum(n, 4)) * h)
+
+
 def loops() -> Iterator[Case]:
     for n in (1, 8, 21):
         x = Bound.plain(data((n, 16), F32, 1)).ragged()
@@ -225,6 +231,9 @@ def loops() -> Iterator[Case]:
             yield Case(softmax, {"x": x, "out": out}, {"x": F32, "out": F32}, rtol=1e-5)
     tensor = Bound.plain(data((5, 8), F32, 4))
     yield Case(again, {"x": Bound.plain(data((4, 8), F32, 1)), "state": Bound.plain(data((4, 8), F32, 2)), "part": tensor}, {"part": F32})
+    for a, n in ((1.25, 7), (-0.8, -2)):
+        square = {name: Bound.plain(data((4, 8), F32, 1)) for name in ("x", "out")}
+        yield Case(scalars, {**square, "a": a, "n": n, "h": 0.3}, rtol=1e-5, atol=1e-5)
     yield Case(constants, {"out": Bound.plain(np.zeros((3, 5), np.float32)), "col": Bound.plain(np.zeros((3, 1), np.int32)), "n": 1.5})
 
 
