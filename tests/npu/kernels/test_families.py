@@ -100,7 +100,25 @@ def _places() -> list[Case]:
     return cases
 
 
+def _bands() -> list[Case]:
+    """Tiles so large that work goes by bands of rows, whole and with rows known at run time."""
+    cases, shape = [], (30, 100)
+    x, y = numbers(F32, shape), numbers(F32, shape, seed=1)
+    whole, more = numbers(I32, shape), numbers(I32, shape, seed=1)
+    makes = ((pto.erf, (x,), F32, 16 * ULP), (pto.where, (numbers(BOOL, shape), x, y), F32, 0.0), (pto.lt, (x, y), BOOL, 0.0),
+             (lambda x: pto.cast(x, DType.I8), (x,), DType.I8, 0.0), (pto.floordiv, (whole, more), I32, 0.0),
+             (pto.xor, (whole, more), I32, 0.0), (pto.tanh, (numbers(DType.BF16, shape),), DType.BF16, 1e-2))
+    for op, inputs, dtype, rtol in makes:
+        plain = case(op, *inputs, out=(*shape, dtype), rtol=rtol, atol=2e-37)
+        cases.append(plain)
+        for rows in (1, 17):
+            out = np.zeros((rows, shape[1]), dtype.np)
+            short = {f"x{n}": Bound.plain(one[:rows].copy()).ragged(group=0) for n, one in enumerate(inputs)}
+            cases.append(Case(plain.kernel, {**short, "out": Bound.plain(out).ragged(group=0)}, rtol=rtol, atol=2e-37))
+    return cases
+
+
 @pytest.mark.parametrize("family", ARCHES)
-@pytest.mark.parametrize("cases", [_curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__.strip("_"))
+@pytest.mark.parametrize("cases", [_bands, _curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__.strip("_"))
 def test_a_family_on_the_emulated_core(cases: Callable[[], list[Case]], family: str) -> None:
     check(cases(), family)

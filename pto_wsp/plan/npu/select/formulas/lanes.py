@@ -10,43 +10,20 @@ lane may write over an operand that ends there.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pto_wsp.errors import InternalError
-from pto_wsp.expr.tile_program import ALIGN_BYTES, ScalarArg, Word
+from pto_wsp.expr.tile_program import ScalarArg, Word
 from pto_wsp.plan.npu.select.builder import Builder
+from pto_wsp.plan.npu.select.formulas.emission import Area, Argument, Step, Work, emit
+from pto_wsp.plan.npu.select.formulas.emission import Lane as Lane
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, Var, ceil_div, mul
-from pto_wsp.values import dataclass
-
-_SCRATCH_BYTES = 256
+from pto_wsp.types.scalar import Const, Scalar, Var
 
 Relation: TypeAlias = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 Mode: TypeAlias = Literal["NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC"]
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A value of every lane, or (`bits`) a packed mask. `place`: which of the values of its work it lies with."""
-
-    place: int
-    dtype: DType
-    bits: bool = False
-
-
 Number: TypeAlias = int | float | Var
-Argument: TypeAlias = Lane | ScalarArg | Word
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    name: str
-    out: Lane
-    args: tuple[Argument, ...]
-    in_place: bool
-    scratch: bool
 
 
 class Lanes:
@@ -57,9 +34,8 @@ class Lanes:
         self._rows, self._cols = rows, cols
         self._valid = (valid_rows or b.valid_rows(rows), valid_cols or Const(cols))
         self._given: dict[int, Held] = {}
-        self._steps: list[_Step] = []
+        self._steps: list[Step] = []
         self._n_places = 0
-        self._scratch: Held | None = None
         self._widths: dict[int, int] = {}        # bytes a lane of each place; 0: packed
 
     # ---- values ----
@@ -82,7 +58,7 @@ class Lanes:
         width = max([self._widths[arg.place] for arg in args if isinstance(arg, Lane) and arg.dtype.nbytes == found.nbytes],
                     default=found.nbytes)
         out = self._new(found, width)
-        self._steps.append(_Step(name, out, args, in_place, scratch))
+        self._steps.append(Step(name, out, args, in_place, scratch))
         return out
 
     def _new(self, dtype: DType, width: int | None = None, bits: bool = False) -> Lane:
@@ -177,7 +153,7 @@ class Lanes:
         if x.dtype is DType.I32 and relation != "EQ":
             raise InternalError("integers are compared for being equal only")
         out = self._new(DType.U8, bits=True)
-        self._steps.append(_Step("TCMP", out, (x, other, Word(f"CmpMode::{relation}")), False, False))
+        self._steps.append(Step("TCMP", out, (x, other, Word(f"CmpMode::{relation}")), False, False))
         return out
 
     def select(self, mask: Lane, then: Lane | Number, other: Lane | Number, dtype: DType = DType.F32) -> Lane:
@@ -194,74 +170,5 @@ class Lanes:
 
     def finish(self, result: Lane, name: str) -> Held:
         """Emit the instructions that `result` needs, and return where it lies."""
-        if result.place in self._given and not self._steps:
-            return self._shaped(self._given[result.place], result)
-        steps = self._needed(result)
-        last = {arg.place: at for at, step in enumerate(steps) for arg in step.args if isinstance(arg, Lane)}
-        last[result.place] = len(steps)
-        rooms = dict(self._given)
-        free: dict[int, list[Held]] = {}
-        for at, step in enumerate(steps):
-            ending = [place for place in dict.fromkeys(arg.place for arg in step.args if isinstance(arg, Lane))
-                      if last[place] == at and place not in self._given]
-            early = [place for place in ending if step.in_place and self._widths[place] == self._widths[step.out.place]]
-            for place in early:
-                free.setdefault(self._widths[place], []).append(rooms[place])
-            spare = free.get(self._widths[step.out.place])
-            rooms[step.out.place] = spare.pop() if spare else self._room(step.out, name)
-            self._emit(step, rooms)
-            for place in ending:
-                if place not in early:
-                    free.setdefault(self._widths[place], []).append(rooms[place])
-        return self._shaped(rooms[result.place], result)
-
-    def _needed(self, result: Lane) -> list[_Step]:
-        wanted, kept = {result.place}, []
-        for step in reversed(self._steps):
-            if step.out.place in wanted:
-                kept.append(step)
-                wanted |= {arg.place for arg in step.args if isinstance(arg, Lane)}
-        return kept[::-1]
-
-    def _room(self, out: Lane, name: str) -> Held:
-        width = self._widths[out.place]
-        if width:
-            dtype = next(dtype for dtype in (DType.F32, DType.F16, DType.U8) if dtype.nbytes == width)
-            return self.b.hold(self._rows, self._cols, dtype, name).part(*self._valid)
-        rows, lanes, valid = (1, self._rows, self._valid[::-1]) if self._cols == 1 else (self._rows, self._cols, self._valid)
-        return _bytes(self.b, rows, -(-lanes // 8), f"{name}_mask").part(valid[0], ceil_div(valid[1], Const(8)))
-
-    def _emit(self, step: _Step, rooms: dict[int, Held]) -> None:
-        def operand(arg: Argument) -> int | ScalarArg | Word:
-            return self.b.flat(self._shaped(rooms[arg.place], arg)) if isinstance(arg, Lane) else arg
-
-        args = [operand(step.out), *map(operand, step.args)]
-        if step.scratch:
-            self.b.emit(step.name, *args, self.b.flat(self._scratch_for(step, rooms[step.out.place])))
-        else:
-            self.b.emit(step.name, *args)
-
-    def _scratch_for(self, step: _Step, like: Held) -> Held:
-        """Return room to work in: as large as the result for TXOR; TSEL keeps some bytes."""
-        if step.name == "TXOR":
-            return self._shaped(self.b.like(like, f"{like.name}_tmp"), step.out)
-        if self._scratch is None:
-            self._scratch = _bytes(self.b, 1, _SCRATCH_BYTES, f"{like.name}_tmp")
-        return self._scratch
-
-    def _shaped(self, held: Held, lane: Lane) -> Held:
-        """Return a room seen in the dtype of a lane."""
-        if lane.bits:
-            return held
-        many = held.dtype.nbytes // lane.dtype.nbytes
-        if many == 1:
-            return held.bits(lane.dtype)
-        if held.is_column:
-            return replace(held, rows=many * held.rows, dtype=lane.dtype, valid_rows=mul(Const(many), held.valid_rows),
-                           stored_rows=many * held.stored_rows)
-        return replace(held, cols=many * held.cols, pitch=many * held.pitch, dtype=lane.dtype, valid_cols=mul(Const(many), held.valid_cols))
-
-
-def _bytes(b: Builder, rows: int, cols: int, name: str) -> Held:
-    pitch = -(-cols // ALIGN_BYTES) * ALIGN_BYTES
-    return Held(b.room(rows * pitch, name), name, rows, cols, DType.U8, pitch, rows, Const(rows), Const(cols))
+        area = Area(self._rows, self._cols, *self._valid)
+        return emit(self.b, Work(tuple(self._steps), self._given, self._widths, result), area, name)
