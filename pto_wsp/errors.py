@@ -398,6 +398,13 @@ class CubeError(PtoError):
     fix = "The report says what the cube core does instead."
 
 
+class DialectError(PtoError):
+    code = "N105"
+    cause = "A kernel for target=\"pto\" holds what the text format has no form for."
+    example = "pto.gather(table, rows)  # compiled with target=\"pto\""
+    fix = "Compile for ascend_npu, which emits C++; the report names the form."
+
+
 class FlagError(PtoError):
     code = "N201"
     cause = "In a tile program a flag is set that nothing awaits, or awaited where it is not set: pipes would hang, or run apart."

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.package import DeviceKernel, emit_kernel_file
-from pto_wsp.expr.kernel import Accumulate, Compute, ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.expr.kernel import Compute, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.tile_program import ParamAccess, TileProgram
@@ -28,7 +28,9 @@ from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.plan.npu.model import Block, NpuKernel, NpuPlan
 from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
+from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
+from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.resources import csrc_dir
 from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, compiled, text_of
 from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
@@ -92,8 +94,11 @@ def program_of(case: Case, family: str) -> TileProgram:
     access = tuple(found.access for p in kernel.memory_params if isinstance(found := case.arguments[p.name], Bound))
     arch = builtin_arch(ARCHES[family])
     units = {find(stmt.op).unit for stmt in walk(kernel.body) if isinstance(stmt, Compute)}
-    multiplies = Unit.CUBE in units or any(isinstance(stmt, Accumulate) for stmt in walk(kernel.body))
-    return run_tile_program_passes(select(NpuKernel(kernel, Unit.CUBE if multiplies else Unit.VECTOR, access), arch), arch)
+    use = NpuKernel(kernel, Unit.VECTOR, access)
+    if Unit.CUBE in units:
+        (part,) = split_kernel(kernel, NpuUse(kernel, access, frozenset())).parts
+        use = NpuKernel(part.kernel, part.core, part.access)
+    return run_tile_program_passes(select(use, arch), arch)
 
 
 def check(cases: Sequence[Case], family: str) -> None:
