@@ -82,5 +82,4 @@ _HELP = {"tensors": "pack some into one tensor and take views of it in the kerne
 def _too_many(kernels: Sequence[NpuKernel]) -> PtoError:
     return DeviceLimitError("the program has too many kernels", kernels[MAX_KERNELS].kernel.span, expected=f"at most {MAX_KERNELS}",
                             found=f"{len(kernels)} for one core each",
-                            help="kernels differ by their Constexpr values and how views lie in memory: make some of them Scalar, or "
-                            "split the workload into programs")
+                            help="make what differs between them Scalar, bind views that lie in memory alike, or make several programs")

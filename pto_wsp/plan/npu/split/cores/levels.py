@@ -13,7 +13,8 @@ from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.npu.split.cores.flow import Edge, Flow
-from pto_wsp.plan.npu.split.cores.statements import Leaf
+from pto_wsp.plan.npu.split.cores.part_products import is_product
+from pto_wsp.plan.npu.split.cores.statements import Leaf, Moving
 from pto_wsp.values import dataclass
 
 _TURNS = 8     # how often a loop is taken to run, where values that cross are weighed
@@ -163,14 +164,16 @@ def _put_off(traffic: _Traffic, groups: Sequence[Group], needs: Sequence[_Need],
 
 def _circle(flow: Flow, members: Sequence[Leaf]) -> MixedKernelError:
     """Say what goes round, at a product that takes part in it."""
-    product = next(leaf for leaf in members if flow.unit(leaf) is Unit.CUBE)
+    product = next(leaf for leaf in members if is_product(leaf.stmt) or isinstance(leaf.stmt, k.Accumulate))
+    shares = [leaf for leaf in members if flow.unit(leaf) is Unit.VECTOR]
+    vector = next((leaf for leaf in shares if isinstance(leaf.stmt, k.Compute)), shares[0] if shares else None)
     buffers = dict.fromkeys(leaf.stmt.buffer.name for leaf in members if isinstance(leaf.stmt, k.Read | k.Write | k.Accumulate))
-    params = dict.fromkeys(leaf.stmt.param for leaf in members if isinstance(leaf.stmt, k.Load | k.Store | k.Gather | k.Scatter))
+    params = dict.fromkeys(leaf.stmt.param for leaf in members if isinstance(leaf.stmt, Moving))
     round_ = " and ".join(f"`{name}`" for name in (*buffers, *params)) or "a value"
-    vector = next((leaf for leaf in members if flow.unit(leaf) is Unit.VECTOR), None)
-    notes = () if vector is None else (f"the vector core's share is at {vector.span}",)
+    between = "products and vector work" if shares else "products"
     return MixedKernelError(
-        f"{round_} goes round between products and vector work of kernel `{flow.of.kernel.name}`", product.span,
+        f"{round_} goes round between {between} of kernel `{flow.of.kernel.name}`", product.span,
         expected="products that depend on vector work of the same turn, or of turns before the loop, and not on their own results",
         found=f"{round_} is changed by what this product gives, and this product depends on {round_}",
-        help="loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range", notes=notes)
+        help="loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range",
+        notes=() if vector is None else (f"the vector core's share is at {vector.span}",))

@@ -1,0 +1,37 @@
+import numpy as np
+
+from pto_wsp import DType, In, Out, Scalar, Tensor, Tile, kernel, pto, workload
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
+
+F32, I32 = DType.F32, DType.I32
+TILE = Tile[16, 16, F32]
+
+
+@kernel
+def recur(w: In[TILE], n: Scalar[I32], y: Out[TILE]):
+    state = pto.alloc((16, 16), F32, init=1)
+    for _ in pto.range(n):
+        state[:] = pto.tanh(state @ w)
+    pto.store(y, state)
+
+
+def mistake():
+    W, Y = (Tensor(np.zeros((16, 16), np.float32), name=name) for name in "WY")
+
+    @workload
+    def steps():
+        recur[0](w=W, n=3, y=Y)
+
+    plan_for_npu(lower(steps().node), builtin_arch("ascend_910b"))
+
+# error[N102]: `state` goes round between products and vector work of kernel `recur`
+#   --> state_that_goes_round.py:16:29
+#      |
+#   16 |         state[:] = pto.tanh(state @ w)
+#      |                             ^^^^^^^^^
+#    = expected: products that depend on vector work of the same turn, or of turns before the loop, and not on their own results
+#    = found:    `state` is changed by what this product gives, and this product depends on `state`
+#    = help:     loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range
+#    = note:     the vector core's share is at state_that_goes_round.py:16:20
