@@ -119,6 +119,6 @@ def _bands() -> list[Case]:
 
 
 @pytest.mark.parametrize("family", ARCHES)
-@pytest.mark.parametrize("cases", [_bands, _curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__.strip("_"))
+@pytest.mark.parametrize("cases", [_bands, _curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__[1:])
 def test_a_family_on_the_emulated_core(cases: Callable[[], list[Case]], family: str) -> None:
     check(cases(), family)

@@ -54,8 +54,8 @@ def test_rows_by_an_index(family: str) -> None:
         if dtype is not DType.BOOL:
             cases.append(_case(spreading(dtype, True), table=plain(dtype, ROWS), at=INDEX, x=plain(dtype, 6, 1)))
     table = plain(F32, 31)
-    out = np.zeros((6, 8), np.float32)
-    cases.append(Case(some, {"table": Bound.plain(table), "at": Bound.plain(INDEX), "out": Bound.plain(out), "n": 4}, given={"table": table}))
+    arguments = {"table": Bound.plain(table), "at": Bound.plain(INDEX), "out": Bound.plain(np.zeros((6, 8), np.float32)), "n": 4}
+    cases.append(Case(some, arguments, given={"table": table}))
     cases.append(Case(picking(F32), {"table": Bound.turned(plain(F32, ROWS)), "at": Bound.plain(INDEX),
                                      "out": Bound.plain(np.zeros((6, COLS), np.float32))}, given={"table": table}))
     check(cases, family)
