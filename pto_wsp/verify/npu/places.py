@@ -1,0 +1,164 @@
+"""Do tiles lie where they may: aligned, inside their rooms and memories, and not on bytes that another room still wants?
+
+The last is seen run by run: what a room wrote must be what it reads, whatever other rooms wrote to the same bytes in between. What lives
+how long is not asked: a room may take bytes as soon as nothing reads what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass as mutable
+from dataclasses import field
+
+from pto_wsp.arch.isa.instruction import find_instruction
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import TilePlaceError
+from pto_wsp.expr import tile_program as tp
+from pto_wsp.expr.tile_program import ALIGN_BYTES
+from pto_wsp.source import Span
+from pto_wsp.verify.npu.runs import Bytes, Happening, Work, runs_of
+from pto_wsp.verify.verdict import Finding, Verdict
+
+_ALIGNED, _WITHIN, _KEPT = "alignment", "on-chip capacity", "on-chip places"
+
+
+def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
+    """Return that every tile is aligned, lies in its room and memory, and keeps what it holds; or the first that does not, for each."""
+    found = []
+    for check, errors in ((_ALIGNED, _misaligned(program)), (_WITHIN, _outside(program, arch))):
+        error = next(errors, None)
+        if error is not None:
+            found.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
+        else:
+            found.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} rooms, {len(program.tiles)} tiles"))
+    if all(finding.verdict is Verdict.PROVED for finding in found):
+        found.append(_kept(program))
+    return tuple(found)
+
+
+def _span_of(program: tp.TileProgram, tile: int | None = None, room: int | None = None) -> Span:
+    tiles = {one.id for one in program.tiles if one.id == tile or one.room == room}
+    return next((step.span for step in tp.steps(program.body) for use in tp.uses_of(step) if use.tile in tiles), program.span)
+
+
+# ---- alignment ----
+
+def _misaligned(program: tp.TileProgram) -> Iterator[TilePlaceError]:
+    for room in program.rooms:
+        for what, value in (("address", room.address), ("size", room.size_bytes)):
+            if value is None or value % ALIGN_BYTES:
+                yield TilePlaceError(f"kernel `{program.name}`: the {what} of `{room.name}` in {room.space.value} is off its alignment",
+                                     _span_of(program, room=room.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(value))
+    for tile in program.tiles:
+        if tile.offset % ALIGN_BYTES:
+            yield TilePlaceError(f"kernel `{program.name}`: tile `{tile.name}` does not start at its alignment",
+                                 _span_of(program, tile=tile.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(tile.offset))
+    for run in runs_of(program):
+        for work in (one for one in run if isinstance(one, Work)):
+            for use in work.uses:
+                if isinstance(use.place, Bytes) and use.place.start % ALIGN_BYTES:
+                    yield TilePlaceError(
+                        f"kernel `{program.name}`: tile `{program.tile(use.place.tile).name}` is used off its alignment", work.step.span,
+                        expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(use.place.start))
+
+
+# ---- inside ----
+
+def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
+    for room in program.rooms:
+        limit = arch.memory(room.space.value).usable_bytes
+        start = room.address or 0
+        stop = start + room.size_bytes * room.copies
+        if start < 0 or (limit is not None and stop > limit):
+            yield TilePlaceError(f"kernel `{program.name}`: `{room.name}` does not lie inside {room.space.value} of {arch.name}",
+                                 _span_of(program, room=room.id), expected=f"bytes 0 to {limit}", found=f"bytes {start} to {stop}")
+    sizes = {room.id: room.size_bytes for room in program.rooms}
+    for tile in program.tiles:
+        if tile.offset < 0 or tile.offset + tile.size_bytes > sizes[tile.room]:
+            yield TilePlaceError(
+                f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its room", _span_of(program, tile=tile.id),
+                expected=f"at most {sizes[tile.room]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
+
+
+# ---- kept ----
+
+def _kept(program: tp.TileProgram) -> Finding:
+    sharing = _sharing(program)
+    if sharing:
+        for run in runs_of(program):
+            error = _Contents(program, sharing).fault(run)
+            if error is not None:
+                return Finding(_KEPT, Verdict.COUNTEREXAMPLE, error.message, error)
+    return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} rooms share bytes with others")
+
+
+def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
+    """Return the rooms that share bytes with others, and with which."""
+    def stretch(room: tp.Room) -> tuple[int, int]:
+        return room.address or 0, (room.address or 0) + room.size_bytes * room.copies
+
+    found = {}
+    for room in program.rooms:
+        start, stop = stretch(room)
+        others = tuple(other.id for other in program.rooms if other.id != room.id and other.space is room.space
+                       and stretch(other)[0] < stop and start < stretch(other)[1])
+        if others:
+            found[room.id] = others
+    return found
+
+
+@mutable(slots=True)
+class _Contents:
+    """What each room wrote, and which of that others have written over."""
+
+    program: tp.TileProgram
+    sharing: dict[int, tuple[int, ...]]
+    written: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    lost: dict[int, list[tuple[int, int, tp.Step]]] = field(default_factory=dict)
+
+    def fault(self, run: tuple[Happening, ...]) -> TilePlaceError | None:
+        """Return the first read in a run of what another room has written over."""
+        for work in run:
+            if not isinstance(work, Work):
+                continue
+            scratch = _scratch(work.step)
+            places = [(at, use) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.room in self.sharing]
+            for at, use in places:
+                assert isinstance(use.place, Bytes)
+                taken = next(((start, stop, step) for start, stop, step in self.lost.get(use.place.room, ())
+                              if use.reads and at not in scratch and start < use.place.stop and use.place.start < stop), None)
+                if taken is not None:
+                    return self._error(work, use.place, taken)
+            for _, use in places:
+                if use.writes:
+                    assert isinstance(use.place, Bytes)
+                    self._write(use.place, work.step)
+        return None
+
+    def _write(self, place: Bytes, step: tp.Step) -> None:
+        room = place.room
+        stretch = place.start, place.stop
+        if stretch not in self.written.setdefault(room, []):
+            self.written[room].append(stretch)
+        self.lost[room] = [(start, stop, by) for before, after, by in self.lost.get(room, ())
+                           for start, stop in ((before, min(after, place.start)), (max(before, place.stop), after)) if start < stop]
+        for other in self.sharing[room]:
+            for before, after in self.written.get(other, ()):
+                start, stop = max(before, place.start), min(after, place.stop)
+                if start < stop and not any(start >= one and stop <= two for one, two, _ in self.lost.get(other, ())):
+                    self.lost.setdefault(other, []).append((start, stop, step))
+
+    def _error(self, work: Work, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
+        start, stop, step = taken
+        return TilePlaceError(
+            f"kernel `{self.program.name}`: `{self.program.room(place.room).name}` in {place.space.value} is read after another tile was"
+            " written over it", work.step.span, expected="rooms that live at the same time to lie apart",
+            found=f"bytes {start} to {stop} written at {step.span.short}")
+
+
+def _scratch(step: tp.Step) -> frozenset[int]:
+    """Which of an instruction's tiles are scratch: what they hold is not wanted."""
+    if not isinstance(step, tp.Instr):
+        return frozenset()
+    tiles = [operand for operand in find_instruction(step.name).form(len(step.args)) or () if operand.kind.is_tile]
+    return frozenset(at for at, operand in enumerate(tiles) if operand.name == "tmp")
