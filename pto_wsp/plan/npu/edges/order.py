@@ -63,9 +63,10 @@ def _statement(statement: Statement, before: tuple[Last, ...], found: ProgramOrd
                 found.counts.update(last.task.source for last in before)
             return (Last(statement, statement.count),)
         case Repeat(var=var, ordered=ordered, body=body):
-            if ordered:      # what the body ends with stands before its next turn
-                before = _merged(before, _left(_block(body, before, ProgramOrder()), var, 1))
-            return _left(_block(body, before, found), var, 1 if ordered else turns_of(statement))
+            if not ordered:
+                return _left(_block(body, before, found), var, turns_of(statement))
+            first = _left(_block(body, before, found), var, 1)
+            return _merged(first, _left(_block(body, first, found), var, 1))     # what a turn ends with stands before the next
         case Unordered(sides):
             return _merged(*(_block(side, before, found) for side in sides))
         case Scope(body=body):
