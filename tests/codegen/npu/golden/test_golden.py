@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import ctypes
-import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ from tests.laws.test_kernels import CASES, FAST, Call, _like, _view, call_of, cl
 from tests.tolerances import Array, assert_identical
 
 F32, BF16, I32 = DType.F32, DType.BF16, DType.I32
-EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 
 
 def many(calls: list[Call]) -> Workload:
@@ -223,24 +220,3 @@ def test_a_kernel_without_a_meaning_in_python_says_so_when_it_is_computed() -> N
     given = dict(module["generate_inputs"]())
     with pytest.raises(RuntimeError, match="kernel `own` has a body in C\\+\\+ alone: write here what it computes"):
         module["compute_golden"](given)
-
-
-# ---- examples ----
-
-def example_workloads() -> list[tuple[str, Workload]]:
-    """Return the workloads of the examples in small sizes."""
-    rng = np.random.default_rng(3)
-
-    def f(*shape: int) -> Array:
-        return rng.standard_normal(shape).astype(np.float32)
-
-    softmax = runpy.run_path(str(EXAMPLES / "softmax" / "softmax.py"))
-    x = f(20, 3000)
-    return [("softmax", softmax["softmax_workload"](f(20, 64), np.zeros((20, 64), np.float32))),
-            ("softmax in blocks", softmax["softmax_workload"](x, np.zeros_like(x)))]
-
-
-@pytest.mark.parametrize("name, w", [pytest.param(name, w, id=name) for name, w in example_workloads()])
-def test_examples_are_computed_as_interp_does(name: str, w: Workload) -> None:
-    for tensor, found, expected in both(w):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, err_msg=tensor)
