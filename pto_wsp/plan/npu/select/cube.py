@@ -200,7 +200,7 @@ class _Selection:
         b, chain = self.b, self.chains.chains[self.chains.stored[id(stmt)]]
         (rows, cols), fresh = self.facts.valid(stmt), self.fresh[id(stmt)][chain.id]
         told = isinstance(rows, s.Select) and rows.then == ZERO    # that nothing is stored of no terms
-        wanted = (rows.other if told and isinstance(rows, s.Select) else rows), cols
+        wanted = (rows.other if isinstance(rows, s.Select) and told and rows != chain.valid_rows else rows), cols
         given = tuple(self.facts.settle(s.minimum(*pair)) for pair in zip(wanted, (chain.valid_rows, chain.valid_cols), strict=True))
         if given != wanted or not (told or fresh == FALSE):
             self._refuse_zeros(stmt, chain, wanted, fresh)
