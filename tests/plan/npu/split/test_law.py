@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,18 @@ import pytest
 from hypothesis import assume, event, given, settings
 
 from pto_wsp import Tensor, workload
+from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import map_bodies, walk
-from pto_wsp.plan.npu.model import Block, NpuItem, NpuPlan, Scope
+from pto_wsp.ops.entry import Unit
+from pto_wsp.plan.npu.model import Block, NpuItem, NpuKernel, NpuPlan, Scope
+from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.limits import launches
 from pto_wsp.types import scalar as s
+from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.split.generated_mixed import BLOCKS, Recipe, S, Step, recipes
-from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
+from tests.plan.npu.split.numpy_plan import RunKernel, interpret, npu_plan, run_npu_plan
 
 
 def one_task(recipe: Recipe, arrays: dict[str, np.ndarray]) -> Any:
@@ -33,10 +38,10 @@ def one_task(recipe: Recipe, arrays: dict[str, np.ndarray]) -> Any:
     return task()
 
 
-def difference(recipe: Recipe, plan: NpuPlan, expected: dict[str, np.ndarray]) -> str:
+def difference(recipe: Recipe, plan: NpuPlan, expected: dict[str, np.ndarray], run: RunKernel = interpret) -> str:
     """Return which array the parts leave otherwise than the whole, "" for none."""
     found = recipe.arrays()
-    run_npu_plan(plan, found)
+    run_npu_plan(plan, found, run)
     for name, want in expected.items():
         size = max(1.0, float(np.abs(want).max()))
         if not np.allclose(found[name], want, rtol=1e-3, atol=1e-4 * size):
@@ -51,6 +56,14 @@ def whole(recipe: Recipe) -> dict[str, np.ndarray]:
     return arrays
 
 
+def on_its_core(use: NpuKernel, args: Mapping[str, np.ndarray | s.Number]) -> None:
+    """Run a part for the cube core as the tile program that is made of it: it reads and writes what is valid, and nothing else."""
+    if use.core is Unit.CUBE:
+        run_cube(select(use, builtin_arch("ascend_910b")), args)
+    else:
+        interpret(use, args)
+
+
 @settings(max_examples=120)
 @given(recipes)
 def test_parts_compute_what_the_kernel_computes(recipe: Recipe) -> None:
@@ -63,6 +76,7 @@ def test_parts_compute_what_the_kernel_computes(recipe: Recipe) -> None:
         return
     event(f"{len(tuple(launches(plan.body)))} parts")
     assert difference(recipe, plan, expected) == ""
+    assert difference(recipe, plan, expected, on_its_core) == ""
 
 
 # The law itself: what it must notice.
