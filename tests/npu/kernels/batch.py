@@ -90,6 +90,11 @@ class Case:
 
 def program_of(case: Case, family: str) -> TileProgram:
     """Return the tile program of a case, after all passes."""
+    return run_tile_program_passes(selected_of(case, family), builtin_arch(ARCHES[family]))
+
+
+def selected_of(case: Case, family: str) -> TileProgram:
+    """Return the tile program of a case as it is selected, without addresses and flags."""
     kernel = run_kernel_passes(case.kernel.specialise(**case.given), None, NPU_PASSES)
     access = tuple(found.access for p in kernel.memory_params if isinstance(found := case.arguments[p.name], Bound))
     arch = builtin_arch(ARCHES[family])
@@ -98,7 +103,7 @@ def program_of(case: Case, family: str) -> TileProgram:
     if Unit.CUBE in units:
         (part,) = split_kernel(kernel, NpuUse(kernel, access, frozenset())).parts
         use = NpuKernel(part.kernel, part.core, part.access)
-    return run_tile_program_passes(select(use, arch), arch)
+    return select(use, arch)
 
 
 def check(cases: Sequence[Case], family: str) -> None:

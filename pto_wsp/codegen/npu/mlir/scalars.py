@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pto_wsp.codegen.npu.mlir.text import Text
 from pto_wsp.codegen.npu.mlir.types import element
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import DialectError, InternalError
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -105,7 +105,8 @@ class Scalars:
             if op in _COMPARED:
                 return self._text.value("holds", f"arith.cmpf {_COMPARED[op][1]}, {one}, {two} : f32", span)
             if op in (Op.FLOORDIV, Op.MOD):
-                raise InternalError(f"{op.value} of floats in a kernel", "no kernel asks for that")
+                raise DialectError(f"`{s.print_scalar(s.Binary(op, lhs, rhs))}` has no form in .pto", span,
+                                   expected="// and % of whole numbers", help="compile for ascend_npu, which emits C++")
             return self._text.value("real", f"arith.{_REAL[op]} {one}, {two} : f32", span)
         kind = DType.BOOL if kinds == (DType.BOOL, DType.BOOL) and op in (Op.AND, Op.OR) else DType.I64
         one, two = self._as(kind, lhs, span), self._as(kind, rhs, span)
