@@ -103,6 +103,7 @@ void Step::check_tile(int i) const {
         require(t.rows % box.rows == 0 && t.cols % box.cols == 0,
                 name(i) + " is " + shape(t.rows, t.cols) + ", not made of fractals of " + shape(box.rows, box.cols));
     }
+    if (std::strcmp(site.op, "TASSIGN") == 0) return;   // a tile that nothing uses may be empty
     require(t.valid_rows >= 1 && t.valid_rows <= t.rows && t.valid_cols >= 1 && t.valid_cols <= t.cols,
             name(i) + " has a valid part of " + shape(t.valid_rows, t.valid_cols) + " in a storage of " + shape(t.rows, t.cols));
 }
@@ -133,6 +134,15 @@ void Step::check_same_valid(int i, int j) const { check_valid(j, tile(i).valid_r
 void Step::check_same_dtype(int i, int j) const {
     require(tile(i).dtype == tile(j).dtype,
             name(j) + " is " + name_of(tile(j).dtype) + ", and " + name(i) + " is " + name_of(tile(i).dtype));
+}
+
+void Step::check_same_type(int i, int j) const {
+    const TileState &a = tile(i), &b = tile(j);
+    require(a.rows == b.rows && a.cols == b.cols,
+            name(j) + " is stored as " + shape(b.rows, b.cols) + ", and " + name(i) + " as " + shape(a.rows, a.cols));
+    require(a.type_rows == b.type_rows && a.type_cols == b.type_cols,
+            name(j) + " differs from " + name(i) + " in what its type says of the valid part: " + shape(b.type_rows, b.type_cols) + ", and " +
+                shape(a.type_rows, a.type_cols));
 }
 
 void Step::check_dtype(Dtype dtype) const {

@@ -55,6 +55,7 @@ class Step {
     void check_same_valid(int i, int j) const;
     void check_valid(int i, int rows, int cols) const;
     void check_same_dtype(int i, int j) const;
+    void check_same_type(int i, int j) const;        // storage, and extents as the C++ type has them
     void check_dtype(Dtype dtype) const;             // legal on the family
     void check_apart(bool in_place) const;           // no tile lies over another but as said
 

@@ -121,6 +121,10 @@ VECTOR: dict[str, tuple[str, str]] = {
     "never_written": (without(RMSNORM, "TROWSUM(stat, sq, tmp);"), r"TSTORE: stores element \[0, 0\] of operand 1, that was never written"),
     "stored_too_early": (changed(RMSNORM, "TMUL(sq, x, x);", "TMUL(sq, x, x); TSTORE(g_out, x);"),
                          r"TSTORE: reads UB at 0x0, which \S+: TLOAD wrote"),
+    "storage_of_another_shape": (changed(changed(RMSNORM, "VecTile x, sq, tmp, out;", "VecTile x, tmp, out; "
+                                                 "Tile<TileType::Vec, float, kRows, 136, BLayout::RowMajor, kRows, kCols> sq;"),
+                                         "kUbX = 0x0000", "kUbX = 0x8400"),
+                                 r"TMUL: operand 2 is stored as \[16, 128\], and operand 1 as \[16, 136\]"),
     "wrong_statistics": (changed(RMSNORM, "TROWSUM(stat, sq, tmp)", "TROWSUM(stat_r, sq, tmp)"), r"TROWSUM: operand 1 is not an \[R, 1\]"),
     "statistics_as_columns": (changed(RMSNORM, "TSQRT(stat_r, stat_r)", "TSQRT(stat, stat)"), r"TSQRT: operand 1 is not row-major"),
     **{f"no_barrier_{number}": (without_barrier(number), NO_BARRIER) for number in range(1, 7)},

@@ -86,6 +86,7 @@ void elementwise(const Step &step) {
     const bool extra = step.n_tiles() > 1 + function->sources;
     for (int i = 0; i <= function->sources; ++i) {
         step.check_vector(i);
+        if (function->sources > 1) step.check_same_type(0, i);
         step.check_same_valid(0, i);
         step.check_same_dtype(0, i);
     }

@@ -71,7 +71,7 @@ class Tile : public emu::TileState {
     struct Raw {};
     Tile(Raw, int64_t rows, int64_t cols)
         : emu::TileState{Type, emu::DtypeOf<T>::value, Blocks, Inner, Pad, Fractal, R, C,
-                         static_cast<int>(rows), static_cast<int>(cols), 0, false} {}
+                         static_cast<int>(rows), static_cast<int>(cols), VR, VC, 0, false} {}
     static T value_of(uint64_t bits) {
         T value;
         std::memcpy(&value, &bits, sizeof value);

@@ -155,6 +155,7 @@ struct TileState {
     int fractal;
     int rows, cols;          // of the storage
     int valid_rows, valid_cols;
+    int type_rows, type_cols;    // the valid part as the tile's type has it: -1 where it is dynamic
     uint64_t address;        // in its memory
     bool assigned;
 };
