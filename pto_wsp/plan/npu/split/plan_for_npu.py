@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import raise_all
+from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
 from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
@@ -21,6 +21,7 @@ from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.limits import limit_errors
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
 from pto_wsp.plan.npu.split.uses import NpuUse, NpuUses, find_uses
+from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
@@ -31,9 +32,11 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
 
     A kernel that does nothing is the last one where a task has to wait for more others than it can name.
 
-    Raises: N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
+    Raises: C104 for an arch that is no NPU, N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
-    del arch
+    if not arch.family:
+        raise CompileOptionError(f"arch `{arch.name}` is no NPU", here(),
+                                 expected="an arch with a family of tile instructions, as ascend_910b and ascend_950 have")
     found = find_uses(plan)
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
     body = lowering.block(plan.body)

@@ -1,7 +1,8 @@
 """Split a kernel into parts for one core each.
 
 A kernel of vector work alone, or of products alone, is one part. Of others, products and what is stored straight from their
-accumulators are parts for the cube core, everything else parts for the vector core.
+accumulators are parts for the cube core, everything else parts for the vector core. A body of the user's own, in C++, is one part: for
+the cube core where its meaning in Python multiplies.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel import BodyForm
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import result_of, uses_of, walk
 from pto_wsp.ops.entry import Unit
@@ -22,6 +24,7 @@ from pto_wsp.plan.npu.split.cores.flow import Flow
 from pto_wsp.plan.npu.split.cores.levels import levels_of
 from pto_wsp.plan.npu.split.cores.owned import own_accumulators
 from pto_wsp.plan.npu.split.cores.part_of import part_of
+from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.cores.turn_loads import turn_loads
 from pto_wsp.plan.npu.split.uses import NpuUse
@@ -40,8 +43,9 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
 
     Raises: N102 where products and vector work depend on each other in a circle.
     """
-    if not kernel.has_meaning:   # the user's own body: it is given all of its parameters
-        return SplitKernel((Part(kernel, Unit.VECTOR, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
+    if any(own.form is not BodyForm.C for own in kernel.bodies):   # the user's own body: it is given all of its parameters
+        core = Unit.CUBE if any(is_product(stmt) for stmt in walk(kernel.body)) else Unit.VECTOR
+        return SplitKernel((Part(kernel, core, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
     of = own_accumulators(kernel, use)
     if observe is not None:
         observe("own_accumulators", kernel, of.kernel)
