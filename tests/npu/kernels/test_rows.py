@@ -32,6 +32,16 @@ def spreading(dtype: DType, add: bool) -> Kernel:
 
 
 @kernel
+def by_wide_numbers(table: In[Tensor], at: In[Tile[6, 2, DType.I64]], out: Out[Tile[6, COLS, F32]]) -> None:
+    pto.store(out, pto.gather(table, at[:, 1:], cols=COLS) - pto.gather(table, at[:, :1], cols=COLS))
+
+
+@kernel
+def by_one_wide_number(table: In[Tensor], at: In[Tile[6, 1, DType.I64]], out: Out[Tile[6, COLS, F32]]) -> None:
+    pto.store(out, pto.gather(table, at, cols=COLS))
+
+
+@kernel
 def some(table: In[Tensor], at: In[Tile[6, 1, I32]], out: Out[Tile[6, 8, F32]], n: Scalar[I32]) -> None:
     pto.store(out, pto.gather(table, at + 1, cols=(8, 8), valid=n, fill=5) * 2)
 
@@ -56,6 +66,14 @@ def test_rows_by_an_index(family: str) -> None:
     table = plain(F32, 31)
     arguments = {"table": Bound.plain(table), "at": Bound.plain(INDEX), "out": Bound.plain(np.zeros((6, 8), np.float32)), "n": 4}
     cases.append(Case(some, arguments, given={"table": table}))
+    pairs = np.concatenate([INDEX, INDEX[::-1]], axis=1).astype(np.int64)
+    for made, at in ((by_wide_numbers, Bound.plain(pairs)), (by_one_wide_number, Bound.plain(pairs[:, :1].copy())),
+                     (by_one_wide_number, Bound.spread(pairs[:, :1], 2, 3))):
+        bound = {"table": Bound.plain(table), "at": at, "out": Bound.plain(np.zeros((6, COLS), np.float32))}
+        cases.append(Case(made, bound, given={"table": table}))
+    short = {"table": Bound.plain(table), "at": Bound.plain(pairs[:4, :1].copy()).ragged(group=0),
+             "out": Bound.plain(np.zeros((4, COLS), np.float32)).ragged(group=0)}
+    cases.append(Case(by_one_wide_number, short, given={"table": table}))
     cases.append(Case(picking(F32), {"table": Bound.turned(plain(F32, ROWS)), "at": Bound.plain(INDEX),
                                      "out": Bound.plain(np.zeros((6, COLS), np.float32))}, given={"table": table}))
     check(cases, family)

@@ -40,13 +40,23 @@ def load(b: Builder, stmt: k.Load) -> Held:
         if at_once:
             _moved(b, replace(piece, valid_rows=rows, valid_cols=cols), out)
     with b.inside() as other:
-        b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
+        _fill(b, out, stmt.fill)
         if complete != piece.condition or not at_once:
             with b.when(piece.condition):
                 raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
                 copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
     b.choose(complete if at_once else s.Const(False), then, other)
     return out
+
+
+def _fill(b: Builder, out: Held, number: float) -> None:
+    """Put a number into every element; zeros of eight bytes are zeros of four."""
+    if out.dtype.nbytes == 8 and number == 0:
+        rows, cols = (2 * out.rows, 1) if out.is_column else (out.rows, 2 * out.cols)
+        pitch, stored = (1, 2 * out.stored_rows) if out.is_column else (2 * out.pitch, out.stored_rows)
+        out = replace(out, rows=rows, cols=cols, dtype=DType.I32, pitch=pitch, stored_rows=stored, valid_rows=s.Const(rows),
+                      valid_cols=s.Const(cols))
+    b.emit("TEXPANDS", b.flat(out), b.number(number, out.dtype))
 
 
 def store(b: Builder, stmt: k.Store) -> None:
@@ -113,6 +123,8 @@ def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bo
         return out
     lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, s.Const(1))
     b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
+    if dtype.nbytes == 8:   # no reduction takes them; the scalar unit, which reads them as an index, does not mind gaps
+        return lying
     if dtype.nbytes == 1:   # no reduction takes bytes; f16 holds every one
         bits, wide, column = DType.F16, b.gapped(rows, DType.F16, f"{name}_wide"), b.hold(rows, 1, DType.F16, f"{name}_col")
         wide, column = (held.part(piece.valid_rows, s.Const(1)) for held in (wide, column))

@@ -15,6 +15,7 @@ from pto_wsp.types.dtype import DType
 # u32 lies on chip by the bits of an i32: what depends on which of two is the larger has no instruction.
 _ORDERED = frozenset({"maximum", "minimum", "abs", "relu", "sign", "floordiv", "mod", "rowmax", "rowmin", "colmax", "colmin", "argsort",
                       "topk", "rowargmax", "rowargmin"})
+MOVED = (DType.I64, DType.U64)                 # loaded, stored, and read as an index by the scalar unit
 _SORTED = frozenset({"argsort", "topk"})      # in f32, which does not hold every i32
 _INSTEAD: Mapping[DType, DType] = {DType.F64: DType.F32, DType.I64: DType.I32, DType.U64: DType.I32, DType.FP8E4M3: DType.BF16,
                                    DType.FP8E5M2: DType.BF16, DType.U32: DType.I32}
@@ -41,8 +42,8 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
             if wrong is None and first is not None and asked[0] not in works:
                 wrong = asked[0]
         case k.Load(result) | k.Gather(result):
-            what, works = "a load", ON_CHIP
-            wrong = None if result.type.dtype in ON_CHIP else result.type.dtype
+            what, works = "a load", (*ON_CHIP, *MOVED)
+            wrong = None if result.type.dtype in works else result.type.dtype
         case k.Alloc(buffer):
             what, works = "a buffer", ON_CHIP
             wrong = None if buffer.type.dtype in ON_CHIP else buffer.type.dtype

@@ -55,13 +55,14 @@ def _valid(b: Builder, valid: s.Scalar | None, rows: int) -> s.Scalar:
 
 
 def _numbers(b: Builder, index: Held) -> Held:
-    """Return an index in a room that the scalar unit counts in: a column without gaps."""
+    """Return an index at the start of a room, from where the scalar unit counts."""
     return index if index.offset == 0 else copied(b, index, f"{index.name}_numbers")
 
 
 def _element(b: Builder, index: Held, n: s.Var) -> s.Var:
+    """Return element n of an index, a column with or without gaps, read by the scalar unit."""
     var = b.var("row")
-    b.add(tp.Peek(var, b.flat(index), n, b.span))
+    b.add(tp.Peek(var, b.flat(index), s.mul(n, s.Const(index.pitch)), b.span))
     return var
 
 
