@@ -81,7 +81,8 @@ def with_moved_rooms(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProg
         assert room.address is not None
         for distance in (-32, 32, 16):
             moved = replace(room, address=room.address + distance)
-            yield f"{room.name} moved by {distance}", replace(program, rooms=tuple(moved if one.id == room.id else one for one in program.rooms))
+            rooms = tuple(moved if one.id == room.id else one for one in program.rooms)
+            yield f"{room.name} moved by {distance}", replace(program, rooms=rooms)
 
 
 def with_swapped_rooms(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgram]]:

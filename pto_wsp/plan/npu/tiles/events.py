@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.plan.npu.tiles.order import AT_LEFT, AT_SET, AT_WAIT, PARTS, Graph, Need, Works
+from pto_wsp.plan.npu.tiles.order import AT_LEFT, AT_SET, AT_WAIT, PARTS, Graph, Inner, Need, Works
 
 _EVENTS = 7
 BlockKey: TypeAlias = tuple[int, ...]        # child and side of each block around, outermost first
@@ -30,6 +30,7 @@ class Block:
     repeating: bool                  # it is in a loop, or a loop's body
     graph: Graph
     works: Works = field(default_factory=dict)
+    says: Inner = field(default_factory=Inner)
     flags: list[Flag] = field(default_factory=list)
     inner: dict[tuple[int, int], Block] = field(default_factory=dict)
 

@@ -26,7 +26,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.plan.npu.tiles.events import Block, BlockKey, Flag, copies_of, give_events
-from pto_wsp.plan.npu.tiles.order import Barrier, Graph, Need, Settled, Works, across_loop, find_needs, meet_needs, settled_in
+from pto_wsp.plan.npu.tiles.order import Barrier, Graph, Inner, Need, Works, across_loop, either, find_needs, inside, meet_needs
 from pto_wsp.plan.npu.tiles.touches import Survey, Touch, turn_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Const, Op, Scalar, add, binary
@@ -68,29 +68,30 @@ class _Planner:
         block = Block(body, loop, parent, repeating, graph)
         survey = Survey(self.program, loop, dict(declared))
         touched: list[list[Touch]] = []
-        settled: Settled = {}
+        inner: dict[int, Inner] = {}
         for at, step in enumerate(body):
             here = dict(survey.declared)
             touched.append(survey.child(step))
             match step:
                 case tp.Loop():
-                    inner = block.inner[at, 0] = self.block(step.body, step, (block, at, 0), here)
+                    body_of = block.inner[at, 0] = self.block(step.body, step, (block, at, 0), here)
                     if not repeating:
-                        for edge in across_loop(at, [flag.need for flag in inner.flags if not flag.meets], inner.works):
+                        for edge in across_loop(at, [flag.need for flag in body_of.flags if not flag.meets], body_of.works):
                             graph.add(edge)
-                    settled = {**settled, at: settled_in(inner.graph, inner.works)}
+                    inner[at] = body_of.says
                 case tp.Branch():
                     sides = [self.block(side, None, (block, at, n), here) for n, side in enumerate((step.then, step.other))]
                     block.inner[at, 0], block.inner[at, 1] = sides
-                    settled = {**settled, at: _settled_in_branch(sides)}
+                    inner[at] = either([(side.says, side.works) for side in sides])
                 case tp.Leave() if parent is not None:
                     raise InternalError("a kernel ends inside a loop or branch", self.program.name)
                 case _:
                     pass
         block.works = _works(touched)
         copies = max((room.copies for room in self.program.rooms), default=1)
-        needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), settled)
+        needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), inner)
         meet_needs(_behind_leaves(needs, body), graph)
+        block.says = inside(graph, block.works, inner)
         block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, Need)]
         for flag in block.flags:
             flag.meets = flag.need.turns > 0 and ((block.key, flag.need) in self.meetings or copies_of(flag) is None)
@@ -100,17 +101,8 @@ class _Planner:
 
 
 def _works(touched: list[list[Touch]]) -> Works:
-    found: dict[Pipe, tuple[int, int]] = {}
-    for at, touches in enumerate(touched):
-        for touch in touches:
-            found[touch.pipe] = (found.get(touch.pipe, (at, at))[0], at)
-    return found
-
-
-def _settled_in_branch(sides: list[Block]) -> frozenset[tuple[Pipe, Pipe]]:
-    settled = [(side.works, settled_in(side.graph, side.works)) for side in sides]
-    return frozenset(pair for _, pairs in settled for pair in pairs
-                     if all(pair in others for works, others in settled if pair[0] in works))
+    return {pipe: tuple(at for at, touches in enumerate(touched) if any(touch.pipe is pipe for touch in touches)) for pipe in
+            dict.fromkeys(touch.pipe for touches in touched for touch in touches)}
 
 
 def _behind_leaves(needs: tuple[Need, ...], body: tuple[tp.Step, ...]) -> list[Need]:

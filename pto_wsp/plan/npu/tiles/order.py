@@ -58,10 +58,22 @@ class Across:
     then: Pipe
 
 
-Settled: TypeAlias = Mapping[int, frozenset[tuple[Pipe, Pipe]]]     # child -> (P, Q): what P does in it is done before Q leaves it
+Pairs: TypeAlias = frozenset[tuple[Pipe, Pipe]]
 
 
-def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, settled: Settled) -> tuple[Need, ...]:
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What the guards inside a child say of pairs of pipes (P, Q). `ends`: what P does in it is done before Q leaves it; `begins`: what P
+    was given before it is done before Q does anything in it."""
+
+    ends: Pairs = frozenset()
+    begins: Pairs = frozenset()
+
+
+_LEAF = Inner()
+
+
+def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, inner: Mapping[int, Inner]) -> tuple[Need, ...]:
     """Return the needs among children by what they touch; in a loop, those across up to `turns` turns too."""
     n = len(touched)
     last: dict[Place, dict[tuple[Pipe, bool, int | None], list[int]]] = {}
@@ -71,32 +83,35 @@ def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int
             here = [(touch, touch.in_turn(loop, turn)) for touch in touches]
             if turn == turns:
                 for touch, place in here:
-                    _meet(touch, place, turn * n + at, n, last, settled, found)
+                    _meet(touch, place, turn * n + at, n, last, inner, found)
             for touch, place in here:
                 before = last.setdefault(place, {}).setdefault((touch.pipe, touch.writes, touch.home), [])
-                if not settled.get(at):
+                if not inner.get(at, _LEAF).ends:
                     before.clear()          # what comes after this comes after those
                 before.append(turn * n + at)
     return tuple(Need(start, first, end, then, away) for (end, first, then, away), start in found.items())
 
 
 def _meet(touch: Touch, place: Place, position: int, n: int, last: Mapping[Place, Mapping[tuple[Pipe, bool, int | None], list[int]]],
-          settled: Settled, found: dict[tuple[int, Pipe, Pipe, int], int]) -> None:
+          inner: Mapping[int, Inner], found: dict[tuple[int, Pipe, Pipe, int], int]) -> None:
     for other, uses in last.items():
         if not overlap(place, other):
             continue
         for (pipe, writes, home), positions in uses.items():
             if not (writes or touch.writes) or (pipe is touch.pipe and pipe in SELF_ORDERED):
                 continue
+            if (pipe, touch.pipe) in inner.get(position % n, _LEAF).begins:
+                continue
             done = home is not None and home == touch.home and not isinstance(place, Rect)
             for before in reversed(positions):
                 away = position // n - before // n
-                if (pipe, touch.pipe) in settled.get(before % n, ()):
+                ends = inner.get(before % n, _LEAF).ends
+                if (pipe, touch.pipe) in ends:
                     continue
                 if not (done and away):     # else the loop's own body has met it: its flags hold from one run of it to the next
                     key = (position % n, pipe, touch.pipe, away)
                     found[key] = max(found.get(key, -1), before % n)
-                if not settled.get(before % n):
+                if not ends:
                     break
 
 
@@ -250,13 +265,44 @@ def _barriers(among: Iterable[Need]) -> list[Barrier]:
     return chosen
 
 
-Works: TypeAlias = Mapping[Pipe, tuple[int, int]]       # the first and last child that a pipe works in
+Works: TypeAlias = Mapping[Pipe, tuple[int, ...]]       # the children that a pipe works in
 
 
-def settled_in(graph: Graph, works: Works) -> frozenset[tuple[Pipe, Pipe]]:
-    """Return (P, Q) where what P does in a block is done before Q leaves it, in the last turn of a loop."""
-    return frozenset((pipe, then) for pipe, (_, last) in works.items()
-                     for then, where in graph.reach(pipe, PARTS * last + AT_WORK).items() if where < PARTS * graph.n)
+def inside(graph: Graph, works: Works, inner: Mapping[int, Inner]) -> Inner:
+    """Return what the guards of a block, and of those inside it, say outside it."""
+    pairs = [(first, then) for first in Pipe for then in Pipe]
+    return Inner(frozenset(pair for pair in pairs if pair[0] in works and _ends(*pair, graph, works, inner)),
+                 frozenset(pair for pair in pairs if pair[1] in works and _begins(*pair, graph, works, inner)))
+
+
+def _ends(first: Pipe, then: Pipe, graph: Graph, works: Works, inner: Mapping[int, Inner]) -> bool:
+    limit = PARTS * graph.n
+    for child in reversed(works[first]):
+        if graph.reach(first, PARTS * child + AT_WORK).get(then, limit) < limit:
+            return True
+        there = {pipe for pipe in Pipe if (first, pipe) in inner.get(child, _LEAF).ends}
+        if then not in there and not any(graph.reach(pipe, PARTS * child + AT_LEFT).get(then, limit) < limit for pipe in there):
+            return False        # else on to those before: this child may have no turn, or not run
+    return True
+
+
+def _begins(first: Pipe, then: Pipe, graph: Graph, works: Works, inner: Mapping[int, Inner]) -> bool:
+    known = graph.reach(first, -1)
+    for child in works[then]:
+        if known.get(then, PARTS * child + PARTS) <= PARTS * child + AT_INSIDE:
+            return True
+        there = {first, *(pipe for pipe, where in known.items() if where <= PARTS * child + AT_WAIT)}
+        if not any((pipe, then) in inner.get(child, _LEAF).begins for pipe in there):
+            return False
+    return True
+
+
+def either(sides: Sequence[tuple[Inner, Works]]) -> Inner:
+    """Return what holds whichever side of a branch runs."""
+    ends = {pair for inner, _ in sides for pair in inner.ends if all(pair in other.ends for other, works in sides if pair[0] in works)}
+    begins = {pair for inner, _ in sides for pair in inner.begins
+              if all(pair in other.begins for other, works in sides if pair[1] in works)}
+    return Inner(frozenset(ends), frozenset(begins))
 
 
 def across_loop(child: int, flags: Iterable[Need], works: Works) -> list[Across]:
@@ -266,6 +312,6 @@ def across_loop(child: int, flags: Iterable[Need], works: Works) -> list[Across]
     for flag in (one for one in flags if one.turns):
         waits_first = flag.then not in works or flag.end <= works[flag.then][0]
         found.append(Across(start, flag.first, start + (AT_INSIDE if waits_first else AT_LEFT), flag.then))
-        if flag.first not in works or flag.start >= works[flag.first][1]:
+        if flag.first not in works or flag.start >= works[flag.first][-1]:
             found.append(Across(start + AT_WORK, flag.first, start + AT_LEFT, flag.then))
     return found
