@@ -329,6 +329,27 @@ class AbiMismatchError(PtoError):
     fix = "Remove it from the cache; it is built again."
 
 
+class ArtifactFolderError(PtoError):
+    code = "C107"
+    cause = "An artifact was to be saved where that cannot be done."
+    example = "program.save('/folder/with/files')"
+    fix = "Name a folder that is new or empty."
+
+
+class CommandError(PtoError):
+    code = "C108"
+    cause = "A command was given a file, a folder or a name that it can do nothing with."
+    example = "pto-wsp compile model.py --workload attentoin"
+    fix = "The error says what the file or folder has."
+
+
+class MissingDataError(PtoError):
+    code = "C109"
+    cause = "A package needs the elements of a tensor that has no data."
+    example = "lens = Tensor.empty((4,), DType.I64), read as the length of a ragged axis"
+    fix = "Give lengths, offsets and indices as Tensor(array)."
+
+
 class CacheFolderError(PtoError):
     code = "C106"
     cause = "The folder of the artifact cache cannot be written."

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pto_wsp.artifact.store import copy_artifact
 from pto_wsp.driver import Compiled, compile_workload
 from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
@@ -21,7 +22,8 @@ from pto_wsp.report.stats import ExecutorStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.native import SimResult
+from pto_wsp.runtime.interp import Interpreter
+from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
@@ -35,8 +37,10 @@ class Program:
     def __init__(self, canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, *, target: str, arch: object,
                  strict: bool, options: Mapping[str, object]) -> None:
         try:
+            arrays = {number: data for number, known in enumerate(canonical.tensors)
+                      if known in tensors and (data := tensors[known].data) is not None}
             self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
-                                                        options=options)
+                                                        options=options, arrays=arrays)
         except PtoError as problem:   # of the compiler, of the cache: they know no line of the user's
             for error in (problem, *problem.others):
                 error.span = error.span or here()
@@ -66,7 +70,17 @@ class Program:
                                         daemon=True)
         self._thread.start()
 
+    @property
+    def _runner(self) -> Engine | Interpreter:
+        runner = self._compiled.runner
+        if runner is None:
+            raise ProgramStateError(f"a program for target {self._compiled.target} does not run in this process", here(),
+                                    expected="target cpu_sim or interp", found=f"a package in {self.artifact_dir}",
+                                    help="save(dir) copies it; a driver of the device runtime builds and runs it")
+        return runner
+
     def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
+        self._runner  # noqa: B018 - there must be one
         if self._thread is not None or self._in_place:
             raise ProgramStateError("the program is running already", here(), help="call synchronize() between two execute()")
         bound = self._bind(bindings)
@@ -77,7 +91,7 @@ class Program:
     def _run(self, bound: Bindings, order_seed: int = 0) -> None:
         started = time.perf_counter()
         try:
-            self._compiled.runner.run(bound, order_seed)
+            self._runner.run(bound, order_seed)
         except BaseException as failure:   # carried over to synchronize()
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
@@ -95,7 +109,7 @@ class Program:
             while self._thread.is_alive():
                 self._thread.join(0.2)   # in steps, so that Ctrl-C is seen
         except KeyboardInterrupt:
-            self._compiled.runner.cancel()
+            self._runner.cancel()
             self._thread.join()
             self._thread, self._failure = None, None
             self._show_prints()
@@ -111,7 +125,7 @@ class Program:
         self._ran = True
 
     def _show_prints(self) -> None:
-        prints = self._compiled.runner.take_prints()
+        prints = self._runner.take_prints()
         if prints.shown or prints.n_dropped:
             print(run_text(self.plan, prints), end="")
 
@@ -208,6 +222,15 @@ class Program:
 
     codegen_artifact_dir = artifact_dir
 
+    def save(self, folder: str | Path) -> Path:
+        """Copy the artifact's folder and return where it went: the folder given, which must not hold anything yet.
+
+        Raises: C107 for a folder that is not empty or cannot be written, R103 for interp, which has no artifact.
+        """
+        if self.artifact_dir is None:
+            raise ProgramStateError("target interp has no artifact to save", here(), help="compile for another target")
+        return copy_artifact(self.artifact_dir, Path(folder))
+
     @property
     def manifest(self) -> object:
         """The artifact's manifest. None for interp."""
@@ -257,16 +280,17 @@ class Program:
     def _simulated(self) -> SimResult:
         self._check_ran()
         if self._sim is None:
-            self._sim = self._compiled.runner.simulate(keep_trace=True)
+            self._sim = self._runner.simulate(keep_trace=True)
         return self._sim
 
     def _recorded(self) -> RecordColumns:
         self._check_ran()
         if self._columns is None:
-            self._columns = self._compiled.runner.recorder.columns()
+            self._columns = self._runner.recorder.columns()
         return self._columns
 
     def _check_ran(self) -> None:
+        self._runner  # noqa: B018 - there must be one
         if self._thread is not None and not self._thread.is_alive():
             self.synchronize()
         if not self._ran:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
-from pto_wsp.errors import CacheCorruptError
+from pto_wsp.errors import CacheCorruptError, CommandError
 from pto_wsp.records import Record, first_problem
 
 FORMAT_VERSION = 1
@@ -153,6 +153,20 @@ def read_manifest(root: Path, kind: type[AnyManifest]) -> AnyManifest:
         if found != digest:
             raise _corrupt(root, name, "its checksum is not the manifest's")
     return manifest
+
+
+def read_target_manifest(root: Path) -> Manifest | PackageManifest:
+    """Read and verify the manifest of an artifact of any target.
+
+    Raises: C108 for a folder that is no artifact, C103 as `read_manifest`.
+    """
+    try:
+        target = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["target"]
+    except OSError as problem:
+        raise CommandError(f"{root} is no artifact", None, expected=f"a folder with {MANIFEST}", found=str(problem.strerror)) from None
+    except (ValueError, KeyError, TypeError):
+        raise _corrupt(root, MANIFEST, "it names no target") from None
+    return read_manifest(root, Manifest) if target == "cpu_sim" else read_manifest(root, PackageManifest)
 
 
 def _sha256(path: Path) -> str:

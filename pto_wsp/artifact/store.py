@@ -13,7 +13,8 @@ from pathlib import Path
 import platformdirs
 
 from pto_wsp.artifact.manifest import AnyManifest, read_manifest
-from pto_wsp.errors import CacheFolderError
+from pto_wsp.errors import ArtifactFolderError, CacheFolderError
+from pto_wsp.source import here
 
 _DIGEST_LETTERS = 12
 
@@ -81,6 +82,22 @@ def writing() -> Iterator[None]:
         raise CacheFolderError(f"the artifact cache in {cache_root()} cannot be written",
                                found=f"{problem.filename or cache_root()}: {problem.strerror}",
                                help="set PTO_WSP_CACHE_DIR to a folder that can be written; target=\"interp\" needs none") from None
+
+
+def copy_artifact(root: Path, folder: Path) -> Path:
+    """Copy an artifact to a folder that is not there yet, or is empty, and return it.
+
+    Raises: C107 when something is there already, or when it cannot be written.
+    """
+    try:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise ArtifactFolderError(f"{folder} is not empty", here(), expected="a folder that is new or empty",
+                                      help="remove what is there, or name another folder")
+        shutil.copytree(root, folder, dirs_exist_ok=True)
+    except OSError as problem:
+        raise ArtifactFolderError(f"the artifact cannot be written to {folder}", here(), found=str(problem.strerror or problem),
+                                  help="name a folder that can be written") from None
+    return folder
 
 
 def publish_dir(building: Path, final: Path) -> None:

@@ -8,17 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.manifest import Manifest
+from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.artifact.toolchain import cache_bytes
 from pto_wsp.driver.cpu_sim import compile_cpu_sim
+from pto_wsp.driver.dumps import observer
 from pto_wsp.driver.options import check_directives, check_strict, check_target, read_arch, read_options
 from pto_wsp.errors import raise_all
 from pto_wsp.expr import workload as wl
+from pto_wsp.plan.capability import DEVICE_TARGETS
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
 from pto_wsp.plan.text import print_plan
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine
@@ -29,41 +34,50 @@ from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.capacity import capacity_errors
 from pto_wsp.verify.verdict import Finding
 
+if TYPE_CHECKING:
+    from pto_wsp.driver.npu import PackageBuild
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """What compile() makes: the plan, what was found out about it, and what runs it."""
+    """What compile() makes: the plan, what was found out about it, and what runs it (None: a package, which a device runs)."""
 
     plan: TaskPlan
     target: str
     arch: Arch
     schedule: Schedule
     findings: tuple[Finding, ...]
-    runner: Engine | Interpreter
+    runner: Engine | Interpreter | None
     artifact_dir: Path | None
-    manifest: Manifest | None
+    manifest: Manifest | PackageManifest | None
     compile_time_ms: float
     from_cache: bool
 
 
 def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, arch: object, strict: bool,
-                     options: Mapping[str, object]) -> Compiled:
+                     options: Mapping[str, object], arrays: Mapping[int, np.ndarray]) -> Compiled:
     """Lower a workload (in canonical form) under a schedule and make of it what the target asks for.
 
+    `arrays`: the data of tensors that the workload was written with, by the id of their TensorRef.
     Raises: C104 for unknown options, S101 for directives that the target does not enforce, T301 for views outside their tensors,
     and whatever the stages raise.
     """
     started = time.perf_counter()
     check_target(target)
     check_strict(strict)
-    checked, model = read_options(options, target), read_arch(arch)
+    checked, model = read_options(options, target), read_arch(arch, target)
     recorded = check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes())
-    plan = run_passes(lower(workload), context, observe=_dumper(dumps) if checked.dump else None)
+    plan = run_passes(lower(workload), context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
+                      observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])
+    if target in DEVICE_TARGETS:
+        package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays)
+        return Compiled(plan, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),
+                        package.from_cache)
     raise_all(capacity_errors((use.kernel for use in plan.kernels), model))
     if target == "interp":
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
@@ -72,12 +86,10 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     return Compiled(plan, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started), built.from_cache)
 
 
-def _dumper(dumps: dict[str, str]) -> Callable[[str, TaskPlan, TaskPlan], None]:
-    def observe(name: str, before: TaskPlan, after: TaskPlan) -> None:
-        number = len(dumps) // 2
-        dumps[f"ir/{number:02}_before_{name}.wsp"] = print_plan(before)
-        dumps[f"ir/{number:02}_after_{name}.wsp"] = print_plan(after)
-    return observe
+def _compile_npu() -> Callable[..., PackageBuild]:
+    from pto_wsp.driver.npu import compile_npu  # loads selection and code generation for the device, which its targets alone need
+
+    return compile_npu
 
 
 def _since(started: float) -> float:

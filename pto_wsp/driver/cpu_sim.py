@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from pto_wsp.artifact.toolchain import cpu_features
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
 from pto_wsp.codegen.kernel.own_body import error_in_own_body
+from pto_wsp.driver.dumps import observer
 from pto_wsp.driver.entries import symbol_entries, tensor_entries
 from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import CompilerFailedError
-from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_text import print_kernel, print_param
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES
@@ -89,7 +89,8 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
     """Fill an empty folder with the artifact and return its manifest, not sealed yet."""
     kernel_dumps: dict[str, str] = {}
     passes = CHECKED_PASSES if options.check_finite else KERNEL_PASSES
-    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), passes, _kernel_dumper(kernel_dumps, symbol) if dumps else None)
+    lowered = tuple(run_kernel_passes(use.kernel, context_of(use), passes,
+                                      observer(kernel_dumps, f"{symbol}/", print_kernel) if dumps else None)
                     for symbol, use in zip(symbols_of(plan), plan.kernels, strict=True))
     tree = emit_cpu_sim(plan, lowered, digest)
     library = f"lib{c_ident(plan.name)}.so"
@@ -117,14 +118,3 @@ def _kernel_entries(plan: TaskPlan, tree: SourceTree) -> tuple[KernelEntry, ...]
 @lru_cache(maxsize=256)
 def _load(root: str, library: str, digest: str) -> LoadedArtifact:
     return load_artifact(Path(root), library, digest)
-
-
-def _kernel_dumper(dumps: dict[str, str], symbol: str) -> Callable[[str, Kernel, Kernel], None]:
-    """A kernel's passes are numbered on their own, in a folder named after its C function."""
-    first = len(dumps)
-
-    def observe(name: str, before: Kernel, after: Kernel) -> None:
-        number = (len(dumps) - first) // 2
-        dumps[f"ir/{symbol}/{number:02}_before_{name}.wsp"] = print_kernel(before) + "\n"
-        dumps[f"ir/{symbol}/{number:02}_after_{name}.wsp"] = print_kernel(after) + "\n"
-    return observe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
@@ -15,7 +15,14 @@ from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 
-_LATER = ("overheads", "sanitize", "options")
+_LATER = ("overheads", "sanitize")
+
+
+class NpuOptions(Record):
+    """What `options` may hold for ascend_npu."""
+
+    runtime: Literal["tensormap_and_ringbuffer", "host_build_graph"] = Field(
+        default="tensormap_and_ringbuffer", description="which of the device's runtimes the package asks for")
 
 
 class CompileOptions(Record):
@@ -30,6 +37,7 @@ class CompileOptions(Record):
         default=False, description="end a run at the first operation that makes a NaN or infinity out of finite numbers; slow")
     verify_passes: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="run each kernel before and after each of its passes and compare the numbers")
+    options: NpuOptions = Field(default_factory=NpuOptions, description="what one target alone knows")
 
 
 def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
@@ -55,6 +63,13 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
         refused = ", ".join(name for name in options if name != "check_finite")
         raise CompileOptionError(f"target interp has no {refused}", here(),
                                  help="these options are for targets that generate code")
+    if target not in DEVICE_TARGETS and checked.options != NpuOptions():
+        raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(options["options"]),
+                                 help="options={\"runtime\": ...} is for ascend_npu")
+    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes")]
+    if target in DEVICE_TARGETS and on_host:
+        raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
+                                 help="these options are for targets that run in this process")
     return checked
 
 
@@ -74,19 +89,20 @@ def check_target(target: object) -> None:
     Raises: C104 with the targets.
     """
     if target not in TARGETS:
-        later = target in ("ascend_npu", "pto")
-        raise CompileOptionError(f"target {target!r} is not supported yet" if later else f"there is no target {target!r}", here(),
-                                 expected=f"one of {', '.join(TARGETS)}")
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
 
 
-def read_arch(arch: object) -> Arch:
-    """Return the arch that was named, or given; without one the neutral machine.
+def read_arch(arch: object, target: str) -> Arch:
+    """Return the arch that was named, or given; without one the neutral machine, or for the NPU ascend_910b.
 
     Raises: C104 when there is none of that name.
     """
-    if isinstance(arch, Arch):
-        return arch
-    return builtin_arch("unit" if arch is None else str(arch))
+    default = "ascend_910b" if target in DEVICE_TARGETS else "unit"
+    found = arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else str(arch))
+    if target in DEVICE_TARGETS and not found.family:
+        raise CompileOptionError(f"arch `{found.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
+                                 found=f"target {target}")
+    return found
 
 
 def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:

@@ -392,6 +392,11 @@ class Kernel:
         return next((own for own in self.bodies if own.form is BodyForm.C), None)
 
     @property
+    def cpp_body(self) -> OwnBody | None:
+        """The user's own C++ body, where there is one."""
+        return next((own for own in self.bodies if own.form is not BodyForm.C), None)
+
+    @property
     def arena_bytes(self) -> int:
         """How much scratch memory the arena takes."""
         return max((slot.offset + slot.type.size_bytes for slot in self.arena), default=0)

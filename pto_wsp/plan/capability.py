@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from enum import Enum
 
 from pto_wsp.errors import CompileOptionError
-from pto_wsp.schedule.directives import DispatchSteal
-from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
@@ -52,7 +50,7 @@ _ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
 _NOT_YET = Support(Capability.REFUSED, "the engine and the simulator do not do it yet")
 
 # The device's runtime: by directive, or by what the directives begin with that have no line of their own.
-_PLACES = Support(Capability.RECORDED, "num_aicpus goes to the runtime's configuration; which core a task runs on is the runtime's choice")
+_PLACES = Support(Capability.RECORDED, "how many control processors make tasks, and on which core a task runs, is the runtime's choice")
 _QUEUES = Support(Capability.RECORDED, "the runtime has its own queues of ready tasks, one for each kind of core")
 _ON_DEVICE: Mapping[str, Support] = {
     "dispatch": _PLACES,
@@ -78,7 +76,7 @@ _ON_DEVICE: Mapping[str, Support] = {
 }
 _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
 DEVICE_TARGETS = ("ascend_npu", "pto")
-TARGETS = ("cpu_sim", "interp")
+TARGETS = ("cpu_sim", "interp", *DEVICE_TARGETS)
 
 
 def capabilities(target: str) -> Mapping[str, Capability]:
@@ -94,9 +92,8 @@ def supports(target: str) -> Mapping[str, Support]:
 
     Raises: C104 for a target that there is none of.
     """
-    known = tuple(dict.fromkeys((*TARGETS, *DEVICE_TARGETS)))
-    if target not in known:
-        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(known)}")
+    if target not in TARGETS:
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
     if target == "ascend_npu":
         return {name: _on_device(name) for name in DIRECTIVES}
     if target == "pto":
@@ -106,15 +103,8 @@ def supports(target: str) -> Mapping[str, Support]:
 
 def enforcing_targets(directive: str) -> tuple[str, ...]:
     """Return the targets that enforce a directive."""
-    return tuple(target for target in dict.fromkeys((*TARGETS, *DEVICE_TARGETS))
+    return tuple(target for target in TARGETS
                  if supports(target)[directive].capability is Capability.ENFORCED)
-
-
-def n_aicpus(schedule: Schedule) -> int:
-    """Return how many AICPUs a schedule asks the device's runtime for, 0 where it leaves that to the runtime."""
-    if schedule.dispatch is None or (isinstance(schedule.dispatch, DispatchSteal) and schedule.dispatch.num_aicpus is None):
-        return 0
-    return schedule.dispatch.num_aicpus or 0
 
 
 def _on_device(directive: str) -> Support:

@@ -346,7 +346,10 @@ def test_an_axis_bound_to_zero_makes_no_tasks(doubling: Doubling) -> None:
 
 @pytest.mark.parametrize("options, text", [
     ({"target": "gpu"}, "there is no target 'gpu'"),
-    ({"target": "ascend_npu"}, "target 'ascend_npu' is not supported yet"),
+    ({"target": "ascend_npu", "threads": 2}, "target ascend_npu has no threads"),
+    ({"target": "ascend_npu", "arch": "unit"}, "arch `unit` is no machine of this target"),
+    ({"target": "ascend_npu", "options": {"runtime": "mpi"}}, "compile() option `options.runtime` does not take this value"),
+    ({"options": {"runtime": "host_build_graph"}}, "target interp has no options"),
     ({"target": None}, "there is no target None"),
     ({"arch": "z80"}, "there is no arch 'z80'"),
     ({"thread": 2}, "compile() has no option `thread`"),

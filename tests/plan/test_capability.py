@@ -32,7 +32,7 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.driver.options import check_directives
 from pto_wsp.errors import CompileOptionError, DirectiveError
-from pto_wsp.plan.capability import DEVICE_TARGETS, DIRECTIVES, Capability, enforcing_targets, n_aicpus, supports
+from pto_wsp.plan.capability import DEVICE_TARGETS, DIRECTIVES, Capability, enforcing_targets, supports
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import run_passes
@@ -140,12 +140,6 @@ def test_what_is_recorded_is_no_obstacle_to_a_plan(directive: str) -> None:
     """With strict=False even what is refused comes as far as the plan."""
     schedule = schedule_of(directive)
     assert run_passes(lower(rows().node), Context(schedule, builtin_arch("ascend_910b"))).n_sites == 1
-
-
-@pytest.mark.parametrize(("directive", "n"), [
-    ("dispatch.round_robin", 3), ("dispatch.affinity", 4), ("dispatch.work_steal", 0), ("calendar", 0)])
-def test_the_number_of_aicpus_is_handed_on(directive: str, n: int) -> None:
-    assert n_aicpus(schedule_of(directive)) == n
 
 
 @pytest.mark.parametrize("target", DEVICE_TARGETS)

@@ -14,11 +14,11 @@ Leaf = Callable[[s.Scalar], c.Expr]
 _FUNCTION = {Op.FLOORDIV: "floordiv", Op.MOD: "mod", Op.MIN: "min", Op.MAX: "max", Op.HASHMOD: "hashmod"}
 
 
-def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False) -> c.Expr:
+def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, natural: Callable[[s.Scalar], bool] = lambda _: False) -> c.Expr:
     """Return C for `node`; `leaf` gives it for everything but constants and operations (an `Element` included).
 
     A leaf must be an int64_t, a double, or a truth value. `single`: real numbers are floats in place of doubles. Integer +, -, * are
-    spelled plainly: the library is compiled with -fwrapv.
+    spelled plainly: the library is compiled with -fwrapv. `natural` tells what is surely not negative: C divides it as Python does.
     """
     def go(inner: s.Scalar) -> c.Expr:
         match inner:
@@ -32,6 +32,8 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False) -> c.Expr:
                 if op is Op.NOT:
                     return c.Prefix("!" if s.scalar_dtype(value) is DType.BOOL else "~", go(value))
                 return c.Prefix("-", _wide(value, go(value)))
+            case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) if divisor > 0 and natural(lhs):
+                return c.Infix("/" if op is Op.FLOORDIV else "%", go(lhs), go(s.Const(divisor)))
             case s.Binary(op, lhs, rhs):
                 return _binary(op, lhs, rhs, go, single)
             case s.Select(condition, then, other):

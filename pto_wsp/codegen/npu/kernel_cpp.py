@@ -44,6 +44,7 @@ class _Lowering:
     tile_names: dict[int, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)            # C++ type -> alias
     vars: dict[s.Var, str] = field(default_factory=dict)
+    counting: set[s.Var] = field(default_factory=set)              # loop variables that are never negative
     params: dict[str, str] = field(default_factory=dict)           # a parameter -> its pointer, or its value
     positions: dict[str, int] = field(default_factory=dict)
     dtypes: dict[str, DType] = field(default_factory=dict)         # of memory parameters
@@ -123,6 +124,8 @@ class _Lowering:
                 yield c.Evaluate(c.Call("pipe_barrier", (c.Name(pipe.value),)))
             case tp.Loop(var, start, stop, by, body):
                 name = self._new_var(var)
+                if self._natural(start):
+                    self.counting.add(var)
                 yield c.For("int64_t", name, self._scalar(start), self._scalar(stop), self._scalar(by), tuple(self.block(body)))
             case tp.Branch(condition, then, other):
                 yield c.If(self._scalar(condition), tuple(self.block(then)), tuple(self.block(other)))
@@ -249,7 +252,23 @@ class _Lowering:
         return c.Call("static_cast<event_t>", (self._scalar(event),))
 
     def _scalar(self, node: s.Scalar) -> c.Expr:
-        return lower_scalar(node, self._leaf, single=True)
+        return lower_scalar(node, self._leaf, single=True, natural=self._natural)
+
+    def _natural(self, node: s.Scalar) -> bool:
+        """Tell whether an integer is surely not negative: extents, loop variables that count up from 0, and what is made of them."""
+        match node:
+            case s.Const(value):
+                return value >= 0
+            case s.Var():
+                return node in self.counting
+            case s.ParamExtent():
+                return True
+            case s.Binary(s.Op.ADD | s.Op.MUL | s.Op.MIN | s.Op.FLOORDIV | s.Op.MOD, lhs, rhs):
+                return self._natural(lhs) and self._natural(rhs)
+            case s.Binary(s.Op.MAX, lhs, rhs):
+                return self._natural(lhs) or self._natural(rhs)
+            case _:
+                return False
 
     def _leaf(self, node: s.Scalar) -> c.Expr:
         match node:

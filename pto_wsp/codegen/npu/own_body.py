@@ -14,11 +14,9 @@ from pto_wsp.codegen.c.printer import print_expr, print_stmts
 from pto_wsp.codegen.npu.tile_types import device_type
 from pto_wsp.codegen.render import CComment, Unit, render
 from pto_wsp.errors import InternalError
-from pto_wsp.expr.kernel import BodyForm, Kernel, OwnBody, TileParam
+from pto_wsp.expr.kernel import BodyForm, Kernel, TileParam
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.types.dtype import DType
-
-_FORMS = (BodyForm.CPP, BodyForm.CPP_BODY, BodyForm.CPP_TU)
 
 
 class _OwnUnit(Unit):
@@ -30,14 +28,9 @@ class _OwnUnit(Unit):
     text: str
 
 
-def cpp_body(kernel: Kernel) -> OwnBody | None:
-    """Return the user's own C++ body, where there is one."""
-    return next((own for own in kernel.bodies if own.form in _FORMS), None)
-
-
 def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
     """Return the C++ file of a kernel whose body the user wrote."""
-    own = cpp_body(kernel)
+    own = kernel.cpp_body
     if own is None:
         raise InternalError(f"kernel `{kernel.name}` has no C++ body", "it has no tile program either")
     if own.form is BodyForm.CPP_TU:

@@ -102,7 +102,6 @@ class _PackageUnit(Unit):
     name: CIdent
     arch: Line
     runtime: RuntimeName
-    aicpu_thread_num: int
     orchestration: CIdent
     signature: Line
     kernels: tuple[_KernelRow, ...]
@@ -126,8 +125,13 @@ def emit_kernel_file(kernel: DeviceKernel, plan: NpuPlan) -> str:
     spelled = [f"{slot} {param}" for slot, param in enumerate(_parameters(kernel.kernel))]
     where = f", {kernel.kernel.span.short}" if kernel.kernel.span.line else ""
     unit = _KernelUnit(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
-                       arguments=", ".join(spelled) or "none", plan=emitted.plan, body=emitted.body)
+                       arguments=", ".join(spelled) or "none", plan=_in_namespace(emitted.plan), body=emitted.body)
     return render("ascend_npu/kernel.cpp.j2", unit)
+
+
+def _in_namespace(plan: Sequence[str]) -> tuple[str, ...]:
+    """The memory plan as lines of the file, none where there is nothing on chip."""
+    return ("", "namespace {", "// where each buffer lies in its memory, in bytes", *plan, "}  // namespace") if plan else ()
 
 
 def _parameters(kernel: Kernel) -> tuple[str, ...]:
@@ -135,12 +139,12 @@ def _parameters(kernel: Kernel) -> tuple[str, ...]:
     return tuple(print_param(param) for param in (*kernel.memory_params, *kernel.scalar_params))
 
 
-def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName, aicpu_thread_num: int,
+def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: str, runtime: RuntimeName,
                        interfaces: Mapping[str, str]) -> Mapping[str, str]:
     """Return everything but orchestration, golden and manifest, by path."""
     directions = tensor_directions(plan)
     unit = _PackageUnit(
-        name=c_ident(plan.name), arch=arch, runtime=runtime, aicpu_thread_num=aicpu_thread_num, orchestration=c_ident(plan.name),
+        name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
         signature=_directions(direction(role) for role in directions),
         kernels=tuple(_KernelRow(func_id=kernel.func_id, name=kernel.name, core_type=kernel.core_type,
                                  core="cube" if kernel.core_type == "aic" else "vector", signature=_directions(kernel.signature))
@@ -149,7 +153,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
         tensors=tuple(_TensorRow(slot=number, name=slot.ref.shown, shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
                                  direction=direction(role).lower())
                       for number, (slot, role) in enumerate(zip(plan.tensors, directions, strict=True))),
-        symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols))
+        symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none")
     return {
         **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),

@@ -5,9 +5,9 @@ constexpr int kUbT = 0x00000;  // 512 bytes x 2
     __gm__ float *const out_gm = pto_wsp::gm<float>(args, 1);
     const int64_t out_row_step = pto_wsp::stride(args, 1, 0);
     using VecF32_8x16 = Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, 8, 16>;
-    for (int64_t block = 0; block < pto_scalar_floordiv_i64(x_rows, 8); ++block) {
+    for (int64_t block = 0; block < x_rows / 8; ++block) {
         VecF32_8x16 t;
-        TASSIGN(t, kUbT + pto_scalar_mod_i64(block, 2) * 512);
+        TASSIGN(t, kUbT + block % 2 * 512);
         using GmX = GlobalTensor<float, Shape<1, 1, 1, 8, 16>, Stride<1, 1, 1, -1, 1>>;
         GmX g_x(x_gm + block * 8 * x_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>(x_row_step));
         TLOAD(t, g_x);

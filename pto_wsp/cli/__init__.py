@@ -1,0 +1,1 @@
+"""The `pto-wsp` command."""

@@ -1,0 +1,79 @@
+"""`pto-wsp compile | inspect | diff`: packages from the command line.
+
+    pto-wsp compile model.py --target ascend_npu --arch ascend_950 --out package
+    pto-wsp inspect package
+    pto-wsp diff package other
+
+Exit codes: 0 when all went well, 1 when `diff` found differences, 2 for a mistake of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pto_wsp.cli.difference import differences
+from pto_wsp.cli.inspection import inspection
+from pto_wsp.cli.source_file import find_workload, load_file
+from pto_wsp.cli.summary import summary
+from pto_wsp.errors import PtoError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+                  help="Compile workloads into packages, and look into packages.")
+
+Folder = Annotated[Path, typer.Argument(help="A package: the folder with manifest.json.", show_default=False)]
+
+
+def console() -> Console:
+    """Return where results go: as wide as the terminal, or wide enough for a file."""
+    return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), soft_wrap=False, highlight=False)
+
+
+@app.command()
+def compile(file: Annotated[Path, typer.Argument(help="A Python file with workloads at its top level.", show_default=False)],
+            workload: Annotated[str, typer.Option(help="Which one, where the file has several.", show_default=False)] = "",
+            target: Annotated[str, typer.Option(help="ascend_npu, pto or cpu_sim.")] = "ascend_npu",
+            arch: Annotated[str, typer.Option(help="The machine; without it the target's default.", show_default=False)] = "",
+            runtime: Annotated[str, typer.Option(help="Of ascend_npu: tensormap_and_ringbuffer or host_build_graph.",
+                                                 show_default=False)] = "",
+            out: Annotated[Path | None, typer.Option(help="A new folder for the package; without it, it stays in the cache.",
+                                                     show_default=False)] = None,
+            dump_ir: Annotated[bool, typer.Option("--dump-ir", help="Write what every pass did into ir/.")] = False) -> None:
+    """Compile a workload of a Python file."""
+    found = find_workload(load_file(file), file, workload)
+    program = found.compile(target=target, arch=arch or None, dump=dump_ir, options={"runtime": runtime} if runtime else {})
+    root = program.save(out) if out is not None else program.artifact_dir
+    console().print(summary(program, root))
+
+
+@app.command()
+def inspect(folder: Folder,
+            kernel: Annotated[str, typer.Option(help="Show this kernel's instructions only.", show_default=False)] = "") -> None:
+    """Show what a package holds: tasks, kernels with their instructions and memory, tensors, checks."""
+    for part in inspection(folder, kernel):
+        console().print(part)
+
+
+@app.command()
+def diff(one: Folder, other: Folder,
+         brief: Annotated[bool, typer.Option("--brief", help="Name the files only.")] = False) -> None:
+    """Compare two packages, file by file; exit code 1 where they differ."""
+    found = differences(one, other, brief)
+    console().print(found.text)
+    if found.differ:
+        raise typer.Exit(1)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command on the process's arguments, or on those given; a mistake of the user's ends with its text and exit code 2."""
+    try:
+        app(None if arguments is None else list(arguments))
+    except PtoError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,136 @@
+"""The command: packages from a file, what is in them, how two differ, and every mistake as a message with exit code 2."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from pto_wsp.cli.main import main
+
+MODEL = """\
+import numpy as np
+from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
+
+F32 = DType.F32
+X, Y = Tensor(np.ones((4, 8, 16), np.float32)), Tensor(np.zeros((4, 8, 16), np.float32))
+
+@kernel
+def scaled(x: In[Tile[8, 16, F32]], by: Scalar[F32], y: Out[Tile[8, 16, F32]]):
+    pto.store(y, x * by + 1)
+
+@workload
+def scale_all():
+    for b in P(4):
+        scaled[b](X[b], 0.5, Y[b])
+
+@workload
+def scale_some(n):
+    for b in P(n):
+        scaled[b](X[b], 0.25, Y[b])
+"""
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> str:
+    """Run the command in a folder and return what it prints; errors go to stderr, results to stdout."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    assert (left.value.code or 0) == code, f"{left.value.code}\n{out.getvalue()}\n{err.getvalue()}"
+    return err.getvalue() if code == 2 else out.getvalue()
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A folder with model.py."""
+    (tmp_path / "model.py").write_text(MODEL)
+    return tmp_path
+
+
+def test_compile_inspect_and_diff_a_package(model: Path) -> None:
+    text = run(model, "compile", "model.py", "--out", "package")
+    assert "scale_all for ascend_npu, ascend_910b" in text and "scaled  aiv   IN OUT   by" in text and text.endswith("package\n")
+    manifest = json.loads((model / "package" / "manifest.json").read_text())
+    assert {path for path, _ in manifest["files"]} == {path.relative_to(model / "package").as_posix()
+                                                       for path in (model / "package").rglob("*")
+                                                       if path.is_file() and path.name != "manifest.json"}
+
+    shown = run(model, "inspect", "package")
+    for part in ("launch 0 scaled[b]", "TMULS", "TADDS", "room x", "0     X", "proved"):
+        assert part in shown, part
+    alone = run(model, "inspect", "package", "--kernel", "scaled")
+    assert alone.startswith("vector program scaled") and "launch" not in alone
+
+    run(model, "compile", "model.py", "--out", "same")
+    assert run(model, "diff", "package", "same") == "the packages are the same\n"
+    (model / "model.py").write_text(MODEL.replace("* by + 1", "* by + 2"))
+    run(model, "compile", "model.py", "--out", "other")
+    changed = run(model, "diff", "package", "other", code=1)
+    assert any(line.startswith("-    TADDS(") and "1.0f" in line for line in changed.splitlines())
+    assert any(line.startswith("+    TADDS(") and "2.0f" in line for line in changed.splitlines())
+    assert "differs: kernels/aiv/scaled.cpp\n" in run(model, "diff", "--brief", "package", "other", code=1)
+
+
+def test_dump_ir_writes_what_every_pass_did(model: Path) -> None:
+    run(model, "compile", "model.py", "--out", "package", "--dump-ir")
+    names = {path.name.split("_", 2)[2] for path in (model / "package" / "ir").rglob("*_after_*.wsp")}
+    assert {"drop_repeated_checks.wsp", "number_guards.wsp", "plan_memory.wsp", "insert_sync.wsp"} <= names
+
+
+def test_targets_arches_and_runtimes(model: Path) -> None:
+    assert "scale_all for ascend_npu, ascend_950" in run(model, "compile", "model.py", "--arch", "ascend_950")
+    run(model, "compile", "model.py", "--runtime", "host_build_graph", "--out", "package")
+    assert '"runtime": "host_build_graph"' in (model / "package" / "kernel_config.py").read_text()
+    assert "scaled" in run(model, "compile", "model.py", "--target", "cpu_sim")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["compile", "missing.py"], "error[C108]: there is no file missing.py"),
+    (["compile", "model.py", "--workload", "scale_al"], "error[C108]: model.py has no workload `scale_al`"),
+    (["compile", "model.py", "--workload", "scaled"], "found:    a Kernel"),
+    (["compile", "model.py", "--workload", "scale_some"], "workload `scale_some` takes parameters"),
+    (["compile", "model.py", "--target", "ascend"], "there is no target 'ascend'"),
+    (["compile", "model.py", "--arch", "unit"], "arch `unit` is no machine of this target"),
+    (["compile", "model.py", "--runtime", "host"], "compile() option `options"),
+    (["compile", "model.py", "--out", "."], "error[C107]: . is not empty"),
+    (["inspect", "nowhere"], "error[C108]: nowhere is no artifact"),
+    (["diff", ".", "."], "error[C108]: . is no artifact"),
+])
+def test_a_mistake_is_a_message(model: Path, arguments: list[str], said: str) -> None:
+    assert said in run(model, *arguments, code=2)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("x = (\n", "error[C108]: broken.py could not be loaded\n  --> broken.py:1"),
+    ("import nothing_of_that_name\n", "found:    ModuleNotFoundError"),
+    ("raise SystemExit(3)\n", "ended the process while it was loaded"),
+    ("x = 1\n", "broken.py has no workloads at its top level"),
+    (MODEL + "\none, two = scale_some(1), scale_some(2)\n", "broken.py has 2 workloads at its top level"),
+])
+def test_a_file_that_gives_no_workload(model: Path, text: str, said: str) -> None:
+    (model / "broken.py").write_text(text)
+    assert said in run(model, "compile", "broken.py", code=2)
+
+
+def test_a_damaged_package_is_not_shown(model: Path) -> None:
+    run(model, "compile", "model.py", "--out", "package")
+    kernel = model / "package" / "kernels" / "aiv" / "scaled.cpp"
+    kernel.write_text(kernel.read_text().replace("1.0f", "2.0f"))
+    assert "kernels/aiv/scaled.cpp: its checksum is not the manifest's" in run(model, "inspect", "package", code=2)
+    assert "has no listing of a kernel `nothing`" in run(model, "inspect", _fresh(model), "--kernel", "nothing", code=2)
+
+
+def _fresh(model: Path) -> str:
+    run(model, "compile", "model.py", "--out", "fresh")
+    return "fresh"
+
+
+def test_the_command_as_a_process_of_its_own(model: Path) -> None:
+    for arguments, code in (("--help",), 0), (("compile", "model.py"), 0), (("inspect", "nowhere"), 2):
+        done = subprocess.run([sys.executable, "-m", "pto_wsp", *arguments], cwd=model, text=True, capture_output=True, timeout=120)
+        assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
