@@ -6,11 +6,14 @@ import re
 import subprocess
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from pto_wsp import DType, Out, P, Scalar, Symbol, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.resources import csrc_dir
+from pto_wsp.types import scalar as s
 from tests.npu.harness import INCLUDE, WARNINGS, Target
 from tests.npu.package import RUNTIMES
 from tests.npu.submits import npu_plan, write_orchestration
@@ -83,3 +86,56 @@ def test_only_the_header_names_the_runtime() -> None:
     for case in (ragged, split, reshapes, everything):
         text = emit_orchestration(npu_plan(case()))
         assert not any(name in text for name in ("Chip", "PTO2", "rt_", "CoreTask", "TensorCreate", "MixedKernels", "DataType"))
+
+
+NUMBERS = """\
+#define PTO_WSP_ORCH
+#define PTO_WSP_HALVES
+#include "pto_wsp_abi.h"
+
+int main() {
+    char op[16];
+    double a, b;
+    while (scanf("%15s %la %la", op, &a, &b) == 3) {
+        const int64_t i = static_cast<int64_t>(a), j = static_cast<int64_t>(b);
+        const char name = op[0];
+        if (op[1] == 'i') {
+            printf("%lld\\n", static_cast<long long>(name == '/' ? pto_scalar_floordiv_i64(i, j) : name == '%' ? pto_scalar_mod_i64(i, j)
+                   : name == '<' ? pto_scalar_min_i64(i, j) : pto_scalar_max_i64(i, j)));
+        } else {
+            printf("%a\\n", name == '/' ? pto_scalar_floordiv_f64(a, b) : name == '%' ? pto_scalar_mod_f64(a, b)
+                   : name == '<' ? pto_scalar_min_f64(a, b) : name == '>' ? pto_scalar_max_f64(a, b)
+                   : name == 'h' ? static_cast<double>(pto_wsp::round_f16(a)) : static_cast<double>(pto_wsp::round_bf16(a)));
+        }
+    }
+}
+"""
+
+
+def test_numbers_are_those_of_python(tmp_path: Path) -> None:
+    """Floor division, remainders and rounding to halves: ties, subnormals, overflow, zeros and signs."""
+    integers = [-(1 << 62), -7, -2, -1, 0, 1, 2, 7, 1 << 62]
+    floats = [-np.inf, -7.5, -2.0, -0.0, 0.0, 0.3, 2.0, 7.5, np.inf, np.nan]
+    rng = np.random.default_rng(0)
+    edges = [65504, 65519.99, 65520, 6e-8, 2.0 ** -25, 2.0 ** -25 * 1.0001, 3 * 2.0 ** -25, 1 + 2.0 ** -11, 1 + 3 * 2.0 ** -11,
+             3.39e38, 3.4e38, 1e300]
+    wide = np.concatenate([rng.standard_normal(300) * 10.0 ** rng.integers(-45, 40, 300), floats, edges])
+    lines = [f"{op}i {float(a).hex()} {float(b).hex()}" for op in "/%<>" for a in integers for b in integers]
+    wanted = [str({"/": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0, "<": min, ">": max}[op](a, b))
+              for op in "/%<>" for a in integers for b in integers]
+    with np.errstate(all="ignore"):
+        for op, binary in (("/", s.Op.FLOORDIV), ("%", s.Op.MOD), ("<", s.Op.MIN), (">", s.Op.MAX)):
+            for a in floats:
+                for b in floats[1:-2] if op == "/" else floats:      # a quotient by infinity is cpu_sim's: NaN, not -1
+                    lines.append(f"{op}f {a.hex()} {b.hex()}")
+                    wanted.append(float(s.apply_binary(binary, a, b)).hex())
+        for op, dtype in (("h", np.float16), ("b", ml_dtypes.bfloat16)):
+            lines += [f"{op}f {float(a).hex()} 0x0p+0" for a in wide]
+            wanted += [float(np.float64(a).astype(dtype)).hex() for a in wide]
+    (tmp_path / "numbers.cpp").write_text(NUMBERS)
+    flags = (*WARNINGS, *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", f"-I{csrc_dir() / 'npu'}")
+    subprocess.run(["g++", "-std=c++17", *flags, tmp_path / "numbers.cpp", "-o", tmp_path / "numbers"], check=True)
+    done = subprocess.run([tmp_path / "numbers"], input="\n".join(lines), capture_output=True, text=True, check=True)
+    found = [text if op[1] == "i" else float.fromhex(text.replace("-nan", "nan")).hex()
+             for op, text in zip(lines, done.stdout.split(), strict=True)]
+    assert [(line, got, want) for line, got, want in zip(lines, found, wanted, strict=True) if got != want] == []
