@@ -13,7 +13,7 @@ from pto_wsp.codegen.npu.mlir.emit import emit_pto
 from pto_wsp.errors import DialectError
 from tests.conftest import Golden
 from tests.npu.kernels import test_cube, test_families, test_vector
-from tests.npu.kernels.batch import ARCHES, Case, selected_of
+from tests.npu.kernels.batch import ARCHES, Case, program_of, selected_of
 from tests.npu.mlir.meaning import check_pto
 from tests.plan.npu.select.kernels import ragged, selected, whole
 
@@ -101,6 +101,15 @@ def test_what_sees_parts_of_buffers_is_refused() -> None:
 def test_the_text_is_the_same_twice() -> None:
     assert vector_text() == vector_text()
     assert "/" not in "".join(re.findall(r'loc\("(.*?)"', vector_text()))
+
+
+def test_memory_and_order_are_left_to_the_assembler() -> None:
+    for case in (*test_cube.loops(), *test_vector.loops()):
+        try:
+            text = text_of(case)
+        except DialectError:
+            continue
+        assert emit_pto(program_of(case, "a2a3"), builtin_arch("ascend_910b")) == text
 
 
 def test_every_operation_has_a_place_in_the_kernel() -> None:

@@ -5,13 +5,15 @@
     pto.tload ins(%a_part : …) outs(%a_l1 : …) loc("m.py":9:5)
     pto.tmatmul ins(%left, %right : …, …) outs(%acc : …) loc("m.py":12:9)
 
-The text is made before memory is planned and pipes are ordered: whoever assembles it does that. Arguments are a pointer for each
-memory parameter, then the extents and steps of it that the kernel reads at run time, then the Scalar parameters.
+Whoever assembles the text plans memory and orders pipes: addresses, copies, flags and barriers of a program are left out. Arguments
+are a pointer for each memory parameter, each with the extents and steps of it that the kernel reads at run time, and the Scalar
+parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NoReturn, assert_never
 
 from pto_wsp.arch.isa.instruction import find_instruction
@@ -34,11 +36,31 @@ _INDEXED = frozenset({"row", "col"})       # operands that count rows or columns
 
 
 def emit_pto(program: tp.TileProgram, arch: Arch) -> str:
-    """Return the text of a tile program that has no addresses and flags yet.
+    """Return the text of a tile program.
 
     Raises: N105 at the line of what the dialect has no form for.
     """
-    return _Emitter(part_views(program), arch).text()
+    return _Emitter(part_views(replace(program, body=_work(program.body))), arch).text()
+
+
+def _work(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
+    """Return the steps without those that order pipes, and what holds no other."""
+    kept: list[tp.Step] = []
+    for step in body:
+        match step:
+            case tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
+                continue
+            case tp.Loop():
+                step = replace(step, body=_work(step.body))
+                if step.body:
+                    kept.append(step)
+            case tp.Branch():
+                step = replace(step, then=_work(step.then), other=_work(step.other))
+                if step.then or step.other:
+                    kept.append(step)
+            case _:
+                kept.append(step)
+    return tuple(kept)
 
 
 class _Emitter:
@@ -133,7 +155,7 @@ class _Emitter:
             case tp.Peek() | tp.GmPeek():
                 self._refuse("a number read from memory by the kernel", step.span)
             case tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
-                raise InternalError("a flag in a program for .pto", "it is made before pipes are ordered")
+                raise InternalError("a flag in a program for .pto", self.program.name)
             case tp.Leave():
                 raise InternalError("the end of a kernel in a branch", self.program.name)
             case _:
