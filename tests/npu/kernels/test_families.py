@@ -48,6 +48,7 @@ def _integers() -> list[Case]:
         cases += [case(pto.shr, x, (y % 20).astype(dtype.np), out=(*SHAPE, dtype)), case(pto.not_, x, out=(*SHAPE, dtype))]
         if dtype is not DType.U32:
             cases += [case(op, x, y, out=(*SHAPE, dtype)) for op in (pto.floordiv, pto.mod)]
+        cases += [case(pto.maximum, x, y, out=(*SHAPE, dtype)), case(pto.colmin, x, out=(1, SHAPE[1], dtype))]
     return cases
 
 

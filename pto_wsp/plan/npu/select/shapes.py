@@ -18,6 +18,7 @@ def number_of(b: Builder, operand: k.ScalarOperand) -> k.ScalarOperand | None:
     value, dtype = b.scalar(operand.value), operand.dtype
     if isinstance(value, Const):
         rounded = np.asarray(value.value).astype(dtype.np)
+        rounded = rounded.astype(np.int32) if dtype is DType.U32 else rounded      # the same bits, as on chip
         plain = float(rounded) if dtype.is_float else bool(rounded) if dtype is DType.BOOL else int(rounded)
         return k.ScalarOperand(Const(plain), DType.F32 if dtype is DType.BF16 else dtype)
     return None if dtype in HALVES else k.ScalarOperand(value, dtype)

@@ -60,6 +60,14 @@ def test_arithmetic_wraps(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
+def test_numbers_at_the_edges_of_a_dtype(dtype: DType) -> None:
+    x, most = numbers(dtype), int(np.iinfo(dtype.np).max)
+    for op in (pto.add, pto.maximum, pto.minimum, pto.xor):
+        check(lambda tile, op=op: op(tile, most), x, out=(*SHAPE, dtype))
+    check(lambda tile: pto.where(tile > most // 2, tile, most), x, out=(*SHAPE, dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
 def test_reductions_wrap(dtype: DType) -> None:
     x = numbers(dtype)
     for name in ("rowsum", "rowprod", "rowmax", "rowmin", "colsum", "colmax", "colmin"):

@@ -37,7 +37,7 @@ def test_sort_and_topk(dtype: DType, cols: int) -> None:
     check(lambda tile: pto.topk(tile, 1)[1], x, out=(3, 1, I32))
 
 
-@pytest.mark.parametrize("dtype", [F32, DType.F16, DType.BF16, I32, DType.I16, DType.U8, DType.BOOL])
+@pytest.mark.parametrize("dtype", [F32, DType.F16, DType.BF16, I32, DType.I16, DType.U8, DType.U32, DType.BOOL])
 @pytest.mark.parametrize("op", [pto.rowargmax, pto.rowargmin], ids=lambda op: op.__name__)
 def test_the_first_of_the_largest(op: Callable[..., Any], dtype: DType) -> None:
     x = numbers(dtype)
