@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pto_wsp.errors import CapacityError
 from pto_wsp.expr import kernel as k
@@ -62,11 +62,20 @@ def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]
         raise CapacityError(
             f"kernel `{kernel.name}` has results that do not fit L0C together, and stores to `{again.param}` what it loads", again.span,
             expected=f"at most {limits.l0c} bytes of L0C", found=f"{sum(_bytes(chain) for chain in found)} bytes",
-            help="store to another parameter: then one result, or block of one, is computed after the other",
+            help=f"store to another parameter: then one result, or block of one, is computed after the other; or {_fitting(found, limits)}",
             notes=("who lies in L0C then:", *(f"{_bytes(chain):>8}  {chain.name:<12} [{chain.rows}, {chain.cols}] {chain.dtype}"
                                              for chain in found)))
     for member in members:
         yield Part(kernel, chains, blocked, frozenset({member}), limits, chains.chains[member])
+
+
+def _fitting(chains: Sequence[Chain], limits: Limits) -> str:
+    """Say what would fit: the largest result cut in halves until all fit together."""
+    largest = max(chains, key=_bytes)
+    rows, cols, rest = largest.rows, largest.cols, sum(map(_bytes, chains)) - _bytes(largest)
+    while rest + rows * cols * ACC_BYTES > limits.l0c and max(rows, cols) > 1:
+        rows, cols = (-(-rows // 2), cols) if rows >= cols else (rows, -(-cols // 2))
+    return f"make `{largest.name}` [{rows}, {cols}] in place of [{largest.rows}, {largest.cols}]"
 
 
 def _bytes(chain: Chain) -> int:
