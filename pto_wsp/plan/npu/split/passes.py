@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pto_wsp.plan.kernel.passes import TILE_PASSES, KernelPass
-from pto_wsp.plan.npu.split.cores.part_products import part_products, verify_after_part_products
+from pto_wsp.plan.npu.split.products.part_products import part_products, verify_after_part_products
 
 # What a product starts from, and what it is added to, is for the core that owns it.
 _NOT_FOR_CORES = frozenset({"fuse_products", "accumulate_in_place"})

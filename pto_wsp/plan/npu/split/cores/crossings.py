@@ -15,10 +15,10 @@ from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ne
 from pto_wsp.plan.npu.known.given import Part
 from pto_wsp.plan.npu.split.cores.flow import Flow
-from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.parts import Crossing
 from pto_wsp.plan.npu.split.cores.statements import Leaf
 from pto_wsp.plan.npu.split.cores.turns import Turns, turns_of
+from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -11,8 +11,8 @@ from pto_wsp.expr.kernel_walk import result_of, uses_of
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
 from pto_wsp.plan.npu.known.given import Given
-from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.statements import Leaf, Moving, Statements
+from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 

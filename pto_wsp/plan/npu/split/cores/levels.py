@@ -13,8 +13,8 @@ from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.npu.split.cores.flow import Edge, Flow
-from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.statements import Leaf, Moving
+from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.values import dataclass
 
 _TURNS = 8     # how often a loop is taken to run, where values that cross are weighed

@@ -22,11 +22,11 @@ from pto_wsp.plan.kernel.tiles.common import merge_common
 from pto_wsp.plan.npu.split.cores.distribute import Distributed, distribute
 from pto_wsp.plan.npu.split.cores.flow import Flow
 from pto_wsp.plan.npu.split.cores.levels import levels_of
-from pto_wsp.plan.npu.split.cores.owned import own_accumulators
 from pto_wsp.plan.npu.split.cores.part_of import part_of
-from pto_wsp.plan.npu.split.cores.part_products import is_product
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
-from pto_wsp.plan.npu.split.cores.turn_loads import turn_loads
+from pto_wsp.plan.npu.split.products.own_accumulators import own_accumulators
+from pto_wsp.plan.npu.split.products.part_products import is_product
+from pto_wsp.plan.npu.split.products.turn_loads import turn_loads
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.types.scalar import ParamScalar
 

@@ -18,7 +18,7 @@ from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.spec import Cast, Elementwise, Expand, Iota
 from pto_wsp.ops.table import find
-from pto_wsp.plan.npu.split.cores.part_products import is_product
+from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 

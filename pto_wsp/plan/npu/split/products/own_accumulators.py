@@ -8,8 +8,8 @@ from __future__ import annotations
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.known.facts import TRUE
 from pto_wsp.plan.npu.known.given import Given
-from pto_wsp.plan.npu.split.cores.accumulate_products import accumulate_products
 from pto_wsp.plan.npu.split.cores.statements import Leaf, Statements
+from pto_wsp.plan.npu.split.products.accumulate_products import accumulate_products
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.types import scalar as s
 

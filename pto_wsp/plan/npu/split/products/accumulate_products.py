@@ -23,7 +23,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, bodies_of, map_bodies, result_of, touches_buffer, uses_of, walk
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.plan.kernel.values import use_counts
-from pto_wsp.plan.npu.split.cores.part_products import is_product
+from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.values import dataclass
 
 
