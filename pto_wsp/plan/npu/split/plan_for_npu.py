@@ -83,8 +83,7 @@ class _Lowering:
         first = self.n_intermediates
         self.n_intermediates += len(split.crossings)
         inner = tuple(
-            Intermediate(first + k, crossing.name, crossing.dtype,
-                         (s.mul(s.maximum(_told(crossing.turns, known), s.Const(1)), s.Const(crossing.rows)), s.Const(crossing.cols)))
+            Intermediate(first + k, crossing.name, crossing.dtype, (_told(crossing.rows, known), s.Const(crossing.cols)))
             for k, crossing in enumerate(split.crossings))
         launches = tuple(self.launch(task, k, part, known, inner) for k, part in enumerate(split.parts))
         if not inner:

@@ -13,7 +13,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.model import NpuPlan, Scope
 from pto_wsp.plan.npu.split.limits import launches
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
 
@@ -282,3 +282,20 @@ def test_tasks_of_a_split_kernel_repeat_in_a_loop() -> None:
     assert len(plan.kernels) == 2
 
 
+
+
+def test_more_values_than_a_task_takes_tensors_cross_in_one() -> None:
+    @kernel
+    def unrolled(x: In[TILE], w: In[TILE], n: Scalar[I32], out: Out[Tensor]) -> None:
+        for i in range(17):
+            pto.store(out, pto.relu(pto.exp(x * (i / 10)) @ w), (i * S, 0))
+        for j in pto.range(n):
+            for i in range(17):
+                pto.store(out, pto.relu(pto.exp(x * (i / 20)) @ w), ((17 + i + j) * S, 0))
+
+    for n in (0, 2):
+        plan = both(unrolled, x=random(S, S), w=random(S, S, seed=1), n=n, out=np.zeros((36 * S, S), np.float32))
+        assert cores(plan) == ["v", "c", "v"]
+        (scope,) = plan.body.items
+        assert isinstance(scope, Scope)
+        assert len(scope.intermediates) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.tile_program import ParamAccess
@@ -30,28 +31,37 @@ _MASK = DType.F32      # what a mask crosses as
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A value that crosses: the parameter that parts hand it on by, the turns of it, and the part of it that crosses (None: all)."""
+    """A value that crosses: the parameter that parts hand it on by, the turns of it, and the part of it that crosses (None: all).
+
+    `first`: the row of the parameter where it begins.
+    """
 
     value: k.Value
     crossing: Crossing
     turns: Turns
     part: Part | None = None
+    first: s.Scalar = s.Const(0)
 
     @property
     def type(self) -> TileType:
         """What lies in memory for one turn."""
-        return TileType(self.crossing.rows, self.crossing.cols, self.crossing.dtype)
+        return TileType(self.value.type.rows, self.value.type.cols, self.crossing.dtype)
+
+    @property
+    def rows(self) -> s.Scalar:
+        """How many rows all turns take; one has room in any case."""
+        return s.mul(s.maximum(self.turns.count, s.Const(1)), s.Const(self.type.rows))
 
     @property
     def access(self) -> ParamAccess:
         """How a part finds it: contiguous rows."""
-        rows = s.mul(s.maximum(self.turns.count, s.Const(1)), s.Const(self.type.rows))
+        rows = self.crossing.rows
         return ParamAccess(0, 1, rows=int(rows.value) if isinstance(rows, s.Const) else None, cols=self.type.cols,
                            unit_rows=self.type.cols == 1)
 
     def param(self, role: k.Role) -> k.MemoryParam:
-        """Return the parameter of a part: a tile where there is one turn, else a region."""
-        if self.turns.count == s.Const(1):
+        """Return the parameter of a part: a tile where there is no more than one turn of one value, else a region."""
+        if self.crossing.rows == s.Const(self.type.rows):
             return k.TileParam(self.crossing.name, role, self.type)
         return k.TensorParam(self.crossing.name, role, self.type.dtype)
 
@@ -62,16 +72,19 @@ class Bridge:
             value = k.Value(next(value_ids), self.type, self.value.name)
             yield k.Compute(value, cast.name, (self.value,), (("dtype", _MASK),), span)
         rows, cols = self.part or (None, None)
-        yield k.Store(self.crossing.name, value, self.turns.row(self.type.rows), s.Const(0), rows, cols, span=span)
+        yield k.Store(self.crossing.name, value, self._row(), s.Const(0), rows, cols, span=span)
 
     def loaded(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
         """Yield what gives the value in another part, in place of the statement that makes it."""
         mask = self.value.type.dtype is DType.BOOL
         value = k.Value(next(value_ids), self.type, self.value.name) if mask else self.value
         rows, cols = self.part or (None, None)
-        yield k.Load(value, self.crossing.name, self.turns.row(self.type.rows), s.Const(0), rows, cols, span=span)
+        yield k.Load(value, self.crossing.name, self._row(), s.Const(0), rows, cols, span=span)
         if mask:
             yield k.Compute(self.value, ne.name, (value, k.ScalarOperand(s.Const(0.0), _MASK)), span=span)
+
+    def _row(self) -> s.Scalar:
+        return s.add(self.first, self.turns.row(self.type.rows))
 
 
 def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
@@ -88,8 +101,26 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
         dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
         turns = turns_of(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
-        found.append(Bridge(value, Crossing(name, dtype, value.type.rows, value.type.cols, turns.count), turns, part))
+        bridge = Bridge(value, Crossing(name, dtype, s.Const(0), value.type.cols), turns, part)
+        found.append(replace(bridge, crossing=replace(bridge.crossing, rows=bridge.rows)))
     return tuple(found)
+
+
+def packed(bridges: Sequence[Bridge]) -> tuple[Bridge, ...]:
+    """Return bridges of values that one part makes, those of one dtype and width in one tensor, one below the other."""
+    groups: dict[tuple[DType, int], list[Bridge]] = {}
+    for bridge in bridges:
+        groups.setdefault((bridge.crossing.dtype, bridge.crossing.cols), []).append(bridge)
+    moved: dict[int, Bridge] = {}
+    for group in groups.values():
+        rows: s.Scalar = s.Const(0)
+        for bridge in group:
+            moved[bridge.value.id] = replace(bridge, first=rows)
+            rows = s.add(rows, bridge.rows)
+        for bridge in group:
+            place = moved[bridge.value.id]
+            moved[bridge.value.id] = replace(place, crossing=replace(group[0].crossing, rows=rows))
+    return tuple(moved[bridge.value.id] for bridge in bridges)
 
 
 def _name(value: k.Value, maker: Leaf, taken: set[str]) -> str:

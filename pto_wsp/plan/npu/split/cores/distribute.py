@@ -22,9 +22,11 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.kernel.values import fresh_ids
-from pto_wsp.plan.npu.split.cores.crossings import Bridge, bridges_of
+from pto_wsp.plan.npu.split.cores.crossings import Bridge, bridges_of, packed
 from pto_wsp.plan.npu.split.cores.flow import Flow
-from pto_wsp.plan.npu.split.cores.statements import Leaf
+from pto_wsp.plan.npu.split.cores.parts import Crossing
+from pto_wsp.plan.npu.split.cores.statements import Leaf, Moving
+from pto_wsp.plan.npu.split.limits import MAX_TENSORS
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -38,7 +40,7 @@ class Share:
 
     unit: Unit
     own: dict[int, Leaf] = field(default_factory=dict)
-    again: set[int] = field(default_factory=set)
+    again: dict[int, Leaf] = field(default_factory=dict)
     given: dict[int, Leaf] = field(default_factory=dict)
 
 
@@ -52,7 +54,7 @@ class Distributed:
     gives: tuple[Bridge, ...]
 
 
-def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed, ...], tuple[Bridge, ...]]:
+def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed, ...], tuple[Crossing, ...]]:
     """Return the parts of a kernel, by level, and all that crosses between them.
 
     Raises: N102 where nobody can say how often something crosses.
@@ -66,6 +68,10 @@ def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed
         shares.append(share)
     crossing = sorted({id(leaf.stmt): leaf for share in shares for leaf in share.given.values()}.values(), key=lambda leaf: leaf.at)
     bridges = {id(leaf.stmt): bridge for leaf, bridge in zip(crossing, bridges_of(flow, crossing), strict=True)}
+    if any(_n_tensors(share, bridges) > MAX_TENSORS for share in shares):
+        for share in shares:
+            mine = [key for key in bridges if key in share.own]
+            bridges |= dict(zip(mine, packed([bridges[key] for key in mine]), strict=True))
     ids = fresh_ids(flow.of.kernel)
     parts: list[Distributed] = []
     for share in shares:
@@ -73,7 +79,7 @@ def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed
         takes = tuple(bridges[key] for key in bridges if key in share.given)
         gives = tuple(bridges[key] for key in bridges if key in share.own)
         parts.append(Distributed(share.unit, replace(flow.of.kernel, body=body), takes, gives))
-    return tuple(parts), tuple(bridges.values())
+    return tuple(parts), tuple(dict.fromkeys(bridge.crossing for bridge in bridges.values()))
 
 
 def _gather(flow: Flow, share: Share, leaf: Leaf) -> None:
@@ -82,10 +88,16 @@ def _gather(flow: Flow, share: Share, leaf: Leaf) -> None:
         key = id(maker.stmt)
         if again and key not in share.own:
             if key not in share.again:
-                share.again.add(key)
+                share.again[key] = maker
                 _gather(flow, share, maker)
         elif key not in share.own:
             share.given[key] = maker
+
+
+def _n_tensors(share: Share, bridges: Mapping[int, Bridge]) -> int:
+    """Return how many tensors a part would be given."""
+    params = {leaf.stmt.param for leaf in (*share.own.values(), *share.again.values()) if isinstance(leaf.stmt, Moving)}
+    return len(params) + sum(key in share.own or key in share.given for key in bridges)
 
 
 def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator[int]) -> Iterator[k.Stmt]:

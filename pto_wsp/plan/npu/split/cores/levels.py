@@ -62,9 +62,10 @@ def _groups(flow: Flow, edges: Sequence[Edge]) -> tuple[Group, ...]:
     for edge in edges:
         after[id(edge.then.stmt)].append(edge.first)
     groups = tuple(tuple(sorted(group, key=lambda leaf: leaf.at)) for group in _components(nodes, after))
+    chains = [(edge.first, edge.then) for edge in edges if edge.chained]
     for members in groups:
         inside = {id(leaf.stmt) for leaf in members}
-        chained = [edge for edge in edges if edge.chained and id(edge.first.stmt) in inside and id(edge.then.stmt) in inside]
+        chained = any(id(first.stmt) in inside and id(then.stmt) in inside for first, then in chains)
         if chained or len({flow.unit(leaf) for leaf in members}) > 1:
             raise _circle(flow, members)
     return tuple(Group(members, flow.unit(members[0])) for members in groups)
@@ -116,8 +117,11 @@ def _components(nodes: Sequence[Leaf], before: Mapping[int, Sequence[Leaf]]) -> 
 def _levels(groups: Sequence[Group], needs: Sequence[_Need], first: Unit) -> list[int]:
     """Return the lowest level of each group; even levels are of the core `first`."""
     levels: list[int] = []
+    earlier: list[list[_Need]] = [[] for _ in groups]
+    for need in needs:
+        earlier[need.after].append(need)
     for at, group in enumerate(groups):      # what a group depends on stands before it
-        least = max((levels[need.before] + need.least for need in needs if need.after == at), default=0)
+        least = max((levels[need.before] + need.least for need in earlier[at]), default=0)
         levels.append(_of_core(least, group.unit, first, 1))
     return levels
 
@@ -151,8 +155,11 @@ class _Traffic:
 def _put_off(traffic: _Traffic, groups: Sequence[Group], needs: Sequence[_Need], levels: list[int]) -> list[int]:
     """Move groups to the part that uses them, from the last on, where no more crosses then than before."""
     now = levels
+    later: list[list[_Need]] = [[] for _ in groups]
+    for need in needs:
+        later[need.before].append(need)
     for at in reversed(range(len(groups))):
-        limits = [now[need.after] - need.least for need in needs if need.before == at]
+        limits = [now[need.after] - need.least for need in later[at]]
         latest = min(limits, default=now[at])
         latest -= (latest - now[at]) % 2
         if latest > now[at] and latest in now:

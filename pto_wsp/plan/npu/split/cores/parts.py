@@ -14,16 +14,15 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A value that a part hands on: `rows` x `cols` for each turn of the loops that it is made in, of which there are `turns` at most.
+    """Memory in which a part hands values on: enough rows for each turn of the loops that they are made in.
 
-    `turns` is in terms of the whole kernel's parameters.
+    `rows` is in terms of the whole kernel's parameters.
     """
 
     name: str
     dtype: DType
-    rows: int
+    rows: Scalar
     cols: int
-    turns: Scalar
 
 
 Given: TypeAlias = ParamScalar | ParamExtent

@@ -50,17 +50,18 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     if observe is not None:
         observe("own_accumulators", kernel, of.kernel)
     flow = Flow(of)
-    made, bridges = distribute(flow, levels_of(flow))
+    made, crossings = distribute(flow, levels_of(flow))
     parts: list[Part] = []
     for one, name in zip(made, _names(kernel, made), strict=True):
-        params = (*kernel.params, *(b.param(k.Role.IN) for b in one.takes), *(b.param(k.Role.OUT) for b in one.gives))
+        handed = [b.param(k.Role.IN) for b in one.takes] + [b.param(k.Role.OUT) for b in one.gives]
+        params = (*kernel.params, *dict.fromkeys(handed))
         ways = {**of.access, **{bridge.crossing.name: bridge.access for bridge in (*one.takes, *one.gives)}}
         body = run_kernel_passes(replace(one.kernel, name=name, params=params), None, PART_PASSES[one.unit])
         parts.append(part_of(body, one.unit, ways))
         _verify(parts[-1])
         if observe is not None:
             observe("split_kernel", of.kernel, parts[-1].kernel)
-    return SplitKernel(tuple(parts), tuple(bridge.crossing for bridge in bridges))
+    return SplitKernel(tuple(parts), crossings)
 
 
 def _names(kernel: k.Kernel, parts: Sequence[Distributed]) -> tuple[str, ...]:
