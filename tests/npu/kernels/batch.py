@@ -71,9 +71,10 @@ class Bound:
 
     def ragged(self, *, group: int | None = None, cols: bool = False) -> Bound:
         """Return the argument with rows, or columns, that the kernel reads from the descriptor."""
+        unit_rows = self.access.row_dim == 1 or (self.memory.shape[1] == 1 and self.access.row_step == 1)
         if cols:
-            return replace(self, access=replace(self.access, cols=None, col_group=group, unit_rows=self.memory.shape[0] == 1))
-        return replace(self, access=replace(self.access, rows=None, row_group=group, unit_rows=self.memory.shape[1] == 1))
+            return replace(self, access=replace(self.access, cols=None, col_group=group, unit_rows=unit_rows))
+        return replace(self, access=replace(self.access, rows=None, row_group=group, unit_rows=unit_rows))
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ def load(b: Builder, stmt: k.Load) -> Held:
     if complete == s.Const(True):
         return from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, name), type.dtype)
     out = b.hold(type.rows, type.cols, kept, name)
+    if piece.condition == s.Const(False):
+        b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
+        return out
     at_once = complete != s.Const(False) and kept is stored and _is_plain(b, piece, type.cols)
     with b.inside() as then:
         if at_once:

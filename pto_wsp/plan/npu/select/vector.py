@@ -26,6 +26,7 @@ from pto_wsp.plan.npu.select.refusal import check_statement
 from pto_wsp.plan.npu.select.rows import gather, scatter
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.state import state_of
+from pto_wsp.plan.npu.select.tidy import tidy
 from pto_wsp.types import scalar as s
 
 
@@ -36,7 +37,7 @@ def select_vector(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     """
     b = Builder(use, arch)
     _Selection(b, leave_early(b)).body(use.kernel.body)
-    return b.program()
+    return tidy(b.program())
 
 
 def leave_early(b: Builder) -> Rows | None:
