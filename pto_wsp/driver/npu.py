@@ -25,7 +25,6 @@ from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.directions import tensor_directions
-from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
 from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
@@ -34,6 +33,7 @@ from pto_wsp.plan.npu.text import print_npu_plan
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.checks import check_tile_program
+from pto_wsp.verify.npu.writes import check_writes
 from pto_wsp.verify.verdict import Finding
 
 # Written for these, as the project's own tests execute them; no version of the device's own has been seen by them.
@@ -57,9 +57,10 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
     kept = dict(dumps)
-    npu = add_join_kernel(plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None))
+    npu = plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None)
     programs = tuple(_program(use, number, arch, kept, options) for number, use in enumerate(npu.kernels))
-    checks = (*findings, *(finding for program in programs if program is not None for finding in check_tile_program(program, arch)))
+    checks = (*findings, *(finding for program in programs if program is not None for finding in check_tile_program(program, arch)),
+              *check_writes(npu))
     raise_all([finding.error for finding in checks if finding.error is not None])
     kernels = device_kernels(npu, programs)
     files = {**kept, **_listings(npu, kernels)}
@@ -82,7 +83,7 @@ def _package_files(plan: TaskPlan, npu: NpuPlan, kernels: Sequence[DeviceKernel]
                    arrays: Mapping[int, np.ndarray]) -> Mapping[str, str]:
     return {
         **emit_package_files(npu, kernels, arch=arch.name, runtime=options.options.runtime, interfaces=_INTERFACES),
-        orchestration_path(npu): emit_orchestration(npu),
+        orchestration_path(npu): emit_orchestration(npu, options.options.runtime),
         "golden.py": emit_golden(plan, _steering(plan, arrays), {symbol.id: symbol.default for symbol in plan.symbols
                                                                  if symbol.default is not None}),
     }

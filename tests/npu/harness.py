@@ -93,7 +93,8 @@ def build(package: Package, target: Target) -> Built:
 
     Raises: RunFault with the compiler's words.
     """
-    kernel_flags = (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")
+    # --no-as-needed: a kernel without an instruction, which only joins others, is asked for the core's functions too.
+    kernel_flags = (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}", "-Wl,--no-as-needed")
     jobs = [((kernel.source, core()), kernel_flags) for kernel in package.kernels]
     jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")))
     host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
