@@ -24,7 +24,7 @@ def mistake():
     for use in plan_for_npu(lower(numbers().node), arch).kernels:
         emit_pto(select(use, arch), arch)
 
-# error[N105]: kernel `count`: tile `iota_0_numbers_cells_8` has no form in .pto: it sees a part of what tile `iota_0_numbers_cells_7` was given
+# error[N105]: `count`: tile `iota_0_numbers_cells_8` has no form in .pto: it sees a part of tile `iota_0_numbers_cells_7`
 #   --> parts_of_a_buffer_in_pto.py:13:20
 #      |
 #   13 |     pto.store(out, pto.iota((1, 64), DType.I32, axis=1))

@@ -30,6 +30,6 @@ def mistake():
 #      |                  ^^^^^
 #    = expected: at most 131072 bytes of L0C
 #    = found:    262144 bytes
-#    = help:     store to another parameter: then one result, or block of one, is computed after the other; or make `product` [128, 256] in place of [256, 256]
+#    = help:     make `product` [128, 256] in place of [256, 256], or store to another parameter: then it is computed in blocks
 #    = note:     who lies in L0C then:
 #    = note:       262144  product      [256, 256] f32

@@ -110,7 +110,7 @@ class _Views:
             if not needed and self._apart(tile, now[room]):
                 return []
             raise self._refused(f"tile `{self.tiles[tile].name}`", span,
-                                f"it sees a part of what tile `{self.tiles[min(now[room] or {tile})].name}` was given")
+                                f"it sees a part of tile `{self.tiles[min(now[room] or {tile})].name}`")
         now[room] |= {tile}
         return [_reshape(tile, source, span)]
 
@@ -126,7 +126,7 @@ class _Views:
                    for other in (self.tiles[found] for found in others))
 
     def _refused(self, what: str, span: Span, why: str = "its buffers are seen in ways that change from turn to turn") -> DialectError:
-        return DialectError(f"kernel `{self.program.name}`: {what} has no form in .pto: {why}", span, expected="buffers seen whole",
+        return DialectError(f"`{self.program.name}`: {what} has no form in .pto: {why}", span, expected="buffers seen whole",
                             help="compile for ascend_npu, which gives every buffer its address")
 
 

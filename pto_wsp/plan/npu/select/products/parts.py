@@ -62,7 +62,7 @@ def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]
         raise CapacityError(
             f"kernel `{kernel.name}` has results that do not fit L0C together, and stores to `{again.param}` what it loads", again.span,
             expected=f"at most {limits.l0c} bytes of L0C", found=f"{sum(_bytes(chain) for chain in found)} bytes",
-            help=f"store to another parameter: then one result, or block of one, is computed after the other; or {_fitting(found, limits)}",
+            help=f"{_fitting(found, limits)}, or store to another parameter: then it is computed in blocks",
             notes=("who lies in L0C then:", *(f"{_bytes(chain):>8}  {chain.name:<12} [{chain.rows}, {chain.cols}] {chain.dtype}"
                                              for chain in found)))
     for member in members:
