@@ -94,7 +94,7 @@ void reduce(const Step &step) {
     if (step.n_tiles() > 2) {
         step.check_vector(2);
         step.check_same_dtype(1, 2);
-        step.require(step.tile(2).cols >= (rows ? 1 : step.tile(1).valid_cols), "the scratch tile is too small");
+        step.check_same_type(1, 2);
         step.scratch(2);
     }
     step.write(0, to);
