@@ -247,7 +247,7 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
 def ptoisa_kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
     """Decorate a function as a kernel of instructions: tiles are declared, and each `ptoisa.` call writes one, in the order written.
 
-    Takes the options of `kernel` and raises what it does; the body raises K110 for an op without a destination.
+    Takes the options of `kernel` and raises what it does; the body raises K111 for an op without a destination.
     """
     frame = sys._getframe(1)
     if function is None:

@@ -59,7 +59,7 @@ class KernelTrace:
     def emit(self, op: str, operands: tuple[object, ...], attrs: Attrs) -> Operand:
         """Append an op of the table on tiles and numbers and return its result.
 
-        Raises: K110 for one that no instruction makes, in a kernel of instructions.
+        Raises: K111 for one that no instruction makes, in a kernel of instructions.
         """
         if self._instructions_only and not self._in_instruction:
             npu = find(op).npu

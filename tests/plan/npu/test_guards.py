@@ -89,7 +89,8 @@ def around(check: Check) -> tuple[Guard, ...]:
 
 @pytest.mark.parametrize(("value", "lower", "upper"), [
     (ROW, s.Const(0), LIMIT), (s.sub(s.Const(9), ROW), s.Const(0), LIMIT), (s.add(ROW, s.mul(COL, s.Const(5))), LIMIT, s.Const(13)),
-    (s.mul(ROW, s.Const(-2)), s.sub(LIMIT, s.Const(20)), s.Const(-1)), (s.add(s.mul(ROW, s.Const(4)), s.Const(4)), s.mul(ROW, s.Const(4)), LIMIT),
+    (s.mul(ROW, s.Const(-2)), s.sub(LIMIT, s.Const(20)), s.Const(-1)),
+    (s.add(s.mul(ROW, s.Const(4)), s.Const(4)), s.mul(ROW, s.Const(4)), LIMIT),
     (LIMIT, ROW, s.add(ROW, s.Const(5))), (s.minimum(ROW, LIMIT), s.Const(1), s.Const(6)), (s.mul(ROW, COL), s.Const(0), LIMIT),
     (s.sub(ROW, COL), s.sub(LIMIT, ROW), s.add(LIMIT, s.mul(COL, s.Const(3)))),
 ])

@@ -16,7 +16,7 @@ def mistake() -> None:
     twice.specialise()
 
 
-# error[K110]: `pto.mul` makes a value without a destination, in a kernel of instructions
+# error[K111]: `pto.mul` makes a value without a destination, in a kernel of instructions
 #   --> isa_operator.py:12:22
 #      |
 #   12 |     ptoisa.TSTORE(y, t * 2)

@@ -27,5 +27,5 @@ def mistake() -> None:
 #      |
 #   22 |     program().compile(target="interp", thread=2)
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: one of threads, portable, dump, check_finite, verify_passes
+#    = expected: one of threads, portable, dump, check_finite, verify_passes, options
 #    = help:     did you mean threads=...?

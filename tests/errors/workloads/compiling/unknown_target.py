@@ -27,4 +27,4 @@ def mistake() -> None:
 #      |
 #   22 |     program().compile(target="cuda")
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: one of cpu_sim, interp
+#    = expected: one of cpu_sim, interp, ascend_npu, pto

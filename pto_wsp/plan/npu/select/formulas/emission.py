@@ -35,6 +35,8 @@ Argument: TypeAlias = Lane | ScalarArg | Word
 
 @dataclass(frozen=True, slots=True)
 class Step:
+    """One instruction of a formula."""
+
     name: str
     out: Lane
     args: tuple[Argument, ...]

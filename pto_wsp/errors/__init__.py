@@ -1,0 +1,71 @@
+"""The error tree: one class an error, each with its code, its cause, an example that fails and the fix.
+
+`str(error)` is the whole report that a user sees; `code`, `span` and `notes` are there for programs. An error that is ours, not
+the user's, is an `InternalError`.
+"""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import InternalError as InternalError
+from pto_wsp.errors.pto_error import Place as Place
+from pto_wsp.errors.pto_error import PtoError as PtoError
+from pto_wsp.errors.pto_error import raise_all as raise_all
+from pto_wsp.errors.pto_error import unreachable as unreachable
+from pto_wsp.errors.build import AbiMismatchError as AbiMismatchError
+from pto_wsp.errors.build import ArtifactFolderError as ArtifactFolderError
+from pto_wsp.errors.build import CacheCorruptError as CacheCorruptError
+from pto_wsp.errors.build import CacheFolderError as CacheFolderError
+from pto_wsp.errors.build import CommandError as CommandError
+from pto_wsp.errors.build import CompileOptionError as CompileOptionError
+from pto_wsp.errors.build import CompilerFailedError as CompilerFailedError
+from pto_wsp.errors.build import MissingDataError as MissingDataError
+from pto_wsp.errors.build import NoCompilerError as NoCompilerError
+from pto_wsp.errors.device import CubeError as CubeError
+from pto_wsp.errors.device import DeviceLimitError as DeviceLimitError
+from pto_wsp.errors.device import DialectError as DialectError
+from pto_wsp.errors.device import FlagError as FlagError
+from pto_wsp.errors.device import MixedKernelError as MixedKernelError
+from pto_wsp.errors.device import NpuOpError as NpuOpError
+from pto_wsp.errors.device import PipeHazardError as PipeHazardError
+from pto_wsp.errors.device import TileFormError as TileFormError
+from pto_wsp.errors.device import TilePlaceError as TilePlaceError
+from pto_wsp.errors.kernel import ArgumentDTypeError as ArgumentDTypeError
+from pto_wsp.errors.kernel import ArgumentKindError as ArgumentKindError
+from pto_wsp.errors.kernel import ArgumentRankError as ArgumentRankError
+from pto_wsp.errors.kernel import ArgumentShapeError as ArgumentShapeError
+from pto_wsp.errors.kernel import ArityError as ArityError
+from pto_wsp.errors.kernel import BufferMisuseError as BufferMisuseError
+from pto_wsp.errors.kernel import CapacityError as CapacityError
+from pto_wsp.errors.kernel import CarriedValueError as CarriedValueError
+from pto_wsp.errors.kernel import EscapedValueError as EscapedValueError
+from pto_wsp.errors.kernel import InstructionError as InstructionError
+from pto_wsp.errors.kernel import KernelSignatureError as KernelSignatureError
+from pto_wsp.errors.kernel import MissingBodyError as MissingBodyError
+from pto_wsp.errors.kernel import MixedDTypeError as MixedDTypeError
+from pto_wsp.errors.kernel import OperandShapeError as OperandShapeError
+from pto_wsp.errors.kernel import OutNeverStoredError as OutNeverStoredError
+from pto_wsp.errors.kernel import OutsideTraceError as OutsideTraceError
+from pto_wsp.errors.kernel import OwnBodyError as OwnBodyError
+from pto_wsp.errors.kernel import SymbolicControlError as SymbolicControlError
+from pto_wsp.errors.kernel import UnsupportedDTypeError as UnsupportedDTypeError
+from pto_wsp.errors.kernel import ViewBoundsError as ViewBoundsError
+from pto_wsp.errors.kernel import ViewIndexError as ViewIndexError
+from pto_wsp.errors.run import BindingError as BindingError
+from pto_wsp.errors.run import NotFiniteError as NotFiniteError
+from pto_wsp.errors.run import ProgramStateError as ProgramStateError
+from pto_wsp.errors.run import RunBoundsError as RunBoundsError
+from pto_wsp.errors.run import TaskFailedError as TaskFailedError
+from pto_wsp.errors.workload import DataDependentError as DataDependentError
+from pto_wsp.errors.workload import DirectiveError as DirectiveError
+from pto_wsp.errors.workload import DTypeNameError as DTypeNameError
+from pto_wsp.errors.workload import KeyTraceError as KeyTraceError
+from pto_wsp.errors.workload import LoopVariableError as LoopVariableError
+from pto_wsp.errors.workload import PolicyValueError as PolicyValueError
+from pto_wsp.errors.workload import TensorDataError as TensorDataError
+from pto_wsp.errors.workload import UnboundSymbolError as UnboundSymbolError
+from pto_wsp.errors.workload import WorkloadStructureError as WorkloadStructureError
+
+
+def catalog() -> tuple[type[PtoError], ...]:
+    """Return every error class, by code."""
+    return tuple(sorted(PtoError.__subclasses__(), key=lambda kind: kind.code))

@@ -1,0 +1,68 @@
+"""Errors of compiling, of the artifact cache and of the command."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class NoCompilerError(PtoError):
+    code = "C101"
+    cause = "No C compiler was found."
+    example = "CC=/nonexistent python model.py"
+    fix = "Install gcc or clang, or set CC; target='interp' needs none."
+
+
+class CompilerFailedError(PtoError):
+    code = "C102"
+    cause = "The C compiler refused the generated code."
+    example = "a compiler too old for the flags"
+    fix = "The report shows the compiler's message."
+
+
+class CacheCorruptError(PtoError):
+    code = "C103"
+    cause = "An entry of the artifact cache does not match its manifest."
+    example = "a file in the cache was edited"
+    fix = "Remove the folder that the report names; it is built again."
+
+
+class CompileOptionError(PtoError):
+    code = "C104"
+    cause = "compile() was given an unknown keyword, or a value that it does not take."
+    example = ".compile(thread=2)"
+    fix = "The error names the nearest keyword."
+
+
+class AbiMismatchError(PtoError):
+    code = "C105"
+    cause = "A library was built against another version of the interface."
+    example = "an artifact of an older version"
+    fix = "Remove it from the cache; it is built again."
+
+
+class ArtifactFolderError(PtoError):
+    code = "C107"
+    cause = "An artifact was to be saved where that cannot be done."
+    example = "program.save('/folder/with/files')"
+    fix = "Name a folder that is new or empty."
+
+
+class CommandError(PtoError):
+    code = "C108"
+    cause = "A command was given a file, a folder or a name that it can do nothing with."
+    example = "pto-wsp compile model.py --workload attentoin"
+    fix = "The error says what the file or folder has."
+
+
+class MissingDataError(PtoError):
+    code = "C109"
+    cause = "A package needs the elements of a tensor that has no data."
+    example = "lens = Tensor.empty((4,), DType.I64), read as the length of a ragged axis"
+    fix = "Give lengths, offsets and indices as Tensor(array)."
+
+
+class CacheFolderError(PtoError):
+    code = "C106"
+    cause = "The folder of the artifact cache cannot be written."
+    example = "PTO_WSP_CACHE_DIR=/read-only python model.py"
+    fix = "Set PTO_WSP_CACHE_DIR to a folder that can be written, or make room there; target='interp' needs none."

@@ -1,0 +1,153 @@
+"""Errors of kernels: their signatures, bodies, types, and what fits on chip."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class KernelSignatureError(PtoError):
+    code = "K101"
+    cause = ("A kernel's parameter has no annotation, or one that is not In, Out or InOut of Tile or Tensor, Scalar or "
+             "Constexpr.")
+    example = "@kernel\ndef k(x): ..."
+    fix = "Annotate every parameter, e.g. x: In[Tile[16, 128, DType.F32]]."
+
+
+class OutNeverStoredError(PtoError):
+    code = "K102"
+    cause = "An Out parameter is never stored, so its tensor would keep what it held."
+    example = "@kernel\ndef k(x: In[Tile[4, 4, DType.F32]], y: Out[Tile[4, 4, DType.F32]]): x + 1"
+    fix = "Store it with pto.store(y, value), or drop the parameter."
+
+
+class SymbolicControlError(PtoError):
+    code = "K103"
+    cause = "Python asked a symbolic value for a concrete one (if, while, bool, int, float, index, hash, str, format, break)."
+    example = "for i in P(n):\n    if i > 2: ..."
+    fix = "The body is traced once, for all iterations: use pto.where, .where(a, b) or a loop bound."
+
+
+class EscapedValueError(PtoError):
+    code = "K104"
+    cause = "A tile value made inside a loop is used after it."
+    example = "for j in pto.range(4):\n    t = x * 2\npto.store(y, t)"
+    fix = "Keep state in a buffer: acc = pto.alloc(shape, dtype, init=0), then acc[:] = ... in the loop."
+
+
+class OutsideTraceError(PtoError):
+    code = "K105"
+    cause = "A kernel, or one of its operations, was called outside the place where it has a meaning."
+    example = "rmsnorm(x_np)"
+    fix = "Call kernels inside a @workload; for one tile's result at once use kernel.run(...)."
+
+
+class BufferMisuseError(PtoError):
+    code = "K106"
+    cause = "A buffer or parameter is used against its role: written though In, read before it was written."
+    example = "pto.store(x, v)  # x: In"
+    fix = "Store to an Out or InOut parameter; give pto.alloc an init."
+
+
+class OwnBodyError(PtoError):
+    code = "K107"
+    cause = "A body of one's own, given to @kernel, cannot be used: two for one target, a missing file, brackets that do not match."
+    example = "@kernel(c_path=\"no_such_file.c\")"
+    fix = "Give one body a target: the text of a function's body, or the path of a file that holds it."
+
+
+class MissingBodyError(PtoError):
+    code = "K108"
+    cause = "A kernel has no body for the target that needs one: its Python body does nothing, and its own ones are for other targets."
+    example = "@kernel(cpp_src=\"...\")\ndef k(x: In[...], y: Out[...]): ...  # compiled for cpu_sim"
+    fix = "Write the Python body, or give the target's own: c_src for cpu_sim."
+
+
+class CarriedValueError(PtoError):
+    code = "K109"
+    cause = "A loop or branch reads a Python variable and then assigns to it, as if its body ran more than once while it is traced."
+    example = "acc = pto.alloc((4, 8), DType.F32, init=0)\nfor j in pto.range(4):\n    acc = acc + x"
+    fix = "Write the buffer in place: acc += x, or acc[:] = acc + x."
+
+
+class CapacityError(PtoError):
+    code = "K110"
+    cause = "The tiles of a kernel need more of an on-chip memory than the arch has."
+    example = "program().compile(arch=\"ascend_910b\")  # a kernel on Tile[512, 512, F32]"
+    fix = "Use smaller tiles; the report says who takes how much, and what would fit."
+
+
+class InstructionError(PtoError):
+    code = "K111"
+    cause = "A kernel of instructions uses an op that gives a value: an instruction writes a tile that was declared."
+    example = "@ptoisa_kernel\ndef k(x: In[...], y: Out[...]): pto.store(y, x + 1)"
+    fix = "Declare the tile: t = ptoisa.Tile(rows, cols, dtype), and write it: ptoisa.TADDS(t, t, 1)."
+
+
+class ArityError(PtoError):
+    code = "T101"
+    cause = "A call has too few, too many, unknown or repeated arguments."
+    example = "k[b](x=X[b])  # y is missing"
+    fix = "Pass each parameter once, by name or by position."
+
+
+class ArgumentDTypeError(PtoError):
+    code = "T102"
+    cause = "A tensor of one dtype is bound to a parameter of another."
+    example = "k[b](x=X_f64[b], y=Y[b])"
+    fix = "Wrap an array of the parameter's dtype, or change the annotation."
+
+
+class ArgumentRankError(PtoError):
+    code = "T103"
+    cause = "A view of the wrong rank is bound to a parameter."
+    example = "k[b](x=X[b], y=Y[b])  # X has four dimensions"
+    fix = "Index more (or fewer) axes, e.g. X[b][t]."
+
+
+class ArgumentShapeError(PtoError):
+    code = "T201"
+    cause = "A view's shape is not that of the Tile parameter it is bound to."
+    example = "k[b](x=X[b], y=Y[b])  # X[b] is [32, 128], x is Tile[16, 128]"
+    fix = "Slice the view, e.g. X[b, i*16:(i+1)*16], or change the Tile."
+
+
+class OperandShapeError(PtoError):
+    code = "T202"
+    cause = "The shapes of an operation's operands do not fit."
+    example = "x[16, 128] + y[8, 128]"
+    fix = "Shapes broadcast [R,C] with [R,1], [1,C] and [1,1]; matmul takes [M,K] @ [K,N]."
+
+
+class MixedDTypeError(PtoError):
+    code = "T203"
+    cause = "An operation's operands have different dtypes."
+    example = "x_f32 + n_i32"
+    fix = "Convert one of them: pto.cast(n, DType.F32)."
+
+
+class UnsupportedDTypeError(PtoError):
+    code = "T204"
+    cause = "An operation does not support the dtype of its operand."
+    example = "pto.exp(n_i32)"
+    fix = "Convert with pto.cast first; the error lists the dtypes that the operation takes."
+
+
+class ArgumentKindError(PtoError):
+    code = "T205"
+    cause = "A value of a kind that the place does not take."
+    example = "k[b](x=3.0, y=Y[b])"
+    fix = "The error says which kind is expected."
+
+
+class ViewBoundsError(PtoError):
+    code = "T301"
+    cause = "A view reads or writes outside its tensor."
+    example = "X[4]  # X has 4 rows"
+    fix = "Keep indices in 0 .. extent; a tail wants .clip(rows, cols)."
+
+
+class ViewIndexError(PtoError):
+    code = "T302"
+    cause = "A tensor is indexed with something that has no meaning there."
+    example = "X[1.5]"
+    fix = "Index with ints, loop variables, scalar expressions, slices, ... or .T."

@@ -1,0 +1,83 @@
+"""What every error has: its report, its parts, and how several are raised together.
+
+`str(error)` is the whole report that a user sees; `code`, `span` and `notes` are there for programs. An error that is ours, not
+the user's, is an `InternalError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, NoReturn, Protocol
+
+
+class Place(Protocol):
+    """What an error needs of a source position (`source.Span` is one)."""
+
+    def __str__(self) -> str: ...
+
+    def excerpt(self) -> tuple[str, ...]:
+        """Return the lines to show under the position, each with its gutter."""
+        ...
+
+
+class PtoError(Exception):
+    """Base of every error that a user can cause. Subclasses carry a stable `code`."""
+
+    code: ClassVar[str] = "E000"
+    cause: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
+
+    def __init__(self, message: str, span: Place | None = None, *, expected: str | None = None, found: str | None = None,
+                 help: str | None = None, notes: Sequence[str] = (), others: Sequence[PtoError] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.expected = expected
+        self.found = found
+        self.help = help
+        self.notes = tuple(notes)
+        self.others = tuple(others)
+
+    def __str__(self) -> str:
+        return "\n\n".join(error._one() for error in (self, *self.others))
+
+    def _one(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines.append(f"  --> {self.span}")
+            lines.extend(f"  {line}" for line in self.span.excerpt())
+        for label, text in (("expected", self.expected), ("found", self.found), ("help", self.help)):
+            if text is not None:
+                lines.append(f"   = {label + ':':9} {text}")
+        lines.extend(f"   = note:     {note}" for note in self.notes)
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others)
+
+
+def _rebuild(kind: type[PtoError], message: str, span: Place | None, expected: str | None, found: str | None, help: str | None,
+             notes: tuple[str, ...], others: tuple[PtoError, ...]) -> PtoError:
+    return kind(message, span, expected=expected, found=found, help=help, notes=notes, others=others)
+
+
+def raise_all(errors: Sequence[PtoError]) -> None:
+    """Raise the first of several errors with the others attached, so that one report shows them all; nothing when empty."""
+    if errors:
+        first = errors[0]
+        raise type(first)(first.message, first.span, expected=first.expected, found=first.found, help=first.help,
+                          notes=first.notes, others=(*first.others, *errors[1:]))
+
+
+class InternalError(Exception):
+    """A mistake of ours: not the user's to mend."""
+
+    def __init__(self, message: str, context: str = "") -> None:
+        super().__init__(f"{message}\nthis is a bug in pto_wsp, not in your program: please report it with the text above"
+                         + (f"\n{context}" if context else ""))
+
+
+def unreachable(what: str) -> NoReturn:
+    """Raise an `InternalError` for a state that a stage before should have refused."""
+    raise InternalError(f"unexpected {what}")

@@ -1,0 +1,40 @@
+"""Errors of a run."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class TaskFailedError(PtoError):
+    code = "R101"
+    cause = "A task failed while it ran."
+    example = "pto.load(T, (row, 0), shape=(8, 8)) with row past the end"
+    fix = "The report names the task: kernel and indices."
+
+
+class BindingError(PtoError):
+    code = "R102"
+    cause = "A binding does not fit the program: unknown or ambiguous name, wrong rank, dtype, size or stride."
+    example = "program.execute(X=array_of_another_rank)"
+    fix = "Bind arrays of the declared rank and dtype."
+
+
+class ProgramStateError(PtoError):
+    code = "R103"
+    cause = "A program was used out of order."
+    example = "program.execute(); program.execute()"
+    fix = "Call synchronize() between two execute()."
+
+
+class RunBoundsError(PtoError):
+    code = "R104"
+    cause = "With the values bound now, a task would reach outside its tensor or its tile."
+    example = "program.execute(lens=longer_than_the_tensor)"
+    fix = "Bind tensors that are large enough."
+
+
+class NotFiniteError(PtoError):
+    code = "R105"
+    cause = "With check_finite=True: an operation made a NaN or an infinity out of finite numbers, or a task loaded a NaN."
+    example = "y = pto.log(x)  # x holds -1"
+    fix = "The report names the task, the operation, the element and what it was made from."

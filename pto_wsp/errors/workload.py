@@ -1,0 +1,68 @@
+"""Errors of tensors, workloads and schedules."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class TensorDataError(PtoError):
+    code = "D101"
+    cause = "An array's dtype or shape is not what the Tensor says."
+    example = "Tensor(data=a_f64, shape=(4, 4), dtype=DType.F32)"
+    fix = "Give the array's own shape and dtype, or convert the array."
+
+
+class DTypeNameError(PtoError):
+    code = "D102"
+    cause = "A value names no dtype."
+    example = "DType.from_numpy('complex64')"
+    fix = "Use a member of DType."
+
+
+class UnboundSymbolError(PtoError):
+    code = "W101"
+    cause = "A Symbol has no value when the program runs."
+    example = "program.execute()  # n was never given"
+    fix = "Pass it by name: program.execute(n=4)."
+
+
+class WorkloadStructureError(PtoError):
+    code = "W102"
+    cause = "A workload is put together in a way that has no meaning."
+    example = "P(3.5)"
+    fix = "The error says what stands there instead."
+
+
+class LoopVariableError(PtoError):
+    code = "W103"
+    cause = "A loop variable or task handle is used where it does not exist."
+    example = "for b in P(4): ...\nk[b](x=X[b])"
+    fix = "Move the use into the loop."
+
+
+class DataDependentError(PtoError):
+    code = "W104"
+    cause = "A scalar is read from a tensor that a task of the same workload writes."
+    example = "k[b](x=X[b], out=lens); P(lens[0])"
+    fix = "Compute the lengths before the program, or split the work into two programs."
+
+
+class DirectiveError(PtoError):
+    code = "S101"
+    cause = "A schedule directive that this version or this target does not enforce."
+    example = ".streams(4)"
+    fix = "Use a directive that the target enforces; pass strict=False to record it instead."
+
+
+class PolicyValueError(PtoError):
+    code = "S102"
+    cause = "A value that a schedule policy does not take."
+    example = "DispatchPolicy.round_robin(0)"
+    fix = "The error says which values are taken."
+
+
+class KeyTraceError(PtoError):
+    code = "S103"
+    cause = "A key function cannot be traced, or names a loop that the workload does not have."
+    example = "DispatchPolicy.dispatch_by(lambda t: lookup[t.b])"
+    fix = "Use arithmetic on t.<loop variable>, t.params and Symbols."
