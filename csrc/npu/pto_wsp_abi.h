@@ -66,9 +66,6 @@ PTO_WSP_INLINE float f32(__gm__ int64_t *args, int slot) {
 
 }  // namespace pto_wsp
 
-#define PTO_NAN __builtin_nanf("")
-#define PTO_INF __builtin_inff()
-
 #endif  // PTO_WSP_KERNEL
 
 #ifdef PTO_WSP_ORCH
@@ -185,22 +182,17 @@ PTO_WSP_DTYPE(b8, BOOL, UINT8, U8)
 #ifdef PTO_WSP_RESHAPES
 
 template <typename T>
-auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<2>) -> decltype(tensor.reshape(shape, n)) {
+auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<1>) -> decltype(tensor.reshape(shape, n)) {
     return tensor.reshape(shape, n);
 }
 template <typename T>
-auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<1>) -> decltype(tensor.reshape(n, shape)) {
+auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<0>) -> decltype(tensor.reshape(n, shape)) {
     return tensor.reshape(n, shape);
-}
-template <typename T>
-auto reshaped(const T &tensor, const uint32_t *shape, uint32_t n, Rank<0>) -> decltype(tensor.reshape(shape)) {
-    (void)n;
-    return tensor.reshape(shape);
 }
 // The elements of a contiguous tensor in another shape.
 template <uint32_t N>
 Tensor reshape(const Tensor &tensor, const uint32_t (&shape)[N]) {
-    return reshaped(tensor, shape, N, Rank<2>());
+    return reshaped(tensor, shape, N, Rank<1>());
 }
 
 #endif  // PTO_WSP_RESHAPES
@@ -208,23 +200,18 @@ Tensor reshape(const Tensor &tensor, const uint32_t (&shape)[N]) {
 #ifdef PTO_WSP_ELEMENTS
 
 template <typename T, typename S>
-auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<2>) -> decltype(T(get_tensor_data<T>(tensor, n, index))) {
+auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<1>) -> decltype(T(get_tensor_data<T>(tensor, n, index))) {
     return get_tensor_data<T>(tensor, n, index);
 }
 template <typename T, typename S>
-auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<1>) -> decltype(T(get_tensor_data<T>(tensor, index, n))) {
+auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<0>) -> decltype(T(get_tensor_data<T>(tensor, index, n))) {
     return get_tensor_data<T>(tensor, index, n);
-}
-template <typename T, typename S>
-auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<0>) -> decltype(T(get_tensor_data<T>(tensor, index))) {
-    (void)n;
-    return get_tensor_data<T>(tensor, index);
 }
 // One element of a tensor; waits for the task that writes it.
 template <typename T, typename... I>
 T element(const Tensor &tensor, I... index) {
     const uint32_t at[] = {u32(index)...};
-    return element_at<T>(tensor, at, sizeof...(I), Rank<2>());
+    return element_at<T>(tensor, at, sizeof...(I), Rank<1>());
 }
 
 #endif  // PTO_WSP_ELEMENTS
