@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel import BodyForm
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import result_of, uses_of, walk
 from pto_wsp.ops.entry import Unit
@@ -43,7 +42,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
 
     Raises: N102 where products and vector work depend on each other in a circle.
     """
-    if any(own.form is not BodyForm.C for own in kernel.bodies):   # the user's own body: it is given all of its parameters
+    if kernel.cpp_body is not None:   # the user's own body: it is given all of its parameters
         core = Unit.CUBE if any(is_product(stmt) for stmt in walk(kernel.body)) else Unit.VECTOR
         return SplitKernel((Part(kernel, core, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
     of = own_accumulators(kernel, use)
