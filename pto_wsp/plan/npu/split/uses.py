@@ -11,10 +11,11 @@ from dataclasses import replace
 from pto_wsp.expr.kernel import Kernel, MemoryParam, TileParam
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan, submits
+from pto_wsp.plan.model import Check, Submit, TaskPlan, submits
+from pto_wsp.plan.npu.split.checks import extent_checks
 from pto_wsp.plan.npu.split.descriptors import Described, describe, known_window, merged_access
 from pto_wsp.types import scalar as s
-from pto_wsp.types.view import declared, print_view
+from pto_wsp.types.view import declared
 from pto_wsp.values import dataclass
 
 
@@ -64,7 +65,7 @@ def find_uses(plan: TaskPlan) -> NpuUses:
     uses = tuple(_use(plan.kernels[group[0][0].kernel].kernel, group) for group in members)
     tasks = {task.site: NpuTask(number, tuple(known_window(found, access) for found, access in zip(arguments, uses[number].access,
                                                                                                    strict=True)),
-                                _checks(task, arguments, uses[number]))
+                                extent_checks(task, uses[number].kernel, arguments, uses[number].access))
              for number, group in enumerate(members) for task, arguments in group}
     return NpuUses(uses, tasks)
 
@@ -102,19 +103,3 @@ def _comparable(extents: Sequence[tuple[s.Scalar, ...]], written: Sequence[bool]
 def _group(extents: Sequence[tuple[s.Scalar, ...]], k: int) -> int | None:
     """Return the first parameter of those with equal extents in every task; None where there is no other."""
     return extents.index(extents[k]) if extents.count(extents[k]) > 1 else None
-
-
-def _checks(task: Submit, arguments: tuple[Described, ...], use: NpuUse) -> tuple[Check, ...]:
-    """Return the checks that arrays bound later have the extents which the kernel was made for."""
-    found: list[Check] = []
-    for param, place, described, access in zip(use.kernel.memory_params, task.places, arguments, use.access, strict=True):
-        for extent, known in zip(described.extents, (access.rows, access.cols), strict=True):
-            if known is not None and not isinstance(extent, s.Const):
-                found.append(Check(CheckKind.TILE, extent, s.Const(known), s.Const(known), print_view(place.view), param.name, task.span))
-        for dim, first in enumerate((access.row_group, access.col_group)):
-            extent = described.extents[dim]
-            if first is not None and arguments[first].extents[dim] != extent:
-                same = arguments[first].extents[dim]
-                found.append(Check(CheckKind.TILE, extent, same, same, print_view(place.view), param.name, task.span))
-    made = {(check.value, check.lower, check.upper) for check in task.checks}
-    return tuple(check for check in found if (check.value, check.lower, check.upper) not in made)
