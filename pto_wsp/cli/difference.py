@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from rich.text import Text
 from pto_wsp.artifact.manifest import MANIFEST, read_target_manifest
 from pto_wsp.values import dataclass
 
+_LISTINGS = "ir/"
+_CHECKSUMS = frozenset({"digest", "files"})
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -23,29 +26,39 @@ class Difference:
 
 
 def differences(one: Path, other: Path, brief: bool) -> Difference:
-    """Compare two artifacts file by file; `brief`: names of files only. The manifests' checksums follow from the files.
+    """Compare two artifacts file by file; `brief`: names of files only.
+
+    Listings and dumps (`ir/`) do not count: they say how the other files came about. Nor do the manifests' checksums.
 
     Raises: C108 for a folder that is no artifact, C103 for a damaged one.
     """
-    left, right = (dict(read_target_manifest(root).files) for root in (one, other))
+    left, right = ({path: digest for path, digest in read_target_manifest(root).files if not path.startswith(_LISTINGS)}
+                   for root in (one, other))
     lines: list[str] = []
     for path in sorted({*left, *right}):
         if path not in right or path not in left:
             lines.append(f"only in {one if path in left else other}: {path}")
         elif left[path] != right[path]:
-            lines.extend([f"differs: {path}"] if brief else _changed(one / path, other / path))
-    if not lines and _described(one) != _described(other):
-        lines = [f"differs: {MANIFEST}"] if brief else list(_changed(one / MANIFEST, other / MANIFEST))
+            mine, theirs = one / path, other / path
+            lines.extend([f"differs: {path}"] if brief else _changed(mine, theirs, _text(mine), _text(theirs)))
+    before, after = _described(one), _described(other)
+    if not lines and before != after:
+        lines = [f"differs: {MANIFEST}"] if brief else list(_changed(one / MANIFEST, other / MANIFEST, before, after))
     text = Text()
     for line in lines:
         text.append(line + "\n", style=_STYLES.get(line[:1]))
     return Difference(bool(lines), text if lines else Text("the packages are the same"))
 
 
-def _described(root: Path) -> bytes:
-    return (root / MANIFEST).read_bytes()
+def _described(root: Path) -> str:
+    """Return what a manifest says beside checksums."""
+    fields = json.loads(_text(root / MANIFEST))
+    return json.dumps({name: value for name, value in fields.items() if name not in _CHECKSUMS}, indent=2, sort_keys=True)
 
 
-def _changed(one: Path, other: Path) -> Iterator[str]:
-    before, after = (path.read_bytes().decode("utf-8", "replace").splitlines() for path in (one, other))
-    yield from difflib.unified_diff(before, after, str(one), str(other), lineterm="")
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+def _changed(one: Path, other: Path, before: str, after: str) -> Iterator[str]:
+    yield from difflib.unified_diff(before.splitlines(), after.splitlines(), str(one), str(other), lineterm="")

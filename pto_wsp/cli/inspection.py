@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.artifact.manifest import PackageManifest, read_target_manifest
 from pto_wsp.cli.summary import checks_line, kernel_table
 from pto_wsp.errors import CommandError
@@ -32,6 +33,9 @@ def inspection(root: Path, kernel: str) -> Iterator[RenderableType]:
     yield _tensors(manifest)
     yield _head("Kernels")
     yield kernel_table(manifest)
+    if isinstance(manifest, PackageManifest) and any(entry.on_chip for entry in manifest.kernels):
+        yield _head("Memory")
+        yield _memory(manifest)
     plan = root / "ir" / "plan.wsp"
     if plan.is_file():
         yield _head("Tasks")
@@ -61,6 +65,19 @@ def _tensors(manifest: object) -> Table:
     for number, tensor in enumerate(getattr(manifest, "tensors", ())):
         table.add_row(str(tensor.slot), tensor.name, tensor.dtype, str(list(tensor.shape)),
                       directions[number] if number < len(directions) else tensor.access)
+    return table
+
+
+def _memory(manifest: PackageManifest) -> Table:
+    """How far up each kernel uses the memories of its core; what lies where stands in its listing."""
+    table, arch = Table(box=None, pad_edge=False, header_style="bold"), builtin_arch(manifest.arch)
+    for head in ("kernel", "memory", "used", "bytes", "of"):
+        table.add_column(head, justify="right" if head in ("bytes", "of") else "left")
+    for kernel in manifest.kernels:
+        for name, used in kernel.on_chip:
+            usable = arch.memory(name).usable_bytes or used
+            cells = -(-used * _BAR // usable)
+            table.add_row(kernel.name, name, "#" * cells + "." * (_BAR - cells), str(used), str(usable))
     return table
 
 

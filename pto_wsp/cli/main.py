@@ -16,23 +16,33 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from pto_wsp.cli.difference import differences
 from pto_wsp.cli.inspection import inspection
 from pto_wsp.cli.source_file import find_workload, load_file
 from pto_wsp.cli.summary import summary
 from pto_wsp.errors import PtoError
+from pto_wsp.source import Span
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Compile workloads into packages, and look into packages.")
+
+# Where a mistake seems to be that stands on the command line, not in a line of the user's: in what calls the functions below.
+_MACHINERY = os.path.dirname(typer.__file__) + os.sep
 
 Folder = Annotated[Path, typer.Argument(help="A package: the folder with manifest.json.", show_default=False)]
 
 
 def console() -> Console:
     """Return where results go: as wide as the terminal, or wide enough for a file."""
-    return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), soft_wrap=False, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), highlight=False)
+
+
+def show(part: RenderableType) -> None:
+    """Print a part of a result; lines of text stay lines, however long."""
+    console().print(part, soft_wrap=isinstance(part, Text))
 
 
 @app.command()
@@ -49,7 +59,7 @@ def compile(file: Annotated[Path, typer.Argument(help="A Python file with worklo
     found = find_workload(load_file(file), file, workload)
     program = found.compile(target=target, arch=arch or None, dump=dump_ir, options={"runtime": runtime} if runtime else {})
     root = program.save(out) if out is not None else program.artifact_dir
-    console().print(summary(program, root))
+    show(summary(program, root))
 
 
 @app.command()
@@ -57,7 +67,7 @@ def inspect(folder: Folder,
             kernel: Annotated[str, typer.Option(help="Show this kernel's instructions only.", show_default=False)] = "") -> None:
     """Show what a package holds: tasks, kernels with their instructions and memory, tensors, checks."""
     for part in inspection(folder, kernel):
-        console().print(part)
+        show(part)
 
 
 @app.command()
@@ -65,7 +75,7 @@ def diff(one: Folder, other: Folder,
          brief: Annotated[bool, typer.Option("--brief", help="Name the files only.")] = False) -> None:
     """Compare two packages, file by file; exit code 1 where they differ."""
     found = differences(one, other, brief)
-    console().print(found.text)
+    show(found.text)
     if found.differ:
         raise typer.Exit(1)
 
@@ -75,5 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(None if arguments is None else list(arguments))
     except PtoError as problem:
+        for error in (problem, *problem.others):
+            if isinstance(error.span, Span) and error.span.file.startswith(_MACHINERY):
+                error.span = None
         print(problem, file=sys.stderr)
         sys.exit(2)

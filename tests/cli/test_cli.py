@@ -117,6 +117,33 @@ def test_a_file_that_gives_no_workload(model: Path, text: str, said: str) -> Non
     assert said in run(model, "compile", "broken.py", code=2)
 
 
+def test_a_mistake_on_the_command_line_has_no_line(model: Path) -> None:
+    """What calls compile() here is the machinery of commands, which is no place of the user's; a line of the file is."""
+    for arguments in (["--target", "ascend"], ["--arch", "unit"], ["--target", "interp", "--out", "package"]):
+        said = run(model, "compile", "model.py", *arguments, code=2)
+        assert said.startswith("error[") and "-->" not in said and "typer" not in said, said
+    (model / "model.py").write_text(MODEL.replace("x * by + 1", "pto.cast(x, DType.I32)"))
+    assert "--> model.py:9:" in run(model, "compile", "model.py", code=2)
+
+
+def test_memory_is_shown_as_a_share_of_what_there_is(model: Path) -> None:
+    run(model, "compile", "model.py", "--out", "package")
+    lines = run(model, "inspect", "package").splitlines()
+    used = next(line for line in lines if line.startswith("scaled  UB"))
+    bytes_used = json.loads((model / "package" / "manifest.json").read_text())["kernels"][0]["on_chip"][0][1]
+    assert used.split() == ["scaled", "UB", "#" + "." * 31, str(bytes_used), str(184 * 1024)]
+
+
+def test_how_files_came_about_is_no_difference(model: Path) -> None:
+    """Dumps of passes and checksums differ, the packages do not; a schedule that is only recorded does."""
+    run(model, "compile", "model.py", "--out", "plain")
+    run(model, "compile", "model.py", "--out", "dumped", "--dump-ir")
+    assert run(model, "diff", "plain", "dumped") == "the packages are the same\n"
+    (model / "model.py").write_text(MODEL + "\nnamed = scale_all().named('other')\n")
+    run(model, "compile", "model.py", "--out", "named", "--workload", "named")
+    assert "other" in run(model, "diff", "plain", "named", code=1)
+
+
 def test_a_damaged_package_is_not_shown(model: Path) -> None:
     run(model, "compile", "model.py", "--out", "package")
     kernel = model / "package" / "kernels" / "aiv" / "scaled.cpp"
