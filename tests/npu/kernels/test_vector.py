@@ -210,6 +210,18 @@ def constants(out: Out[Tile[3, 5, F32]], col: Out[Tile[3, 1, I32]], n: Scalar[F3
 
 
 @kernel
+def crossed(x: In[Tile[4, 8, F32]], out: Out[Tile[4, 8, F32]], other: Out[Tile[4, 8, F32]], n: Scalar[I32]) -> None:
+    one, two = pto.alloc((4, 8), F32, init=1), pto.alloc((4, 8), F32, init=2)
+    for _ in pto.range(n):
+        grown = one + x
+        doubled = one * 2            # of what `one` was, in which `grown` could be made
+        one[:] = grown
+        two[:] = two - doubled
+    pto.store(out, one)
+    pto.store(other, two)
+
+
+@kernel
 def scalars(x: In[Tile[4, 8, F32]], out: Out[Tile[4, 8, F32]], a: Scalar[F32], n: Scalar[I32], h: Scalar[F16]) -> None:
     y = x * minimum(a, 1.5) + (a * 2.5 + 1) / n - (a // 0.7)
     pto.store(out, (y + (a > 1).where(a, 2.5) + a % 0.3 + n // 3 - maximum(n, 4)) * h)
@@ -231,6 +243,9 @@ def loops() -> Iterator[Case]:
             yield Case(softmax, {"x": x, "out": out}, {"x": F32, "out": F32}, rtol=1e-5)
     tensor = Bound.plain(data((5, 8), F32, 4))
     yield Case(again, {"x": Bound.plain(data((4, 8), F32, 1)), "state": Bound.plain(data((4, 8), F32, 2)), "part": tensor}, {"part": F32})
+    for n in (0, 1, 4):
+        square = {name: Bound.plain(np.rint(data((4, 8), F32, 1))) for name in ("x", "out", "other")}
+        yield Case(crossed, {**square, "n": n})
     for a, n in ((1.25, 7), (-0.8, -2)):
         square = {name: Bound.plain(data((4, 8), F32, 1)) for name in ("x", "out")}
         yield Case(scalars, {**square, "a": a, "n": n, "h": 0.3}, rtol=1e-5, atol=1e-5)
