@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.package import DeviceKernel, emit_kernel_file
+from pto_wsp.errors import raise_all
 from pto_wsp.expr.kernel import Compute, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel_walk import walk
@@ -32,6 +33,7 @@ from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.resources import csrc_dir
+from pto_wsp.verify.npu.checks import check_tile_program
 from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, compiled, text_of
 from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
 
@@ -90,8 +92,11 @@ class Case:
 
 
 def program_of(case: Case, family: str) -> TileProgram:
-    """Return the tile program of a case, after all passes."""
-    return run_tile_program_passes(selected_of(case, family), builtin_arch(ARCHES[family]))
+    """Return the tile program of a case, after all passes and held to the emitter's own checks."""
+    arch = builtin_arch(ARCHES[family])
+    program = run_tile_program_passes(selected_of(case, family), arch)
+    raise_all([finding.error for finding in check_tile_program(program, arch) if finding.error is not None])
+    return program
 
 
 def selected_of(case: Case, family: str) -> TileProgram:

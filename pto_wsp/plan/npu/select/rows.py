@@ -29,7 +29,7 @@ def gather(b: Builder, stmt: k.Gather) -> Held:
     if valid != s.Const(type.rows):
         b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, out.dtype))
     one = k.Value(_ROW, TileType(1, type.cols, type.dtype), f"{stmt.param}_row")
-    with b.loop("n", valid) as n:
+    with b.loop("n", s.Const(type.rows)) as n, b.when(_counts(n, valid, type.rows)):
         row = load(b, k.Load(one, stmt.param, _element(b, index, n), stmt.col, fill=stmt.fill, span=stmt.span))
         b.emit("TMOV", row_at(b, out, n), b.flat(row.bits(moved_as(row.dtype))))
     return without_gaps(b, out)
@@ -40,7 +40,8 @@ def scatter(b: Builder, stmt: k.Scatter) -> None:
     type = stmt.value.type
     held, index = laid(b, b.held(stmt.value)), _numbers(b, b.held(stmt.index))
     one = k.Value(_ROW, TileType(1, type.cols, type.dtype), f"{stmt.param}_row")
-    with b.loop("n", _valid(b, stmt.valid, type.rows)) as n:
+    valid = _valid(b, stmt.valid, type.rows)
+    with b.loop("n", s.Const(type.rows)) as n, b.when(_counts(n, valid, type.rows)):
         at = _element(b, index, n)
         row = b.hold(1, type.cols, held.dtype, f"{held.name}_row")
         b.emit("TMOV", b.flat(row.bits(moved_as(row.dtype))), row_at(b, held, n))
@@ -51,7 +52,12 @@ def scatter(b: Builder, stmt: k.Scatter) -> None:
 
 
 def _valid(b: Builder, valid: s.Scalar | None, rows: int) -> s.Scalar:
-    return s.Const(rows) if valid is None else b.named(s.minimum(b.scalar(valid), s.Const(rows)), "valid")
+    return s.Const(rows) if valid is None else b.scalar(valid)
+
+
+def _counts(n: s.Var, valid: s.Scalar, rows: int) -> s.Scalar:
+    """Return whether row n counts. A loop over all rows stays within the rooms, whatever a kernel is given."""
+    return s.Const(True) if valid == s.Const(rows) else s.binary(s.Op.LT, n, valid)
 
 
 def _numbers(b: Builder, index: Held) -> Held:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
+from pto_wsp.plan.npu.select.formulas import curves
+from pto_wsp.resources import csrc_dir
 from tests.plan.npu.select.numbers import SHAPE, check, numbers
 
 F32 = DType.F32
@@ -67,3 +70,10 @@ def test_integers_divide_with_a_floor_and_give_0_by_0(op: Callable[..., Any], dt
     x[:, 0], x[:, 1] = limits.min, limits.max
     y[5:, 0], y[4], y[6, 4:] = -1 if limits.min else 1, limits.max, limits.min
     check(op, x, y, out=(*SHAPE, dtype))
+
+
+@pytest.mark.parametrize("coefficients", [curves._TANH, curves._ERF_NEAR, curves._ERF_FAR, curves._NORMAL_TAIL, curves._SIN, curves._COS])
+def test_coefficients_are_those_of_the_c_runtime(coefficients: tuple[float, ...]) -> None:
+    header = (csrc_dir() / "include" / "math" / "pto_functions.h").read_text()
+    there = {float.fromhex(text) for text in re.findall(r"-?0x[0-9a-f.]+p[-+]?\d+", header)} | {0.5}
+    assert set(coefficients) <= there

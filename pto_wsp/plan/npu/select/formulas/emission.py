@@ -13,7 +13,7 @@ from pto_wsp.expr.tile_program import ALIGN_BYTES, ScalarArg, Word
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held, padded
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, ceil_div, minimum, mul, sub
+from pto_wsp.types.scalar import Const, Op, Scalar, binary, ceil_div, minimum, mul, sub
 from pto_wsp.values import dataclass
 
 _SCRATCH_BYTES = 256
@@ -83,12 +83,15 @@ def emit(b: Builder, work: Work, area: Area, name: str) -> Held:
         return _seen(_Emission(b, work, area, name).run(steps), work.result)
     width = work.widths[work.result.place]
     out = _hold(b, area, width, name)
-    whole = area.valid_rows == Const(area.rows)
-    with b.loop(f"{name}_band", Const(area.rows // rows) if whole else b.named(ceil_div(area.valid_rows, Const(rows)), "bands")) as band:
+    with b.loop(f"{name}_band", Const(area.rows // rows)) as band:
         first = mul(band, Const(rows))
-        left = Const(rows) if whole else b.named(minimum(sub(area.valid_rows, first), Const(rows)), "band_rows")
-        part = replace(area, rows=rows, valid_rows=left)
-        _Emission(b, work, part, name, first, out).run(steps)
+        if area.valid_rows == Const(area.rows):
+            _Emission(b, work, replace(area, rows=rows, valid_rows=Const(rows)), name, first, out).run(steps)
+        else:
+            left = b.named(sub(area.valid_rows, first), "left")
+            with b.when(binary(Op.GE, left, Const(1))):
+                some = b.named(minimum(left, Const(rows)), "band_rows")
+                _Emission(b, work, replace(area, rows=rows, valid_rows=some), name, first, out).run(steps)
     return _seen(out, work.result)
 
 
