@@ -43,11 +43,12 @@ def without_gaps(b: Builder, held: Held) -> Held:
 
 def turned_over(b: Builder, held: Held) -> Held:
     """Return rows as columns and columns as rows, each row in bytes of its own."""
-    if held.rows == 1 and held.cols > 1:
+    if held.rows == held.cols == 1:
+        return held
+    if held.rows == 1:
         return laid(b, held.turned())
     if held.cols == 1:
-        column = without_gaps(b, held)
-        return column if held.rows == 1 else column.turned()
+        return without_gaps(b, held).turned()
     return transposed(b, held, f"{held.name}_turned")
 
 

@@ -58,6 +58,14 @@ def test_single_rows_and_columns(dtype: DType) -> None:
     check(lambda x: pto.pad(x, shape=(24, 3)), column, out=(24, 3, dtype))
 
 
+def test_single_elements() -> None:
+    x = np.array([[3.5]], np.float32)
+    check(lambda a: pto.concat(a, a, axis=1), x, out=(1, 2, F32))
+    check(pto.interleave, x, x, out=(1, 2, F32))
+    check(lambda a: pto.pad(a, widths=((1, 0), (2, 1)), value=1), x, out=(2, 4, F32))
+    check(pto.transpose, x, out=(1, 1, F32))
+
+
 def test_shapes_without_gaps_are_the_same_bytes() -> None:
     x = np.arange(512, dtype=np.float32).reshape(8, 64)
     for shape in ((16, 32), (1, 512), (512, 1), (4, 128)):
