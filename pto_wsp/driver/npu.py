@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,11 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
         files |= _package_files(plan, npu, kernels, schedule, arch, options, arrays)
     manifest = _manifest(npu, kernels, target, schedule, arch, checks, recorded, options)
     return _published(npu.name, files, manifest, checks)
+
+
+def _without_own_bodies(plan: TaskPlan) -> TaskPlan:
+    """Return the plan for a target that takes what kernels mean in Python: there is no C++ in a .pto file."""
+    return replace(plan, kernels=tuple(replace(use, kernel=replace(use.kernel, bodies=())) for use in plan.kernels))
 
 
 def _program(use: NpuKernel, number: int, arch: Arch, dumps: dict[str, str], options: CompileOptions) -> TileProgram | None:

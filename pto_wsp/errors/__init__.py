@@ -6,11 +6,6 @@ the user's, is an `InternalError`.
 
 from __future__ import annotations
 
-from pto_wsp.errors.pto_error import InternalError as InternalError
-from pto_wsp.errors.pto_error import Place as Place
-from pto_wsp.errors.pto_error import PtoError as PtoError
-from pto_wsp.errors.pto_error import raise_all as raise_all
-from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.build import AbiMismatchError as AbiMismatchError
 from pto_wsp.errors.build import ArtifactFolderError as ArtifactFolderError
 from pto_wsp.errors.build import CacheCorruptError as CacheCorruptError
@@ -50,6 +45,11 @@ from pto_wsp.errors.kernel import SymbolicControlError as SymbolicControlError
 from pto_wsp.errors.kernel import UnsupportedDTypeError as UnsupportedDTypeError
 from pto_wsp.errors.kernel import ViewBoundsError as ViewBoundsError
 from pto_wsp.errors.kernel import ViewIndexError as ViewIndexError
+from pto_wsp.errors.pto_error import InternalError as InternalError
+from pto_wsp.errors.pto_error import Place as Place
+from pto_wsp.errors.pto_error import PtoError as PtoError
+from pto_wsp.errors.pto_error import raise_all as raise_all
+from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import BindingError as BindingError
 from pto_wsp.errors.run import NotFiniteError as NotFiniteError
 from pto_wsp.errors.run import ProgramStateError as ProgramStateError

@@ -84,7 +84,7 @@ class KernelDef:
                 raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",
                                            found=repr(result), help="add an Out parameter and pto.store the value to it")
             body = trace.body()
-        bodies = tuple(replace(own, constants=constants_of(self.name, constexprs)) if own.form is k.BodyForm.C else own
+        bodies = tuple(own if own.form is k.BodyForm.CPP_TU else replace(own, constants=constants_of(self.name, constexprs))
                        for own in self.bodies)
         kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
         if not kernel.has_meaning:

@@ -44,31 +44,31 @@ def read_bodies(function: Callable[..., object], options: Mapping[str, object]) 
 
 
 def check_names(kernel: str, params: Sequence[KernelParam], bodies: Sequence[OwnBody]) -> None:
-    """Raise K107 where two things that a C body is given have the same name."""
-    if all(body.form is not BodyForm.C for body in bodies):
+    """Raise K107 where two things that a body of the kernel's own is given have the same name."""
+    if all(body.form is BodyForm.CPP_TU for body in bodies):
         return
-    taken = {"scratch": "the scratch memory"}
+    taken = {"scratch": "the scratch memory", "args": "the arguments"}
     for param in params:
         names = [param.name]
         if not isinstance(param.annotation, ScalarAnnotation | ConstexprAnnotation):
             names += [f"{param.name}_{part}" for part in ("rows", "cols", "row_step", "col_step")]
         for name in names:
             if name in taken:
-                raise OwnBodyError(f"kernel `{kernel}`: `{name}` names two things in its C body", param.span,
+                raise OwnBodyError(f"kernel `{kernel}`: `{name}` names two things in its own body", param.span,
                                    found=f"{taken[name]}, and what the body is given of parameter `{param.name}`",
                                    help="rename the parameter")
             taken[name] = f"what the body is given of parameter `{param.name}`"
 
 
 def constants_of(kernel: str, constexprs: Mapping[str, object]) -> tuple[tuple[str, int | float | bool], ...]:
-    """Return the values of Constexpr parameters as a C body sees them.
+    """Return the values of Constexpr parameters as a body of the kernel's own sees them.
 
     Raises: K107 for one that is no number.
     """
     out: list[tuple[str, int | float | bool]] = []
     for name, value in constexprs.items():
         if not _is_number(value):
-            raise OwnBodyError(f"kernel `{kernel}`: Constexpr `{name}` is no number, and the kernel has a C body", here(),
+            raise OwnBodyError(f"kernel `{kernel}`: Constexpr `{name}` is no number, and the kernel has a body of its own", here(),
                                expected="a number, which the body sees as a constant", found=f"{type(value).__name__}: {value!r:.60}")
         out.append((name, value))
     return tuple(out)

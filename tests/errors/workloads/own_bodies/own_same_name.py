@@ -10,7 +10,7 @@ def mistake() -> None:
     def fill(y: Out[TILE], y_rows: In[TILE]) -> None: ...
 
 
-# error[K107]: kernel `fill`: `y_rows` names two things in its C body
+# error[K107]: kernel `fill`: `y_rows` names two things in its own body
 #   --> own_same_name.py:10:28
 #      |
 #   10 |     def fill(y: Out[TILE], y_rows: In[TILE]) -> None: ...

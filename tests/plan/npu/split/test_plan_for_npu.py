@@ -100,7 +100,7 @@ def test_parameters_have_the_role_that_a_part_gives_them() -> None:
     assert [argument.role for argument in product.arguments] == [Role.IN, Role.IN, Role.OUT]
     assert [len(launch.scalars) for launch in (first, product, last)] == [2, 1, 1]
     assert first.arguments[0].role is Role.IN
-    assert last.arguments[0].role is Role.INOUT
+    assert last.arguments[-1].role is Role.INOUT
 
 
 def test_a_body_of_ones_own_is_given_everything() -> None:

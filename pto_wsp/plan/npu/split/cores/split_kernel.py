@@ -2,7 +2,7 @@
 
 A kernel of vector work alone, or of products alone, is one part. Of others, products and what is stored straight from their
 accumulators are parts for the cube core, everything else parts for the vector core. A body of the user's own, in C++, is one part: for
-the cube core where its meaning in Python multiplies.
+the cube core where its meaning in Python, or its text, multiplies.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     Raises: N102 where products and vector work depend on each other in a circle.
     """
     if kernel.cpp_body is not None:   # the user's own body: it is given all of its parameters
-        core = Unit.CUBE if any(is_product(stmt) for stmt in walk(kernel.body)) else Unit.VECTOR
+        multiplies = any(is_product(stmt) for stmt in walk(kernel.body)) or any("TMATMUL" in own.text for own in kernel.bodies)
+        core = Unit.CUBE if multiplies else Unit.VECTOR
         return SplitKernel((Part(kernel, core, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
     of = own_accumulators(kernel, use)
     if observe is not None:
@@ -52,8 +53,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     made, crossings = distribute(flow, levels_of(flow))
     parts: list[Part] = []
     for one, name in zip(made, _names(kernel, made), strict=True):
-        handed = [b.param(k.Role.IN) for b in one.takes] + [b.param(k.Role.OUT) for b in one.gives]
-        params = (*kernel.params, *dict.fromkeys(handed))
+        params = _ordered(kernel, one)
         ways = {**of.access, **{bridge.crossing.name: bridge.access for bridge in (*one.takes, *one.gives)}}
         body = run_kernel_passes(replace(one.kernel, name=name, params=params), None, PART_PASSES[one.unit])
         parts.append(part_of(body, one.unit, ways))
@@ -61,6 +61,18 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         if observe is not None:
             observe("split_kernel", of.kernel, parts[-1].kernel)
     return SplitKernel(tuple(parts), crossings)
+
+
+def _ordered(kernel: k.Kernel, part: Distributed) -> tuple[k.Param, ...]:
+    """Return the kernel's parameters and what crosses: what is given comes before the user's outputs.
+
+    Then the tensors that the runtime makes for a task are its first outputs, whichever of both a device counts.
+    """
+    taken = tuple(dict.fromkeys(bridge.param(k.Role.IN) for bridge in part.takes))
+    given = tuple(dict.fromkeys(bridge.param(k.Role.OUT) for bridge in part.gives))
+    written = tuple(param for param in kernel.memory_params if param.role.writes)
+    read = (param for param in kernel.params if param not in written)
+    return (*read, *(param for param in taken if param not in given), *given, *written)
 
 
 def _names(kernel: k.Kernel, parts: Sequence[Distributed]) -> tuple[str, ...]:
