@@ -99,7 +99,7 @@ def test_parameters_have_the_role_that_a_part_gives_them() -> None:
     assert [made.core for made in plan.kernels] == [Unit.VECTOR, Unit.CUBE, Unit.VECTOR]
     assert [argument.role for argument in product.arguments] == [Role.IN, Role.IN, Role.OUT]
     assert [len(launch.scalars) for launch in (first, product, last)] == [2, 1, 1]
-    assert first.arguments[0].role is Role.IN
+    assert first.arguments[-1].role is Role.IN
     assert last.arguments[-1].role is Role.INOUT
 
 
