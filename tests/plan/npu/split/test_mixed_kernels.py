@@ -299,3 +299,22 @@ def test_more_values_than_a_task_takes_tensors_cross_in_one() -> None:
         (scope,) = plan.body.items
         assert isinstance(scope, Scope)
         assert len(scope.intermediates) == 2
+
+
+def test_products_of_a_loop_are_added_up_before_what_a_buffer_held() -> None:
+    """From a bias, and anew in each turn of an outer loop: one sum crosses for each of them."""
+    @kernel
+    def biased(a: In[Tensor], b: In[Tensor], bias: In[TILE], y: Out[Tensor]) -> None:
+        acc = pto.alloc((S, S), F32, init=0)
+        for i in pto.range(0, a.shape[0], S):
+            acc[:] = bias
+            for at in pto.range(0, a.shape[1], S):
+                acc += pto.load(a, (i, at), shape=(S, S)) @ pto.load(b, (at, 0), shape=(S, S))
+            pto.store(y, acc, (i, 0))
+
+    plan = both(biased, a=random(2 * S, 3 * S), b=random(3 * S, S), bias=random(S, S), y=np.zeros((2 * S, S), np.float32))
+    assert cores(plan) == ["c", "v"]
+    (scope,) = plan.body.items
+    assert isinstance(scope, Scope)
+    assert [made.name for made in scope.intermediates] == ["acc_sum"]
+    assert any(isinstance(stmt, k.Accumulate) for stmt in walk(plan.kernels[0].kernel.body))

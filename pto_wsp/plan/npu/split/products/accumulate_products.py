@@ -28,7 +28,7 @@ from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class Sum:
     """Terms that are added up: products, reads of buffers, and other values; `inner`: the statements that this needs no more."""
 
     products: tuple[k.Compute, ...]
@@ -45,7 +45,7 @@ class _Rewriting:
     value_ids: Iterator[int]
     first_sum: int                       # buffers for sums are numbered from here on, by their value
     excluded: frozenset[int]
-    writes: dict[int, _Sum] = field(default_factory=dict)    # id() of a write to an accumulator -> what is added
+    writes: dict[int, Sum] = field(default_factory=dict)    # id() of a write to an accumulator -> what is added
 
 
 def accumulate_products(kernel: k.Kernel, excluded: frozenset[int] = frozenset()) -> k.Kernel:
@@ -53,13 +53,13 @@ def accumulate_products(kernel: k.Kernel, excluded: frozenset[int] = frozenset()
     buffers = [stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Alloc)]
     values = [result.id for stmt in walk(kernel.body) if (result := result_of(stmt)) is not None]
     rewriting = _Rewriting(use_counts(kernel.body), itertools.count(max(values, default=-1) + 1), max(buffers, default=-1) + 1, excluded)
-    found = dict(_accumulations(kernel.body, rewriting.counts))
+    found = dict(accumulations(kernel.body, rewriting.counts))
     owned = accumulators(kernel, found) - excluded
     rewriting.writes = {write: made for write, (buffer, made) in found.items() if buffer in owned}
     return replace(kernel, body=_rewritten(kernel.body, rewriting))
 
 
-def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, _Sum]]) -> frozenset[int]:
+def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, Sum]]) -> frozenset[int]:
     """Return the buffers that start from zero and that only additions of products change. `found`: those, by id() of the write."""
     fit = {buffer for buffer, _ in found.values()}
     for stmt in walk(kernel.body):
@@ -68,12 +68,12 @@ def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, _Sum]]) -> fro
     return frozenset(fit)
 
 
-def _accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple[int, _Sum]]]:
+def accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple[int, Sum]]]:
     """Yield id() and buffer of each write that adds products to what its buffer held, with what is added."""
     made = _made(body)
     for at, stmt in enumerate(body):
         for inner in bodies_of(stmt):
-            yield from _accumulations(inner, counts)
+            yield from accumulations(inner, counts)
         if not isinstance(stmt, k.Write):
             continue
         terms = _terms(stmt.value, made, counts)
@@ -87,7 +87,7 @@ def _accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tupl
 
 def _rewritten(body: Body, rewriting: _Rewriting) -> Body:
     gone: set[int] = set()
-    sums: dict[int, _Sum] = {}          # by id() of the addition that ends it
+    sums: dict[int, Sum] = {}          # by id() of the addition that ends it
     made = _made(body)
     for stmt in reversed(body):         # the last addition of a sum comes before its others
         if isinstance(stmt, k.Write) and id(stmt) in rewriting.writes:
@@ -116,7 +116,7 @@ def _made(body: Body) -> Mapping[int, k.Compute | k.Read]:
     return {stmt.result.id: stmt for stmt in body if isinstance(stmt, k.Compute | k.Read)}
 
 
-def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Counter[int], *, reads: bool = True) -> _Sum:
+def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Counter[int], *, reads: bool = True) -> Sum:
     """Return what is added up to `value` in this body, through results that nothing else uses."""
     products: list[k.Compute] = []
     seen: list[k.Read] = []
@@ -141,17 +141,17 @@ def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Count
             others.append(operand)
 
     visit(value, root=True)
-    return _Sum(tuple(products), tuple(seen), tuple(others), frozenset(inner))
+    return Sum(tuple(products), tuple(seen), tuple(others), frozenset(inner))
 
 
-def _added(buffer: k.Buffer, terms: _Sum) -> Iterator[k.Stmt]:
+def _added(buffer: k.Buffer, terms: Sum) -> Iterator[k.Stmt]:
     for product in terms.products:
         lhs, rhs = product.operands
         assert isinstance(lhs, k.Value) and isinstance(rhs, k.Value)
         yield k.Accumulate(buffer, lhs, rhs, product.attrs, product.span)
 
 
-def _summed(stmt: k.Compute, terms: _Sum, rewriting: _Rewriting) -> Iterator[k.Stmt]:
+def _summed(stmt: k.Compute, terms: Sum, rewriting: _Rewriting) -> Iterator[k.Stmt]:
     """Yield the products added up in a buffer of their own, then what else is added."""
     buffer = k.Buffer(rewriting.first_sum + stmt.result.id, stmt.result.name or "sum", stmt.result.type)
     yield k.Alloc(buffer, 0, stmt.span)
