@@ -23,12 +23,16 @@ Body = tuple[tp.Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """From step `first` to `last`. `loops`: the loops around the block that it belongs to, outermost first; `pipes` touch it."""
+    """From step `first` to `last`. `loops`: the loops around the block that it belongs to, outermost first; `pipes` touch it.
+
+    `branch`: that block is a side of a branch.
+    """
 
     room: tp.Room
     first: int
     last: int
     loops: tuple[tp.Loop, ...]
+    branch: bool
     pipes: frozenset[Pipe]
     spans: tuple[Span, ...]
 
@@ -147,7 +151,7 @@ class _Lives:
             first, last = loops[-1].first, loops[-1].last
         pipes = frozenset(use.pipe for use in uses)
         around = tuple(block.loop for block in loops if block.loop is not None)
-        return Life(room, first, last, around, pipes, tuple(use.span for use in uses))
+        return Life(room, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
 
     def _from_home(self, use: _Use, home: _Block) -> tuple[int, int]:
         """The steps that a use takes, seen from the block that the room belongs to: its own, or the loop's that it is in."""

@@ -6,7 +6,8 @@
         0x04000 .. 0x06000  y         steps 9 to 12
 
 Rooms share only in a memory that is too small for all of them side by side: a shared place is one more reason for a pipe to wait. Where
-they do not fit even so, rooms lose their second copies, those of outer loops and the largest first.
+they do not fit even so, rooms lose their second copies where it is fullest: those of outer loops first, of branches
+before others, the largest first.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _fitted(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram
         copied = [life for life in lives if life.room.copies > 1]
         if not copied:
             raise _too_much(program, lives, max(_end(placed, lives), 0), limit or 0, arch)
-        dropped = min(copied, key=lambda life: (len(life.loops), -life.room.size_bytes, life.room.id))
+        full = tuple(alive(tuple(copied), _fullest(lives))) or copied
+        dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
         program = without_copies(program, dropped.room.id)
 
 
@@ -110,12 +112,15 @@ def _best_gap(size: int, taken: Sequence[tuple[int, int]]) -> int:
     return free if best is None else best[1]
 
 
+def _fullest(lives: Sequence[Life]) -> int:
+    """Return the first step at which rooms take most."""
+    return max((life.first for life in lives), key=lambda step: (sum(_size(life) for life in alive(tuple(lives), step)), -step))
+
+
 # ---- refusal ----
 
 def _too_much(program: TileProgram, lives: Sequence[Life], end: int, limit: int, arch: Arch) -> CapacityError:
-    every = tuple(lives)
-    at = max((life.first for life in lives), key=lambda step: (sum(_size(life) for life in alive(every, step)), -step))
-    there = sorted(alive(every, at), key=lambda life: (-_size(life), life.first))
+    there = sorted(alive(tuple(lives), _fullest(lives)), key=lambda life: (-_size(life), life.first))
     peak = sum(_size(life) for life in there)
     newest = max(there, key=lambda life: life.first)
     needed = peak if peak > limit else end
