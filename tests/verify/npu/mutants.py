@@ -85,23 +85,6 @@ def with_moved_rooms(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProg
             yield f"{room.name} moved by {distance}", replace(program, rooms=rooms)
 
 
-def with_swapped_rooms(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgram]]:
-    """Let the first use of each tile be of the next tile of its form."""
-    for step in tp.steps(program.body):
-        if not isinstance(step, tp.Instr):
-            continue
-        for at, arg in enumerate(step.args):
-            if not isinstance(arg, tp.TileArg):
-                continue
-            tile = program.tile(arg.tile)
-            other = next((one for one in program.tiles if one.id > tile.id and one.form is tile.form and one.size_bytes == tile.size_bytes
-                          and one.room != tile.room), None)
-            if other is not None:
-                args = (*step.args[:at], replace(arg, tile=other.id), *step.args[at + 1:])
-                yield f"{step.name} with {other.name} for {tile.name}", _at(program, step, replace(step, args=args))
-            break
-
-
 def with_neighbours_swapped(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgram]]:
     """Exchange the addresses of two rooms of different sizes."""
     for one, two in zip(program.rooms, program.rooms[1:], strict=False):

@@ -26,7 +26,19 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.plan.npu.tiles.events import Block, BlockKey, Flag, copies_of, give_events
-from pto_wsp.plan.npu.tiles.order import Barrier, Graph, Inner, Need, Works, across_loop, either, find_needs, inside, meet_needs
+from pto_wsp.plan.npu.tiles.order import (
+    Barrier,
+    Graph,
+    Inner,
+    Need,
+    Works,
+    across_loop,
+    either,
+    find_needs,
+    inside,
+    meet_needs,
+    through_branch,
+)
 from pto_wsp.plan.npu.tiles.touches import Survey, Touch, turn_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Const, Op, Scalar, add, binary
@@ -83,6 +95,8 @@ class _Planner:
                     sides = [self.block(side, None, (block, at, n), here) for n, side in enumerate((step.then, step.other))]
                     block.inner[at, 0], block.inner[at, 1] = sides
                     inner[at] = either([(side.says, side.works) for side in sides])
+                    for edge in through_branch(at, inner[at]):
+                        graph.add(edge)
                 case tp.Leave() if parent is not None:
                     raise InternalError("a kernel ends inside a loop or branch", self.program.name)
                 case _:

@@ -50,7 +50,8 @@ Guard: TypeAlias = "Need | Barrier | Across"        # a need as a guard: the fla
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """What the flags of an outermost loop say outside it: `first` from `start` on before `then` from `end` on, in parts of a turn."""
+    """What flags inside a child, or those around an outermost loop, say in its block: `first` from `start` on before `then` from `end`
+    on, in parts of a turn."""
 
     start: int
     first: Pipe
@@ -64,10 +65,11 @@ Pairs: TypeAlias = frozenset[tuple[Pipe, Pipe]]
 @dataclass(frozen=True, slots=True)
 class Inner:
     """What the guards inside a child say of pairs of pipes (P, Q). `ends`: what P does in it is done before Q leaves it; `begins`: what P
-    was given before it is done before Q does anything in it."""
+    was given before it is done before Q does anything in it. `through`: what P was given before it is done before Q leaves it."""
 
     ends: Pairs = frozenset()
     begins: Pairs = frozenset()
+    through: Pairs = frozenset()
 
 
 _LEAF = Inner()
@@ -272,7 +274,9 @@ def inside(graph: Graph, works: Works, inner: Mapping[int, Inner]) -> Inner:
     """Return what the guards of a block, and of those inside it, say outside it."""
     pairs = [(first, then) for first in Pipe for then in Pipe]
     return Inner(frozenset(pair for pair in pairs if pair[0] in works and _ends(*pair, graph, works, inner)),
-                 frozenset(pair for pair in pairs if pair[1] in works and _begins(*pair, graph, works, inner)))
+                 frozenset(pair for pair in pairs if pair[1] in works and _begins(*pair, graph, works, inner)),
+                 frozenset((first, then) for first in Pipe for then, where in graph.reach(first, -1).items()
+                           if then is not first and where < PARTS * graph.n))
 
 
 def _ends(first: Pipe, then: Pipe, graph: Graph, works: Works, inner: Mapping[int, Inner]) -> bool:
@@ -302,7 +306,12 @@ def either(sides: Sequence[tuple[Inner, Works]]) -> Inner:
     ends = {pair for inner, _ in sides for pair in inner.ends if all(pair in other.ends for other, works in sides if pair[0] in works)}
     begins = {pair for inner, _ in sides for pair in inner.begins
               if all(pair in other.begins for other, works in sides if pair[1] in works)}
-    return Inner(frozenset(ends), frozenset(begins))
+    return Inner(frozenset(ends), frozenset(begins), frozenset.intersection(*(inner.through for inner, _ in sides)))
+
+
+def through_branch(child: int, inner: Inner) -> list[Across]:
+    """Return what the flags inside a branch say around it."""
+    return [Across(PARTS * child, first, PARTS * child + AT_LEFT, then) for first, then in sorted(inner.through, key=str)]
 
 
 def across_loop(child: int, flags: Iterable[Need], works: Works) -> list[Across]:
