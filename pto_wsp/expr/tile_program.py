@@ -297,6 +297,15 @@ class ParamAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """A piece of a region that a program moves: proved to lie inside in every run, else tested, and not moved where it does not."""
+
+    what: str
+    proved: bool
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TileProgram:
     """A kernel for one core. Scalars of its steps are over its loop variables, ParamScalar, and ParamExtent of its parameters."""
 
@@ -307,6 +316,7 @@ class TileProgram:
     rooms: tuple[Room, ...]
     tiles: tuple[Tile, ...]
     body: tuple[Step, ...]
+    reaches: tuple[Reach, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     def room(self, room_id: int) -> Room:

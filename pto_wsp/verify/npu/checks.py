@@ -11,12 +11,14 @@ from pto_wsp.verify.npu.flags import check_flags
 from pto_wsp.verify.npu.forms import check_forms
 from pto_wsp.verify.npu.hazards import check_hazards
 from pto_wsp.verify.npu.places import check_places
+from pto_wsp.verify.npu.regions import check_regions
 from pto_wsp.verify.verdict import Finding
 
 TILE_PROGRAM_CHECKS = (
     check_forms,      # the core takes these tiles and instructions
     check_places,     # tiles are aligned, lie in their memory, and keep what they hold
     check_flags,      # every flag that is set is awaited, on every path
+    check_regions,    # what a kernel moves of a region lies inside
     check_hazards,    # no pipe uses what another one may not have done with
 )
 

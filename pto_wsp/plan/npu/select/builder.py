@@ -55,6 +55,7 @@ class Builder:
         self.positive: set[s.Scalar] = set()            # extents that are at least 1 from here on
         self.ranges: dict[s.Var, tuple[s.Scalar, s.Scalar]] = {}   # of the loops around the statement
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
+        self.reaches: list[tp.Reach] = []
         self._rooms: list[tp.Room] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
         self._by_id: list[tp.Tile] = []
@@ -68,7 +69,8 @@ class Builder:
         """Return what was built."""
         assert len(self._blocks) == 1
         return tp.TileProgram(self.kernel.name, self.use.core, self.kernel.params, self.use.access, tuple(self._rooms),
-                              tuple(self._tiles.values()), tuple(self._blocks[0]), span=self.kernel.span)
+                              tuple(self._tiles.values()), tuple(self._blocks[0]), tuple(dict.fromkeys(self.reaches)),
+                              span=self.kernel.span)
 
     # ---- rooms ----
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import piece_of
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.types import scalar as s
@@ -71,7 +72,11 @@ def moved_by(b: Builder, stmt: k.Load | k.Store) -> Piece:
         """Return that of each pair the first is at least the second, without what is known."""
         return all_of(s.substitute(s.binary(s.Op.GE, value, least), shown.get) for value, least in tests if not b.surely(value, least))
 
-    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], unproved(tests), unproved([(valid_rows, _ONE)]),
+    inside = unproved(tests)
+    if tests:
+        what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
+        b.reaches.append(tp.Reach(what, inside == s.Const(True), stmt.span))
+    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], inside, unproved([(valid_rows, _ONE)]),
                  unproved([(valid_cols, _ONE)]))
 
 
