@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import operand_types
+from pto_wsp.expr.kernel_walk import operand_types, walk
 from pto_wsp.ops.entry import Identity
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
@@ -23,12 +23,14 @@ _TERM = 4e-7
 # Two units in the last place of a result that was rounded to it: by the device, and by golden.py.
 _ROUNDED = {DType.F16: 2e-3, DType.BF16: 1.6e-2, DType.FP8E4M3: 0.25, DType.FP8E5M2: 0.5}
 _PLAIN = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "relu", "where", "sign", "floor", "ceil", "round"})
+_SCALING = frozenset({"mul", "div", "maximum", "minimum", "neg", "abs", "relu", "where", "sign", "sqrt", "rsqrt", "recip", "cast"})
+_SMALLEST_HALF = 6e-8   # the step between the smallest numbers of f16
 _SOME_TURNS = 16   # of a loop whose length is known at run time
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """|found - expected| <= atol + rtol * |expected|."""
+    """|found - expected| <= atol + rtol * |expected|. Where results are only scaled, atol lets small rows count too."""
 
     rtol: float
     atol: float
@@ -38,7 +40,18 @@ def tolerance_of(plan: TaskPlan) -> Tolerance:
     """Return what the plan's kernels need; where kernels feed each other, their errors add up, of four at most."""
     needs = sorted((_body(use.kernel.body, 1) for use in plan.kernels), reverse=True)
     need = float(f"{sum(needs[:4]):.1e}")
-    return Tolerance(need, need)
+    stmts = [stmt for use in plan.kernels for stmt in walk(use.kernel.body)]
+    if not need or not all(map(_scales, stmts)):
+        return Tolerance(need, need)
+    least = _SMALLEST_HALF if any(isinstance(stmt, k.Compute) and stmt.result.type.dtype is DType.F16 for stmt in stmts) else 0.0
+    return Tolerance(need, float(f"{max(need * 1e-6, least):.1e}"))
+
+
+def _scales(stmt: k.Stmt) -> bool:
+    """Tell whether results are as exact, in digits, as operands, however small these are: nothing cancels."""
+    if not isinstance(stmt, k.Compute) or not is_real(stmt.result.type.dtype):
+        return not isinstance(stmt, k.Scatter) or not stmt.add
+    return stmt.op in _SCALING or isinstance(find(stmt.op), Movement | Expand | Iota)
 
 
 def _body(body: tuple[k.Stmt, ...], turns: int) -> float:
