@@ -26,6 +26,7 @@ from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.directions import tensor_directions
+from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
 from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
@@ -58,6 +59,7 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
     kept = dict(dumps)
+    plan = merge_dims(plan)
     npu = plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None)
     programs = tuple(_program(use, number, arch, kept, options) for number, use in enumerate(npu.kernels))
     checks = (*findings, *(finding for program in programs if program is not None for finding in check_tile_program(program, arch)),
@@ -103,7 +105,7 @@ def _steering(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Mapping[int, 
     wanted = [slot.ref for slot in plan.tensors if slot.ref.id in steering_tensors(plan)]
     raise_all([MissingDataError(f"`{ref.shown}` has no data, and golden.py needs its elements: they decide what tasks do", None,
                                 expected="Tensor(array) for lengths, offsets and indices") for ref in wanted if ref.id not in arrays])
-    return {ref.id: arrays[ref.id] for ref in wanted}
+    return {ref.id: arrays[ref.id].reshape(ref.shape) for ref in wanted}
 
 
 def _listings(npu: NpuPlan, kernels: Sequence[DeviceKernel]) -> Mapping[str, str]:

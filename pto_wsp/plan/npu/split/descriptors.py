@@ -14,14 +14,13 @@ from typing import assert_never
 
 from pto_wsp.errors import DeviceLimitError
 from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.plan.npu.merge_dims import MAX_DIMS
 from pto_wsp.plan.npu.model import Reshaped, Window
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import Layout
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, declared, print_view
 from pto_wsp.values import dataclass
-
-MAX_DIMS = 5
 
 
 @dataclass(frozen=True, slots=True)

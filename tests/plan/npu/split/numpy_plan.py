@@ -17,6 +17,7 @@ from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context
+from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
@@ -43,7 +44,7 @@ RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], Non
 def npu_plan(workload: Workload) -> NpuPlan:
     """Return the plan of a workload for the NPU."""
     arch = builtin_arch("ascend_910b")
-    return plan_for_npu(run_passes(lower(workload.node), Context(workload.schedule, arch, None)), arch)
+    return plan_for_npu(merge_dims(run_passes(lower(workload.node), Context(workload.schedule, arch, None))), arch)
 
 
 def untouched(shape: tuple[int, ...], dtype: DType) -> Array:
@@ -137,6 +138,8 @@ class _Run:
                 return self.variables[node]
             case s.DimOf(tensor, dim):
                 return int(slots[tensor.id].shape[dim])
+            case s.StrideOf(tensor, dim):
+                return int(slots[tensor.id].strides[dim] // slots[tensor.id].itemsize)
             case s.Element(tensor, index):
                 return slots[tensor.id][tuple(self.whole(i) for i in index)].item()
             case s.SymbolRef(default=default) if default is not None:
