@@ -169,6 +169,7 @@ ROWS = (
     _row("TMOV", "dst src|dst src tmp", "f32 f16 i32 i64 u64", "f32 f16 bf16 i32 i8 u8 i64 u64", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TPAIRREDUCESUM", "dst src", "f32 f16", "="),
     _row("TRESHAPE", "dst src", "", "="),
+    _row("TSUBVIEW", "dst src row col", "", "="),
     _row("TTRANS", "dst src tmp", "f32 f16 bf16 i32 u32 i16 u16", "f32 f16 bf16 i32 i16 i8 u32 u16 u8",
          note="a2a3 not stated: as a5, bytes left out"),
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
 
 ARCHES = {"a2a3": "ascend_910b", "a5": "ascend_950"}
 Array = npt.NDArray[Any]
+Change = Callable[[TileProgram], TileProgram]
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,10 @@ class Case:
     expected: Mapping[str, Array] | None = None
 
 
-def program_of(case: Case, family: str) -> TileProgram:
-    """Return the tile program of a case, after all passes and held to the emitter's own checks."""
+def program_of(case: Case, family: str, change: Change = lambda program: program) -> TileProgram:
+    """Return the tile program of a case, after all passes and held to the emitter's own checks; `change` is made to it before them."""
     arch = builtin_arch(ARCHES[family])
-    program = run_tile_program_passes(selected_of(case, family), arch)
+    program = run_tile_program_passes(change(selected_of(case, family)), arch)
     raise_all([finding.error for finding in check_tile_program(program, arch) if finding.error is not None])
     return program
 
@@ -112,9 +113,9 @@ def selected_of(case: Case, family: str) -> TileProgram:
     return select(use, arch)
 
 
-def check(cases: Sequence[Case], family: str) -> None:
+def check(cases: Sequence[Case], family: str, change: Change = lambda program: program) -> None:
     """Raise AssertionError naming every case whose kernel fails on the emulated core or gives something else than NumPy."""
-    programs = [program_of(case, family) for case in cases]
+    programs = [program_of(case, family, change) for case in cases]
     kernels = _loaded(programs, family)
     faults = []
     for number, (case, program, loaded) in enumerate(zip(cases, programs, kernels, strict=True)):

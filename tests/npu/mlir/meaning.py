@@ -231,6 +231,9 @@ class _Checker:
             if len(tiles) != 2 or len({(type.rows * type.cols * _BYTES[type.dtype], type.loc) for type in tiles}) != 1:
                 raise self.fault(op, "it sees the same bytes as another tile")
             return
+        if op.name == "pto.tsubview" and (len(tiles) != 2 or {type.loc for type in tiles} != {"vec"} or tiles[1].rows > tiles[0].rows
+                                          or tiles[1].cols > tiles[0].cols):
+            raise self.fault(op, "it is a part of a larger tile")
         if not any(self.fits(op, form) for form in found.forms):
             raise self.fault(op, "it is given other operands than it takes")
         if op.name == "pto.textract" and (op.out_types[0].loc, tiles[0].loc) not in (("left", "mat"), ("right", "mat")):   # type: ignore[union-attr]
