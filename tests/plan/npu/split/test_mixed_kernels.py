@@ -318,3 +318,37 @@ def test_products_of_a_loop_are_added_up_before_what_a_buffer_held() -> None:
     assert isinstance(scope, Scope)
     assert [made.name for made in scope.intermediates] == ["acc_sum"]
     assert any(isinstance(stmt, k.Accumulate) for stmt in walk(plan.kernels[0].kernel.body))
+
+
+@pytest.mark.parametrize("rows", [1, 9, 16])
+def test_an_expert_gathers_multiplies_and_scatters(rows: int) -> None:
+    @kernel
+    def expert(x: In[Tensor], which: In[Tile[S, 1, I32]], w1: In[Tile[S, 32, F32]], w3: In[Tile[S, 32, F32]], w2: In[Tile[32, S, F32]],
+               share: In[Tile[S, 1, F32]], y: InOut[Tensor]) -> None:
+        n = which.valid[0]
+        token = pto.gather(x, which, cols=S, valid=n)
+        hidden = pto.silu(token @ w1) * (token @ w3)
+        pto.scatter_add(y, which, hidden @ w2 * share, valid=n)
+
+    which = np.random.default_rng(rows).permutation(40)[:rows].astype(np.int32)[:, None]
+    x, w1, w3, w2, y = random(40, S), random(S, 32), random(S, 32, seed=1), random(32, S), random(40, S, seed=2)
+    share = random(rows, 1)
+
+    def bound(out: Array) -> Any:
+        given = {"x": x, "which": which, "w1": w1, "w3": w3, "w2": w2, "share": share, "y": out}
+        t = {name: Tensor(array, name=name) for name, array in given.items()}
+
+        @workload
+        def task() -> None:
+            expert[0](**{**t, "which": t["which"].clip(S, 1), "share": t["share"].clip(S, 1)})
+
+        return task(), given
+
+    made, given = bound(y.copy())
+    plan = npu_plan(made)
+    run_npu_plan(plan, given)
+    gate, up = x[which[:, 0]] @ w1, x[which[:, 0]] @ w3
+    expected = y.copy()
+    np.add.at(expected, which[:, 0], gate / (1 + np.exp(-gate)) * up @ w2 * share)
+    np.testing.assert_allclose(given["y"], expected, rtol=1e-3, atol=1e-3)
+    assert cores(plan) == ["v", "c", "v", "c", "v"]
