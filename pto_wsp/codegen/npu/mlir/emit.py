@@ -18,6 +18,7 @@ from typing import NoReturn, assert_never
 
 from pto_wsp.arch.isa.instruction import find_instruction
 from pto_wsp.arch.model import Arch
+from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.npu.global_memory import geometry
 from pto_wsp.codegen.npu.mlir.scalars import Scalars
 from pto_wsp.codegen.npu.mlir.text import Text, location
@@ -92,7 +93,7 @@ class _Emitter:
         self._block(self.program.body, outermost=True)
         kind, where = self.program.core.value, location(self.program.span)
         lines = [f'module attributes {{pto.target_arch = "{self.arch.family}"}} {{',
-                 f"  func.func @{self.program.name}({', '.join(self._arguments())}) attributes "
+                 f"  func.func @{c_ident(self.program.name)}({', '.join(self._arguments())}) attributes "
                  f"{{pto.kernel_kind = #pto.kernel_kind<{kind}>}} {{",
                  *self.head.lines, *self.body.lines, f"    return {where}", f"  }} {where}", f"}} {where}"]
         return "\n".join(lines) + "\n"
