@@ -21,7 +21,7 @@ from pto_wsp.expr.rewrite import nodes
 from pto_wsp.ops.dtypes import print_dtypes
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.held import Held, Sorted, padded
-from pto_wsp.plan.npu.select.prove import nonnegative
+from pto_wsp.plan.npu.select.moves.prove import nonnegative
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -17,15 +17,15 @@ from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder, Rows
 from pto_wsp.plan.npu.select.carried import carried, settled
-from pto_wsp.plan.npu.select.copies import copied, copy
+from pto_wsp.plan.npu.select.facts.limit import keeps_rows, whole_values
+from pto_wsp.plan.npu.select.facts.state import state_of
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.limit import keeps_rows, whole_values
-from pto_wsp.plan.npu.select.memory import load, store
-from pto_wsp.plan.npu.select.piece import valid_part
+from pto_wsp.plan.npu.select.layout.copies import copied, copy
+from pto_wsp.plan.npu.select.moves.memory import load, store
+from pto_wsp.plan.npu.select.moves.piece import valid_part
+from pto_wsp.plan.npu.select.moves.rows import gather, scatter
 from pto_wsp.plan.npu.select.refusal import check_statement
-from pto_wsp.plan.npu.select.rows import gather, scatter
 from pto_wsp.plan.npu.select.rules.registry import RULES
-from pto_wsp.plan.npu.select.state import state_of
 from pto_wsp.plan.npu.select.tidy import tidy
 from pto_wsp.types import scalar as s
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.plan.npu.select.prove import Ranges, nonnegative
+from pto_wsp.plan.npu.select.moves.prove import Ranges, nonnegative
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, ParamExtent, ParamScalar, Scalar, Var, add, ceil_div, maximum, minimum, mul, sub
 

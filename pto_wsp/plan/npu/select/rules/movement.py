@@ -14,9 +14,9 @@ from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Copy, Movement
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
-from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.laid import (
+from pto_wsp.plan.npu.select.layout.copies import copy
+from pto_wsp.plan.npu.select.layout.laid import (
     copy_rows,
     first_columns,
     hold_laid,
@@ -26,8 +26,8 @@ from pto_wsp.plan.npu.select.laid import (
     turned_over,
     without_gaps,
 )
+from pto_wsp.plan.npu.select.layout.turn import transposed
 from pto_wsp.plan.npu.select.shapes import as_tile, expanded, number_of
-from pto_wsp.plan.npu.select.turn import transposed
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const
 

@@ -14,8 +14,8 @@ from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.formulas.lanes import Lanes
 from pto_wsp.plan.npu.select.held import Held, Sorted
-from pto_wsp.plan.npu.select.laid import first_columns, laid, row_at, without_gaps
-from pto_wsp.plan.npu.select.ramp import ramp
+from pto_wsp.plan.npu.select.layout.laid import first_columns, laid, row_at, without_gaps
+from pto_wsp.plan.npu.select.layout.ramp import ramp
 from pto_wsp.plan.npu.select.rules.cast import cast_lanes
 from pto_wsp.plan.npu.select.rules.composed import name_of
 from pto_wsp.plan.npu.select.shapes import as_tile, expanded

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.copies import copied, copy, moved_as
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.laid import laid, row_at, turned_over, without_gaps
-from pto_wsp.plan.npu.select.ramp import ramp
+from pto_wsp.plan.npu.select.layout.copies import copied, copy, moved_as
+from pto_wsp.plan.npu.select.layout.laid import laid, row_at, turned_over, without_gaps
+from pto_wsp.plan.npu.select.layout.ramp import ramp
 from pto_wsp.plan.npu.select.rules.cast import cast_lanes
 from pto_wsp.plan.npu.select.rules.composed import name_of
 from pto_wsp.plan.npu.select.rules.order import sorted_values

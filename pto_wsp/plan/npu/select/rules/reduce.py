@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import computed_in
-from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.layout.copies import copy
 from pto_wsp.plan.npu.select.shapes import as_tile
 
 ROW = {"rowsum": "TROWSUM", "rowmean": "TROWSUM", "rowmax": "TROWMAX", "rowmin": "TROWMIN", "rowprod": "TROWPROD"}

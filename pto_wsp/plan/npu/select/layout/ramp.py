@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held, padded
-from pto_wsp.plan.npu.select.laid import rows_of
+from pto_wsp.plan.npu.select.layout.laid import rows_of
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const
 

@@ -12,10 +12,10 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, from_memory, stored_as, to_memory
-from pto_wsp.plan.npu.select.copies import copy, copy_from, copy_to, moved_as
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.piece import Piece, moved_by
-from pto_wsp.plan.npu.select.turn import block_of, transposed
+from pto_wsp.plan.npu.select.layout.copies import copy, copy_from, copy_to, moved_as
+from pto_wsp.plan.npu.select.layout.turn import block_of, transposed
+from pto_wsp.plan.npu.select.moves.piece import Piece, moved_by
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

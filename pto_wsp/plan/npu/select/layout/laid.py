@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.copies import copy, moved_as
 from pto_wsp.plan.npu.select.held import Held, padded
-from pto_wsp.plan.npu.select.turn import transposed
+from pto_wsp.plan.npu.select.layout.copies import copy, moved_as
+from pto_wsp.plan.npu.select.layout.turn import transposed
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, Scalar, add, mul
 

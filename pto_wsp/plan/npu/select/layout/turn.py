@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.copies import copy
 from pto_wsp.plan.npu.select.held import Held, padded
+from pto_wsp.plan.npu.select.layout.copies import copy
 from pto_wsp.types.dtype import DType
 
 

@@ -1,0 +1,1 @@
+"""Moves between global memory and chip: what is moved, which part of it is valid, and when."""
