@@ -231,10 +231,9 @@ class _Run:
         uses = [Use(self._bytes(use.tile), use.access.reads, use.access.writes) for use in tp.uses_of(step)]
         match step:
             case tp.GmLoad(tile, param, row, col, turned):
-                rows, cols = self._extents(tile)
-                uses.append(Use(Region(param, self._draw(row), self._draw(col), *((cols, rows) if turned else (rows, cols))), True, False))
-            case tp.GmStore(param, tile, row, col):
-                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile)), False, True))
+                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile, turned)), True, False))
+            case tp.GmStore(param, tile, row, col, turned):
+                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile, turned)), False, True))
             case tp.GmPeek(var, param, row, col):
                 uses.append(Use(Region(param, self._draw(row), self._draw(col), 1, 1), True, False))
                 self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
@@ -250,10 +249,11 @@ class _Run:
             raise InternalError(f"tile `{tile.name}` is used before it is declared", self.program.name)
         return Bytes(self.rooms[tile.room].space, *self.places[tile_id], tile.room, tile_id)
 
-    def _extents(self, tile_id: int) -> tuple[int, int]:
+    def _extents(self, tile_id: int, turned: bool) -> tuple[int, int]:
         tile = self.tiles[tile_id]
-        rows, cols = tile.valid_rows, tile.valid_cols
-        return int(rows.value) if isinstance(rows, Const) else tile.rows, int(cols.value) if isinstance(cols, Const) else tile.cols
+        extents = [int(valid.value) if isinstance(valid, Const) else storage
+                   for valid, storage in ((tile.valid_rows, tile.rows), (tile.valid_cols, tile.cols))]
+        return (extents[1], extents[0]) if turned else (extents[0], extents[1])
 
 
 def overlap(one: Bytes | Region, other: Bytes | Region) -> bool:

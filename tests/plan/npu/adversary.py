@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.types.scalar import Const, Number, Op, Scalar, Var, binary, evaluate
+from pto_wsp.types.scalar import Number, Scalar, Var, evaluate
 
 Cell = tuple[object, ...]
 CELL_BYTES = 32
@@ -99,10 +99,10 @@ class Issuer:
             if arg.access.writes:
                 writes += cells
         match step:
-            case tp.GmLoad(tile, param, row, col):
-                reads += self._rect(param, row, col, tile)
-            case tp.GmStore(param, tile, row, col):
-                writes += self._rect(param, row, col, tile)
+            case tp.GmLoad(tile, param, row, col, turned):
+                reads += self._rect(param, row, col, tile, turned)
+            case tp.GmStore(param, tile, row, col, turned):
+                writes += self._rect(param, row, col, tile, turned)
             case tp.Peek(var) | tp.GmPeek(var):
                 self.vars[var] = 0
                 if isinstance(step, tp.GmPeek):
@@ -123,10 +123,12 @@ class Issuer:
         home: Cell = (room.space.value,) if self.planned else (room.space.value, room.id)
         return [(*home, at) for at in range(first // CELL_BYTES, -(-(first + tile.size_bytes) // CELL_BYTES))]
 
-    def _rect(self, param: str, row: Scalar, col: Scalar, tile_id: int) -> list[Cell]:
+    def _rect(self, param: str, row: Scalar, col: Scalar, tile_id: int, turned: bool) -> list[Cell]:
         tile = self.program.tile(tile_id)
         first, start = self._value(row), self._value(col)
         rows, cols = self._value(tile.valid_rows), self._value(tile.valid_cols)
+        if turned:
+            rows, cols = cols, rows
         return [("gm", param, r, c) for r in range(first, first + rows) for c in range(start // 8, -(-(start + cols) // 8))]
 
 
@@ -214,8 +216,3 @@ def adversarial(program: tp.TileProgram, leaf: Callable[[Scalar], Number], seed:
     if flags:
         raise Fault(f"{flags} are up at the end")
     return ended or {}
-
-
-def turn(var: Var, copies: int = 2) -> Scalar:
-    """Return var % copies."""
-    return binary(Op.MOD, var, Const(copies))

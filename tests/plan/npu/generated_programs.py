@@ -142,13 +142,13 @@ class Maker:
         return add(mul(self.chance.choice(loops), Const(rows)), Const(self.chance.choice((0, 0, rows))))
 
     def load(self, tile: int, loops: list[Var]) -> tp.Step:
-        return tp.GmLoad(tile, self.chance.choice("xxxy"), self.row(loops, self.tiles[tile].rows), Const(0))
+        return tp.GmLoad(tile, self.chance.choice("xxxy"), self.row(loops, self.tiles[tile].rows), Const(0), self.chance.random() < 0.1)
 
     def load_or_make(self, tile: int) -> tp.Step:
         return tp.Instr("TMATMUL", (tp.TileArg(tile, WRITE),)) if self.cube else self.load(tile, [])
 
     def store(self, tile: int, loops: list[Var]) -> tp.Step:
-        return tp.GmStore(self.chance.choice("zzy"), tile, self.row(loops, self.tiles[tile].rows), Const(0))
+        return tp.GmStore(self.chance.choice("zzy"), tile, self.row(loops, self.tiles[tile].rows), Const(0), self.chance.random() < 0.1)
 
     def var(self, name: str) -> Var:
         self.n_vars += 1

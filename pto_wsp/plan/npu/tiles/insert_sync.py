@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass as mutable
-from dataclasses import replace
+from dataclasses import field, replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
@@ -138,11 +138,38 @@ def _drains(body: tuple[tp.Step, ...], touched: list[list[Touch]], block: Block)
 
 # ---- text ----
 
-def _emitted(block: Block, outermost: bool = False) -> Iterator[tp.Step]:
+@mutable(slots=True)
+class _Gap:
+    """What stands in front of a child, and what behind it."""
+
+    waits: list[Flag] = field(default_factory=list)
+    barriers: list[Pipe] = field(default_factory=list)
+    meetings: list[Flag] = field(default_factory=list)
+    drains: list[Flag] = field(default_factory=list)
+    sets: list[Flag] = field(default_factory=list)
+
+
+def _gaps(block: Block) -> list[_Gap]:
+    gaps = [_Gap() for _ in range(block.graph.n)]
+    for flag in sorted(block.flags, key=_order):
+        if flag.meets:
+            gaps[flag.need.end].meetings.append(flag)
+        elif flag.event == MEETING_EVENT:
+            gaps[flag.need.end].drains.append(flag)
+        else:
+            gaps[flag.need.end].waits.append(flag)
+            gaps[flag.need.start].sets.append(flag)
+    for guard in block.graph.guards:
+        if isinstance(guard, Barrier):
+            gaps[guard.gap].barriers.append(guard.pipe)
+    return gaps
+
+
+def _emitted(block: Block) -> Iterator[tp.Step]:
     spans = [step.span for step in block.body]
-    for at in range(block.graph.n):
+    for at, gap in enumerate(_gaps(block)):
         here = spans[at] if at < len(spans) else (spans[-1] if spans else UNKNOWN)
-        yield from _in_front(block, at, here)
+        yield from _in_front(gap, here)
         if at == len(block.body):
             break
         step = block.body[at]
@@ -157,27 +184,19 @@ def _emitted(block: Block, outermost: bool = False) -> Iterator[tp.Step]:
                 yield replace(step, then=tuple(_emitted(block.inner[at, 0])), other=tuple(_emitted(block.inner[at, 1])))
             case _:
                 yield step
-        for flag in _sorted(block.flags):
-            if flag.need.start == at and not flag.meets and flag.event != MEETING_EVENT:
-                yield tp.SetFlag(*_ends(flag), _event(flag), here)
+        yield from (tp.SetFlag(*_ends(flag), _event(flag), here) for flag in gap.sets)
 
 
-def _in_front(block: Block, at: int, span: Span) -> Iterator[tp.Step]:
-    flags = [flag for flag in _sorted(block.flags) if flag.need.end == at]
-    for flag in flags:
-        if not flag.meets and flag.event != MEETING_EVENT:
-            yield tp.WaitFlag(*_ends(flag), _event(flag), span)
-    for guard in block.graph.guards:
-        if isinstance(guard, Barrier) and guard.gap == at:
-            yield tp.Barrier(guard.pipe, span)
-    for first, then in dict.fromkeys(_in_pipe_order(flag) for flag in flags if flag.meets):
+def _in_front(gap: _Gap, span: Span) -> Iterator[tp.Step]:
+    yield from (tp.WaitFlag(*_ends(flag), _event(flag), span) for flag in gap.waits)
+    yield from (tp.Barrier(pipe, span) for pipe in gap.barriers)
+    for first, then in dict.fromkeys(_in_pipe_order(flag) for flag in gap.meetings):
         for after, before in ((first, then), (then, first)):
             yield tp.SetFlag(after, before, Const(MEETING_EVENT), span)
             yield tp.WaitFlag(after, before, Const(MEETING_EVENT), span)
-    for flag in flags:
-        if not flag.meets and flag.event == MEETING_EVENT:
-            yield tp.SetFlag(*_ends(flag), Const(MEETING_EVENT), span)
-            yield tp.WaitFlag(*_ends(flag), Const(MEETING_EVENT), span)
+    for flag in gap.drains:
+        yield tp.SetFlag(*_ends(flag), Const(MEETING_EVENT), span)
+        yield tp.WaitFlag(*_ends(flag), Const(MEETING_EVENT), span)
 
 
 def _in_pipe_order(flag: Flag) -> tuple[Pipe, Pipe]:
@@ -186,9 +205,9 @@ def _in_pipe_order(flag: Flag) -> tuple[Pipe, Pipe]:
     return first, then
 
 
-def _sorted(flags: list[Flag]) -> list[Flag]:
-    return sorted(flags, key=lambda flag: (list(Pipe).index(flag.need.first), list(Pipe).index(flag.need.then), flag.event, flag.need.end,
-                                           flag.need.start))
+def _order(flag: Flag) -> tuple[int, int, int, int, int]:
+    first, then = _ends(flag)
+    return list(Pipe).index(first), list(Pipe).index(then), flag.event, flag.need.end, flag.need.start
 
 
 def _ends(flag: Flag) -> tuple[Pipe, Pipe]:

@@ -208,10 +208,9 @@ class Survey:
     def _global(self, step: tp.Step, pipe: tp.Pipe, home: int | None) -> list[Touch]:
         match step:
             case tp.GmLoad(tile, param, row, col, turned):
-                rows, cols = _extents(self.tiles[tile])
-                return [Touch(pipe, False, self._rect(param, row, col, *((cols, rows) if turned else (rows, cols))), home)]
-            case tp.GmStore(param, tile, row, col):
-                return [Touch(pipe, True, self._rect(param, row, col, *_extents(self.tiles[tile])), home)]
+                return [Touch(pipe, False, self._rect(param, row, col, *_extents(self.tiles[tile], turned)), home)]
+            case tp.GmStore(param, tile, row, col, turned):
+                return [Touch(pipe, True, self._rect(param, row, col, *_extents(self.tiles[tile], turned)), home)]
             case tp.GmPeek(_, param, row, col):
                 return [Touch(pipe, False, self._rect(param, row, col, 1, 1), home)]
             case _:
@@ -221,7 +220,9 @@ class Survey:
         return Rect(param, linear(row, self.names), linear(col, self.names), rows, cols)
 
 
-def _extents(tile: tp.Tile) -> tuple[int, int]:
-    """The most rows and columns that a tile moves."""
+def _extents(tile: tp.Tile, turned: bool) -> tuple[int, int]:
+    """The most rows and columns of global memory that a tile moves."""
     rows, cols = tile.valid_rows, tile.valid_cols
-    return (int(rows.value) if isinstance(rows, Const) else tile.rows, int(cols.value) if isinstance(cols, Const) else tile.cols)
+    down = int(rows.value) if isinstance(rows, Const) else tile.rows
+    across = int(cols.value) if isinstance(cols, Const) else tile.cols
+    return (across, down) if turned else (down, across)
