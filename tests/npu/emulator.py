@@ -71,7 +71,7 @@ def f32_bits(value: float) -> int:
 def core() -> Path:
     """Return the emulated core as a shared library."""
     headers = sorted(CORE.rglob("*.h")) + sorted((INCLUDE / "pto").iterdir()) + [INCLUDE / "host_task.h", INCLUDE / "tensor.h"]
-    flags = (*WARNINGS, *SHARED, "-O2", "-ffp-contract=off", "-DPTO_HOST_FAMILY_A5=1", f"-I{CORE}", f"-I{INCLUDE}")
+    flags = (*WARNINGS, *SHARED, "-O1", "-ffp-contract=off", "-DPTO_HOST_FAMILY_A5=1", f"-I{CORE}", f"-I{INCLUDE}")
     return compiled(tuple(sorted(CORE.rglob("*.cpp"))), flags, text_of(*headers))
 
 

@@ -131,9 +131,9 @@ void Machine::start(const Site &site, pipe_t pipe) {
 
 void Machine::report(const Conflict &conflict, bool write, const std::string &where) const {
     const Site &earlier = sites_[conflict.step];
-    const bool same = conflict.pipe == PIPE_V && order_.current() == PIPE_V;
+    const bool same = conflict.pipe == order_.current();
     const std::string flag = std::string("a flag from ") + name_of(conflict.pipe) + " to " + name_of(order_.current());
-    const std::string missing = same ? "pipe_barrier(PIPE_V)" : flag;
+    const std::string missing = same ? std::string("pipe_barrier(") + name_of(conflict.pipe) + ")" : flag;
     fail(site(), std::string(write ? "writes " : "reads ") + where + ", which " + place(earlier) +
                      (conflict.earlier_wrote ? " wrote" : " read") + " on " + name_of(conflict.pipe) + ", without " + missing + " between");
 }

@@ -151,7 +151,7 @@ CUBE: dict[str, tuple[str, str]] = {
 }
 LOOPS: dict[str, tuple[str, str]] = {
     "load_over_read": (without(LOOP, *flag("V", "MTE2", 1), *flag("V", "MTE2", 1)),
-                       r"may be set before PIPE_V has taken the last|TLOAD: writes UB at 0x0, which \S+: TADD read"),
+                       r"TLOAD: writes UB at 0x0, which \S+: TLOAD wrote on PIPE_MTE2, without pipe_barrier\(PIPE_MTE2\) between"),
     "read_back_too_early": (without(LOOP, *flag("MTE3", "MTE2", 0)),
                             r"TLOAD: reads global memory, which \S+: TSTORE wrote on PIPE_MTE3, without"),
     "not_set_before_the_loop": (without(LOOP, flag("V", "MTE2", 1)[0]), r"EVENT_ID1, is not set"),

@@ -116,17 +116,18 @@ def selected_of(case: Case, family: str) -> TileProgram:
 def check(cases: Sequence[Case], family: str, change: Change = lambda program: program) -> None:
     """Raise AssertionError naming every case whose kernel fails on the emulated core or gives something else than NumPy."""
     programs = [program_of(case, family, change) for case in cases]
-    kernels = _loaded(programs, family)
+    kernels = load_programs(programs, family)
     faults = []
     for number, (case, program, loaded) in enumerate(zip(cases, programs, kernels, strict=True)):
         try:
-            _check_one(case, program, loaded)
+            run_case(case, program, loaded)
         except AssertionError as wrong:
             faults.append(f"case {number}, {case.kernel!r}: {str(wrong).strip()}")
     assert not faults, f"{len(faults)} of {len(cases)} cases\n" + "\n\n".join(faults)
 
 
-def _check_one(case: Case, program: TileProgram, loaded: LoadedKernel) -> None:
+def run_case(case: Case, program: TileProgram, loaded: LoadedKernel) -> None:
+    """Run a case. Raises: AssertionError with what the core found wrong, or where the result is not NumPy's."""
     ir = case.kernel.specialise(**case.given)
     bound = {name: value for name, value in case.arguments.items() if isinstance(value, Bound)}
     arrays = {name: value.view.copy() for name, value in bound.items()}
@@ -160,7 +161,7 @@ def _file_of(program: TileProgram) -> str:
     return emit_kernel_file(DeviceKernel(0, program.name, "aic" if program.core is Unit.CUBE else "aiv", use.kernel, program), plan)
 
 
-def _loaded(programs: Sequence[TileProgram], family: str) -> list[LoadedKernel]:
+def load_programs(programs: Sequence[TileProgram], family: str) -> list[LoadedKernel]:
     """Return all kernels, from one file in which each has a namespace and an entry of its own."""
     text = ["#define PTO_WSP_KERNEL", '#include "pto_wsp_abi.h"']
     for number, program in enumerate(programs):

@@ -5,6 +5,12 @@
 
 namespace pto::emu {
 
+namespace {
+
+bool self_ordered(pipe_t pipe) { return pipe == PIPE_S || pipe == PIPE_M; }
+
+}  // namespace
+
 void Order::reset() { *this = Order(); }
 
 void Order::join(Clock &into, const Clock &from) {
@@ -24,7 +30,7 @@ void Order::begin(pipe_t pipe, uint32_t step) {
 }
 
 void Order::end() {
-    if (pipe_ != PIPE_V) clocks_[pipe_][pipe_] = issued_[pipe_];
+    if (self_ordered(pipe_)) clocks_[pipe_][pipe_] = issued_[pipe_];
 }
 
 void Order::set(pipe_t after, pipe_t before, int event, uint32_t step) {
@@ -34,7 +40,7 @@ void Order::set(pipe_t after, pipe_t before, int event, uint32_t step) {
     flag.step = step;
     flag.clock = clocks_[after];
     flag.clock[after] = issued_[after];
-    if (after != PIPE_V) clocks_[after][after] = issued_[after];
+    if (self_ordered(after)) clocks_[after][after] = issued_[after];
 }
 
 void Order::wait(pipe_t after, pipe_t before, int event) {
@@ -43,7 +49,7 @@ void Order::wait(pipe_t after, pipe_t before, int event) {
     flag.set = false;
     flag.taken = issued_[before];
     join(clocks_[before], flag.clock);
-    if (before != PIPE_V) clocks_[before][before] = issued_[before];
+    if (self_ordered(before)) clocks_[before][before] = issued_[before];
 }
 
 bool Order::was_taken(pipe_t after, pipe_t before, int event) const {

@@ -1,7 +1,7 @@
 // Which accesses are ordered: a clock for each pipe, carried by flags, against the last accesses of every piece of memory.
 //
-// Pipes are queues. Each takes its instructions in order, after what the scalar unit did before; all but the vector pipe finish one
-// before the next. So an earlier access is done for a later one if the later pipe's clock has reached its number.
+// Pipes are queues. Each takes its instructions in order, after what the scalar unit did before; of these only the scalar and the matrix
+// unit surely finish one before the next. An earlier access is done for a later one if the later pipe's clock has reached its number.
 #pragma once
 
 #include <array>

@@ -8,8 +8,8 @@
 // - operands: of the wrong memory, layout, shape or dtype; dtypes that the family lacks
 // - global memory: elements of no argument, of another dtype, stored to an argument that is only read
 // - numbers that were never written, and reach global memory, a reduction, a product or the scalar unit
-// - order: accesses of two pipes to the same 32 bytes on chip, or the same bytes of global memory, that no flag orders; of the vector
-//   pipe with itself without a barrier between; flags waited for and not set, set twice, left over; stores not waited for at the end
+// - order: accesses of two pipes to the same 32 bytes on chip, or the same bytes of global memory, that no flag orders; of one
+//   pipe but the scalar and the matrix unit's without a barrier between; flags waited for and not set, set twice, left over; stores not waited for at the end
 #pragma once
 
 #include "types.hpp"
