@@ -1,0 +1,120 @@
+"""Workloads made at random: loops of both kinds, sides, lengths from data, handles, tasks of one and two parts, on a few tensors.
+
+They are source text, so that a case that fails can be read; `workload_of` runs it.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+
+from pto_wsp import Deps, DType, In, InOut, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
+from tests.npu.package import Array
+
+F32 = DType.F32
+
+
+@kernel
+def move(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
+    """Double a tile."""
+    pto.store(y, x * 2)
+
+
+@kernel
+def grow(x: InOut[Tile[4, 8, F32]]) -> None:
+    """Add one in place."""
+    pto.store(x, x + 1)
+
+
+@kernel
+def mix(a: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
+    """A product, then a sum: two tasks on the device."""
+    pto.store(y, pto.matmul(a, a) + 1)
+
+
+def arrays() -> dict[str, Array]:
+    """Return the tensors that tasks work on, and the lengths of loops."""
+    return {**{name: np.ones((12, 4, 8), np.float32) for name in "XYZ"}, **{name: np.ones((20, 4, 8), np.float32) for name in "QR"},
+            **{name: np.ones((12, 16, 16), np.float32) for name in "AB"}, "small": np.ones((4, 8), np.float32),
+            "lens": np.array([0, 1, 3], np.int64)}
+
+
+class Source:
+    """The text of one random body."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines: list[str] = []
+        self.n_names = 0
+        self.block(1, (), (), 0)
+
+    @property
+    def text(self) -> str:
+        """A function named body."""
+        return "\n".join(("def body():", *self.lines, ""))
+
+    def block(self, indent: int, loops: tuple[str, ...], handles: tuple[str, ...], depth: int) -> tuple[str, ...]:
+        """Write one to three statements; return the handles that they make."""
+        made: tuple[str, ...] = ()
+        pad = "    " * indent
+        for _ in range(self.random.randrange(1, 4)):
+            kind = self.random.random()
+            if kind < 0.55 or depth >= 3:
+                made = (*made, self.task(pad, loops, (*handles, *made)))
+            elif kind < 0.9:
+                var, loop = self.name("v"), self.random.choice(("P", "P", "P.seq"))
+                extent = self.random.choice(("2", "3", "2", "lens[0]", "lens[1]", "lens[2]", "2" if depth else "20"))
+                self.lines.append(f"{pad}for {var} in {loop}({extent}):")
+                if extent == "20":
+                    made = (*made, self.name("h"))
+                    self.lines.append(f"{pad}    {made[-1]} = move[{var}](Q[{var}], R[{var}])")
+                else:
+                    made = (*made, *self.block(indent + 1, (*loops, var), (*handles, *made), depth + 1))
+            else:
+                sides = self.name("side"), self.name("side")
+                for side in sides:
+                    self.lines += [f"{pad}@workload", f"{pad}def {side}():"]
+                    self.block(indent + 1, loops, (), depth + 1)
+                self.lines.append(f"{pad}combine({', '.join(f'{side}()' for side in sides)})")
+        return made
+
+    def task(self, pad: str, loops: tuple[str, ...], handles: tuple[str, ...]) -> str:
+        """Write a task; return its handle."""
+        name, kind = self.name("h"), self.random.random()
+        after = f", after=[{self.random.choice(handles)}]" if handles and self.random.random() < 0.4 else ""
+        brackets = f"[{', '.join(loops)}]" if loops else ""
+        one, other = (f"{self.random.choice('XYZ')}[{self.index(loops)}]" for _ in range(2))
+        if kind < 0.6:
+            call = f"move{brackets}({one}, {other}{after})"
+        elif kind < 0.75:
+            call = f"grow{brackets}({one}{after})"
+        elif kind < 0.85:
+            call = f"move{brackets}({one}, small{after})"
+        else:
+            call = f"mix{brackets}(A[{self.index(loops)}], B[{self.index(loops)}]{after})"
+        self.lines.append(f"{pad}{name} = {call}")
+        return name
+
+    def index(self, loops: tuple[str, ...]) -> str:
+        """Return a place in a tensor, inside it whatever the loops are at."""
+        if not loops or self.random.random() < 0.3:
+            return str(self.random.randrange(6))
+        return self.random.choice(("{v}", "{v}", "{v} + 1", "4 - {v}", "{v} * 2", "{v} // 2")).format(v=self.random.choice(loops))
+
+    def name(self, stem: str) -> str:
+        """Return a name that nothing has yet."""
+        self.n_names += 1
+        return f"{stem}{self.n_names}"
+
+
+def workload_of(source: Source, folder: Path, *, structure: bool) -> Workload:
+    """Return the workload of a text, with edges from program order or from data alone; its lines stand in a file of `folder`."""
+    path = folder / "case.py"
+    path.write_text(source.text)
+    known: dict[str, object] = {name: Tensor(value, name=name) for name, value in arrays().items()}
+    known |= {"move": move, "grow": grow, "mix": mix, "P": P, "combine": combine, "workload": workload}
+    exec(compile(source.text, str(path), "exec"), known)
+    made: Workload = workload(known["body"])()   # type: ignore[arg-type]
+    return made if structure else made.task_graph(deps=Deps.infer_bytes_overlap())
