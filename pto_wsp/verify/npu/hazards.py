@@ -15,7 +15,6 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PipeHazardError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.source import Span
 from pto_wsp.verify.npu.runs import Bytes, Ending, Happening, Mark, Region, Work, overlap, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -123,12 +122,9 @@ class _Clocks:
             where = f"`{place.param}` in global memory"
         else:
             where = f"`{self.program.room(place.room).name}` in {place.space.value}, bytes {place.start} to {place.stop}"
-        does, did = ("writes" if writes else "reads"), ("wrote" if wrote else "read")
+        does, was = ("writes" if writes else "reads"), ("written" if wrote else "read")
         return PipeHazardError(
             f"kernel `{self.program.name}`: {work.pipe.value} {does} {where} before {pipe.value} is known to have done with it",
             work.step.span, expected=f"a {'barrier' if pipe is work.pipe else 'flag'} from {pipe.value} to {work.pipe.value} between them",
-            found="none that orders them", notes=(f"it was {did} at {_shown(step.span)}",))
+            found="none that orders them", notes=(f"it was {was} at {step.span.short}",))
 
-
-def _shown(span: Span) -> str:
-    return span.short

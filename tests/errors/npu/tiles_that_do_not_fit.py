@@ -1,0 +1,41 @@
+import numpy as np
+
+from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.plan.npu.select.select import select
+from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
+
+TILE = Tile[160, 160, DType.F32]
+
+
+@kernel
+def symmetric(x: In[TILE], y: Out[TILE]):
+    twice = x * 2.0
+    pto.store(y, twice + twice.T)
+
+
+def mistake():
+    X, Y = (Tensor(np.zeros((160, 160), np.float32), name=name) for name in "XY")
+
+    @workload
+    def steps():
+        symmetric[0](x=X, y=Y)
+
+    arch = builtin_arch("ascend_910b")
+    for use in plan_for_npu(lower(steps().node), arch).kernels:
+        run_tile_program_passes(select(use, arch), arch)
+
+# error[K110]: kernel `symmetric` needs 307200 bytes of UB, more than ascend_910b has
+#   --> tiles_that_do_not_fit.py:16:26
+#      |
+#   16 |     pto.store(y, twice + twice.T)
+#      |                          ^^^^^^^
+#    = expected: at most 188416 bytes at any time
+#    = found:    307200 bytes at line 16
+#    = help:     tiles of 1/2 of the elements fit, e.g. `twice` as [80, 160] instead of [160, 160]
+#    = note:     who lives in UB then:
+#    = note:       102400  twice        [160, 160] f32  line 15 to 16
+#    = note:       102400  transposed_2 [160, 160] f32  line 16
+#    = note:       102400  transposed_2_tmp [160, 160] f32  line 16
