@@ -20,7 +20,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.ops.dtypes import print_dtypes
 from pto_wsp.plan.npu.model import NpuKernel
-from pto_wsp.plan.npu.select.held import Held, Sorted, padded
+from pto_wsp.plan.npu.select.held import Held, Mask, Sorted, padded
 from pto_wsp.plan.npu.select.moves.prove import nonnegative
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
@@ -49,6 +49,7 @@ class Builder:
         self.span: Span = use.kernel.span
         self.values: dict[int, Held] = {}
         self.buffers: dict[int, Held] = {}
+        self.masks: dict[int, Mask] = {}         # comparisons that stay packed
         self.sorted: dict[int, Sorted] = {}      # by the value of their columns
         self.target: Held | None = None     # the buffer that the result of the current operation is made in
         self.rows: Rows | None = None       # where the statement is about no more rows than the outputs have

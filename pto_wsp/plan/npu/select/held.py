@@ -91,6 +91,14 @@ class Sorted:
     turned: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A mask as packed bits, on their way from a comparison to a choice. `yes`: a set bit means that it holds."""
+
+    held: Held
+    yes: bool
+
+
 def padded(n: int, dtype: DType) -> int:
     """Return how many elements a row of `n` takes: a multiple of 32 bytes."""
     step = ALIGN_BYTES // dtype.nbytes

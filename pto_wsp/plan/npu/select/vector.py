@@ -25,6 +25,7 @@ from pto_wsp.plan.npu.select.moves.memory import load, store
 from pto_wsp.plan.npu.select.moves.piece import valid_part
 from pto_wsp.plan.npu.select.moves.rows import gather, scatter
 from pto_wsp.plan.npu.select.refusal import check_statement
+from pto_wsp.plan.npu.select.rules.masks import packed, packed_masks
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.tidy import tidy
 from pto_wsp.types import scalar as s
@@ -85,6 +86,7 @@ class _Selection:
         self.rows = rows
         self.whole, self.whole_buffers = whole_values(b.kernel)
         self.uses = use_counts(b.kernel.body)
+        self.packed = packed_masks(b.kernel)
         self.state = state_of(b.kernel)
 
     def body(self, stmts: Sequence[k.Stmt]) -> None:
@@ -99,6 +101,8 @@ class _Selection:
         check_statement(b.kernel, stmt, b.arch)
         b.rows = self._rows_of(stmt)
         match stmt:
+            case k.Compute() if stmt.result.id in self.packed:
+                b.masks[stmt.result.id] = packed(b, stmt)
             case k.Compute():
                 b.values[stmt.result.id] = self._computed(stmt)
             case k.Load():

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
+from pto_wsp.expr.tile_program import Instr, steps
 from pto_wsp.plan.npu.select.refusal import vector_dtypes
-from tests.plan.npu.select.numbers import INTEGERS, ON_CHIP, SHAPE, check, numbers
+from tests.plan.npu.select.kernels import selected
+from tests.plan.npu.select.numbers import INTEGERS, ON_CHIP, SHAPE, check, kernel_of, numbers
 
 BOOL = DType.BOOL
 RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -27,6 +32,28 @@ def test_choices_with_masks_that_broadcast(dtype: DType) -> None:
     mask, x, y = numbers(BOOL), numbers(dtype, seed=1), numbers(dtype, seed=2)
     check(pto.where, mask, x, y, out=(*SHAPE, dtype))
     check(pto.where, mask[:, :1].copy(), x, y[:1].copy(), out=(*SHAPE, dtype))
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.I32, DType.U32, DType.F16])
+@pytest.mark.parametrize("name", RELATIONS)
+def test_choices_by_comparisons_at_once(name: str, dtype: DType) -> None:
+    x, y = numbers(dtype), numbers(dtype, seed=1)
+    y[:, ::3] = x[:, ::3]
+    op = getattr(pto, name)
+    check(lambda a, b: pto.where(op(a, b), a, 7), x, y, out=(*SHAPE, dtype))
+    check(lambda a, b: pto.where(op(a, b), b, a), x[:, :1].copy(), y[:, :1].copy(), out=(SHAPE[0], 1, dtype))
+
+
+def test_a_comparison_stays_packed_where_it_only_chooses() -> None:
+    x = numbers(DType.F32)
+
+    def names(op: Callable[..., Any]) -> list[str]:
+        program = selected(kernel_of(op, (x,), (*SHAPE, DType.F32)))
+        return [step.name for step in steps(program.body) if isinstance(step, Instr)]
+
+    assert names(lambda a: pto.where(a > 0, a, 1)) == ["TEXPANDS", "TCMP", "TEXPANDS", "TSEL"]
+    both = names(lambda a: pto.where(a > 0, a, pto.cast(a > 0, DType.F32)))
+    assert both.count("TCMP") == 2      # the mask is a number as well
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, BOOL])

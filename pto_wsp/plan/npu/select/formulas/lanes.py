@@ -19,7 +19,7 @@ from pto_wsp.plan.npu.select.formulas.emission import Area, Argument, Step, Work
 from pto_wsp.plan.npu.select.formulas.emission import Lane as Lane
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, Var
+from pto_wsp.types.scalar import Const, Scalar, Var, ceil_div
 
 Relation: TypeAlias = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 Mode: TypeAlias = Literal["NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC"]
@@ -46,6 +46,13 @@ class Lanes:
             raise InternalError(f"{held.type} among lanes of [{self._rows}, {self._cols}]")
         lane = self._new(held.dtype)
         self._given[lane.place] = held.part(*self._valid)
+        return lane
+
+    def given_mask(self, held: Held) -> Lane:
+        """Return packed bits that are there already."""
+        lane = self._new(DType.U8, bits=True)
+        rows, lanes = (Const(1), self._valid[0]) if self._cols == 1 else self._valid
+        self._given[lane.place] = held.part(rows, ceil_div(lanes, Const(8)))
         return lane
 
     def seen_as(self, lane: Lane, dtype: DType) -> Lane:

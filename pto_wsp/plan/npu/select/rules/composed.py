@@ -9,7 +9,7 @@ from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas import curves, division, rounding
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.shapes import as_tile, expanded, on_chip
+from pto_wsp.plan.npu.select.shapes import as_tile, expanded, number_of, on_chip
 from pto_wsp.types.dtype import DType
 
 _CURVES: Mapping[str, Callable[[Lanes, Lane], Lane]] = {
@@ -19,10 +19,16 @@ _CURVES: Mapping[str, Callable[[Lanes, Lane], Lane]] = {
 
 def lanes_of(b: Builder, stmt: k.Compute, dtype: DType | None = None) -> tuple[Lanes, tuple[Lane, ...]]:
     """Return work on the shape of the result and its operands repeated to it, in `dtype`, else as they lie on chip."""
-    rows, cols = stmt.result.type.shape
-    work = Lanes(b, rows, cols)
-    tiles = (expanded(b, as_tile(b, operand, dtype or on_chip(operand)), rows, cols) for operand in stmt.operands)
-    return work, tuple(work.given(tile) for tile in tiles)
+    work = Lanes(b, *stmt.result.type.shape)
+    return work, tuple(lane_of(work, operand, stmt.result.type.shape, dtype or on_chip(operand)) for operand in stmt.operands)
+
+
+def lane_of(work: Lanes, operand: k.Operand, shape: tuple[int, int], dtype: DType) -> Lane:
+    """Return an operand repeated to a shape; a number is put into every lane where it is used."""
+    number = number_of(work.b, operand) if isinstance(operand, k.ScalarOperand) else None
+    if number is not None:
+        return work.op("TEXPANDS", work.b.number(number.value, dtype), dtype=dtype)
+    return work.given(expanded(work.b, as_tile(work.b, operand, dtype), *shape))
 
 
 def name_of(stmt: k.Compute) -> str:
