@@ -36,7 +36,7 @@ def load(b: Builder, stmt: k.Load) -> Held:
         return from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, name), type.dtype)
     out = b.hold(type.rows, type.cols, kept, name)
     if piece.condition == s.Const(False):
-        b.emit("TEXPANDS", b.flat(out), b.number(stmt.fill, kept))
+        _fill(b, out, stmt.fill)
         return out
     at_once = complete != s.Const(False) and kept is stored and _is_plain(b, piece, type.cols)
     with b.inside() as then:
