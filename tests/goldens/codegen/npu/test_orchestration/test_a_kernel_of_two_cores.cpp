@@ -67,8 +67,8 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
     {
         pto_wsp::Arguments task_2;
         task_2.add_input(bias);
-        task_2.add_output(out);
         task_2.add_input(product);
+        task_2.add_output(out);
         pto_wsp::submit_aiv(1, task_2);
     }
 }
