@@ -9,7 +9,6 @@ import pytest
 from tests.npu.generated_workloads import Source, arrays, workload_of
 from tests.npu.submits import compare_orders, npu_plan, submit
 
-
 # In several of these the edges would be others if views of another turn, loops that may not run, or tiles that turns share were taken for
 # what they are not.
 SEEDS = [(seed, structure) for structure in (True, False) for seed in (7, 20)] + [(seed, True) for seed in (113, 116, 141)]
