@@ -15,7 +15,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PipeHazardError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.verify.npu.runs import Bytes, Ending, Happening, Mark, Region, Work, overlap, runs_of
+from pto_wsp.verify.npu.runs import Bytes, Ending, Mark, Region, Run, Work, overlap, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _CHECK = "pipe hazards"
@@ -43,7 +43,7 @@ class _Clocks:
     awaited: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
     touched: dict[object, dict[Bytes | Region, dict[tuple[Pipe, bool], tuple[int, tp.Step]]]] = field(default_factory=dict)
 
-    def fault(self, run: tuple[Happening, ...]) -> PipeHazardError | None:
+    def fault(self, run: Run) -> PipeHazardError | None:
         """Return what is wrong with a run."""
         for happening in run:
             match happening:

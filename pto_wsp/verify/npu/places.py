@@ -6,7 +6,7 @@ how long is not asked: a room may take bytes as soon as nothing reads what was t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass as mutable
 from dataclasses import field
 
@@ -16,7 +16,7 @@ from pto_wsp.errors import TilePlaceError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import ALIGN_BYTES
 from pto_wsp.source import Span
-from pto_wsp.verify.npu.runs import Bytes, Happening, Work, runs_of
+from pto_wsp.verify.npu.runs import Bytes, Run, Work, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _ALIGNED, _WITHIN, _KEPT = "alignment", "on-chip capacity", "on-chip places"
@@ -25,14 +25,15 @@ _ALIGNED, _WITHIN, _KEPT = "alignment", "on-chip capacity", "on-chip places"
 def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     """Return that every tile is aligned, lies in its room and memory, and keeps what it holds; or the first that does not, for each."""
     found = []
-    for check, errors in ((_ALIGNED, _misaligned(program)), (_WITHIN, _outside(program, arch))):
+    runs = tuple(runs_of(program))
+    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch))):
         error = next(errors, None)
         if error is not None:
             found.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
         else:
             found.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} rooms, {len(program.tiles)} tiles"))
     if all(finding.verdict is Verdict.PROVED for finding in found):
-        found.append(_kept(program))
+        found.append(_kept(program, runs))
     return tuple(found)
 
 
@@ -43,7 +44,7 @@ def _span_of(program: tp.TileProgram, tile: int | None = None, room: int | None 
 
 # ---- alignment ----
 
-def _misaligned(program: tp.TileProgram) -> Iterator[TilePlaceError]:
+def _misaligned(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
     for room in program.rooms:
         for what, value in (("address", room.address), ("size", room.size_bytes)):
             if value is None or value % ALIGN_BYTES:
@@ -53,7 +54,7 @@ def _misaligned(program: tp.TileProgram) -> Iterator[TilePlaceError]:
         if tile.offset % ALIGN_BYTES:
             yield TilePlaceError(f"kernel `{program.name}`: tile `{tile.name}` does not start at its alignment",
                                  _span_of(program, tile=tile.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(tile.offset))
-    for run in runs_of(program):
+    for run in runs:
         for work in (one for one in run if isinstance(one, Work)):
             for use in work.uses:
                 if isinstance(use.place, Bytes) and use.place.start % ALIGN_BYTES:
@@ -82,10 +83,10 @@ def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
 
 # ---- kept ----
 
-def _kept(program: tp.TileProgram) -> Finding:
+def _kept(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
     sharing = _sharing(program)
     if sharing:
-        for run in runs_of(program):
+        for run in runs:
             error = _Contents(program, sharing).fault(run)
             if error is not None:
                 return Finding(_KEPT, Verdict.COUNTEREXAMPLE, error.message, error)
@@ -116,7 +117,7 @@ class _Contents:
     written: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     lost: dict[int, list[tuple[int, int, tp.Step]]] = field(default_factory=dict)
 
-    def fault(self, run: tuple[Happening, ...]) -> TilePlaceError | None:
+    def fault(self, run: Run) -> TilePlaceError | None:
         """Return the first read in a run of what another room has written over."""
         for work in run:
             if not isinstance(work, Work):

@@ -85,6 +85,7 @@ class Ending:
 
 
 Happening: TypeAlias = "Work | Mark | Ending"
+Run: TypeAlias = tuple[Happening, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Choice:
     seed: int = 0
 
 
-def runs_of(program: tp.TileProgram) -> Iterator[tuple[Happening, ...]]:
+def runs_of(program: tp.TileProgram) -> Iterator[Run]:
     """Yield runs: all loops with the same number of turns, and mixed ones; all branches one way, or in turn."""
     flat = list(tp.steps(program.body))
     loops = any(isinstance(step, tp.Loop) for step in flat)
@@ -130,7 +131,7 @@ class _Run:
     length: int = 0
     ended: bool = False
 
-    def happenings(self) -> tuple[Happening, ...]:
+    def happenings(self) -> Run:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
         self.rooms = {room.id: room for room in self.program.rooms}
         self.chance = [random.Random(f"{self.choice}/{draw}") for draw in range(DRAWS)]

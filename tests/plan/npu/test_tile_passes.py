@@ -13,7 +13,7 @@ from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.source import Span
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, Var, mul
+from pto_wsp.types.scalar import Binary, Const, Op, ParamExtent, Scalar, Var, mul
 from tests.conftest import Golden
 
 ARCH = builtin_arch("ascend_910b")
@@ -105,6 +105,15 @@ def test_what_a_later_turn_reads_keeps_its_place_over_the_whole_loop() -> None:
     assert all(copies == 1 for _, copies in found.values())
     assert all(found[name][0] != found["r0"][0] for name in ("r1", "r2", "r3"))
     assert len({address for address, _ in found.values()}) == 3
+
+
+def test_what_branches_on_one_condition_pass_on_has_two_copies_and_what_others_do_has_not() -> None:
+    few, many = (Binary(Op.LT, ParamExtent("x", 0), Const(n)) for n in (3, 9))
+    filled = tp.Branch(few, load(0, mul(J, Const(4))))
+    for condition, copies in ((few, 2), (many, 1)):
+        taken = tp.Branch(condition, (tp.Declare(0), *compute(1, 0), store(1, mul(J, Const(4)))))
+        program = vector((tp.Loop(J, Const(0), Const(8), Const(1), (filled, taken)),), (4, 4))
+        assert addresses(program)["r0"] == (0, copies)
 
 
 def test_tiles_that_nothing_uses_are_left_out() -> None:

@@ -15,7 +15,7 @@ from pto_wsp.arch.isa.instruction import find_instruction
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Access, Pipe
 from pto_wsp.source import Span
-from pto_wsp.types.scalar import Binary, Op
+from pto_wsp.types.scalar import Binary, Op, Scalar
 from pto_wsp.values import dataclass
 
 Body = tuple[tp.Step, ...]
@@ -108,15 +108,18 @@ class _Lives:
 
     def _exposed(self, body: Body, first_turn: tp.Loop | None = None) -> tuple[frozenset[int], frozenset[int]]:
         """Return the rooms that a block reads before it writes them, and those that it writes. `first_turn`: of that loop, so that
-        branches on its first turn are taken."""
+        branches on its first turn are taken. What one branch writes, another on the same condition finds."""
         exposed: set[int] = set()
         written: set[int] = set()
+        where: dict[Scalar, frozenset[int]] = {}
         for step in body:
             match step:
                 case tp.Loop():
                     reads, writes = self._exposed(step.body, step)
                 case tp.Branch(condition, then, other):
                     reads, writes = self._exposed(then, first_turn)
+                    reads -= where.get(condition, frozenset())
+                    where[condition] = where.get(condition, frozenset()) | writes
                     if first_turn is None or not _is_first_turn(condition, first_turn):
                         more, also = self._exposed(other, first_turn)
                         reads, writes = reads | more, writes & also
