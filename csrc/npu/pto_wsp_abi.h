@@ -108,7 +108,11 @@ struct Rank : Rank<N - 1> {};
 template <>
 struct Rank<0> {};
 
-PTO_WSP_INLINE Config config(int n_arguments) { return Config{.expected_arg_count = n_arguments}; }
+// A constant fits the field, whatever its type.
+template <int N>
+Config config() {
+    return Config{.expected_arg_count = N};
+}
 
 PTO_WSP_INLINE int64_t integer(const Inputs &inputs, int i) { return static_cast<int64_t>(inputs.scalar(i)); }
 

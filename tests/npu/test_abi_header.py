@@ -41,6 +41,7 @@ VARIANTS = {
         DEPENDENCIES: "void set_dependencies(PTO2TaskId *ids, int n)",
         SCOPE: "",
         "rt_submit_aiv_task(int32_t func_id, const CoreTaskArgs &args)": "rt_submit_aiv_task(int32_t func_id, CoreTaskArgs &args)",
+        "    int expected_arg_count;": "    uint8_t expected_arg_count;",
         "const ChipTensor &get_ref(uint32_t i) const": "const ChipTensor &get_ref(uint32_t i)",
     },
 }

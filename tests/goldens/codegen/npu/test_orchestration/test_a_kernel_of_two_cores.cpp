@@ -44,7 +44,7 @@ extern "C" {
 
 PTO_WSP_ENTRY pto_wsp::Config aicpu_orchestration_config(const pto_wsp::Inputs &inputs) {
     (void)inputs;
-    return pto_wsp::config(4);
+    return pto_wsp::config<4>();
 }
 
 PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {

@@ -62,7 +62,7 @@ extern "C" {
 
 PTO_WSP_ENTRY pto_wsp::Config aicpu_orchestration_config(const pto_wsp::Inputs &inputs) {
     (void)inputs;
-    return pto_wsp::config(5);
+    return pto_wsp::config<5>();
 }
 
 PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
