@@ -196,10 +196,11 @@ class _Run:
         if self.length > _LONGEST:
             wanted = min(wanted, 2)
         if all(self._is_certain(bound) for bound in (loop.start, loop.stop, loop.step)):
-            turns = len(range(start[0], stop[0], by[0]))
-            wanted = turns if turns < 2 else max(1, min(wanted, turns))
-        self.taken.append(wanted)
-        for turn in range(wanted):
+            turns = _some(len(range(start[0], stop[0], by[0])), wanted, max((room.copies for room in self.program.rooms), default=1))
+        else:
+            turns = list(range(wanted))
+        self.taken += [len(turns), *turns[-1:]]
+        for turn in turns:
             self._let(loop.var, tuple(first + turn * step for first, step in zip(start, by, strict=True)))
             yield from self._block(loop.body)
 
@@ -255,6 +256,16 @@ class _Run:
         extents = [int(valid.value) if isinstance(valid, Const) else storage
                    for valid, storage in ((tile.valid_rows, tile.rows), (tile.valid_cols, tile.cols))]
         return (extents[1], extents[0]) if turned else (extents[0], extents[1])
+
+
+def _some(n: int, wanted: int, copies: int) -> list[int]:
+    """Return some of a loop's `n` turns, of more than one not the first ones only: what its last turns do may be another branch. Between
+    those and the first ones a multiple of `copies` is left out, so that copies still come in turn."""
+    last = min(2, n, max(wanted - 1, 0))
+    first = max(1, wanted - last)
+    while first + last < n and (n - last - first) % copies:
+        first += 1
+    return list(range(n)) if n < 2 or first + last >= n else [*range(first), *range(n - last, n)]
 
 
 def overlap(one: Bytes | Region, other: Bytes | Region) -> bool:

@@ -135,6 +135,12 @@ def test_a_hazard_in_a_later_turn_is_found() -> None:
     assert "PIPE_MTE2 writes `a`" in refusal(program(*first, tp.Loop(J, Const(0), SOME, Const(1), early), *last, rooms=rooms))
 
 
+def test_a_hazard_in_a_branch_of_the_last_turn_is_found() -> None:
+    branch = tp.Branch(Binary(Op.EQ, J, Const(16)), (EXP,))
+    assert "PIPE_V reads `a`" in refusal(program(LOAD, tp.Loop(J, Const(0), Const(17), Const(1), (branch,))))
+    assert refusal(program(LOAD, *IN, tp.Loop(J, Const(0), Const(17), Const(1), (branch,)))) == ""
+
+
 # ---- places ----
 
 def moved(**changes: object) -> tp.TileProgram:
