@@ -58,6 +58,14 @@ def test_a_package_of_several_ops_gives_what_its_golden_says(family: str) -> Non
     check([call_of(find(name), DType.F32)[0] for name in names], family)
 
 
+@pytest.mark.parametrize("family", ARCHES)
+def test_rows_of_one_element_are_in_order(family: str) -> None:
+    """Scratch of a reduction is stored as its operand is, also where that is one column of a wider tile."""
+    calls = [call for name in ("argsort", "topk") for call in call_of(find(name), DType.F32) if call[1]["a"].shape == (2, 1)]
+    assert len(calls) == 3
+    check(calls, family)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ARCHES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -36,7 +36,7 @@ def without_gaps(b: Builder, held: Held) -> Held:
         return held
     bits = DType.I32 if held.dtype.nbytes == 4 else DType.I16
     out = b.hold(held.rows, 1, held.dtype, f"{held.name}_col").part(Const(held.rows), Const(1))
-    scratch = b.gapped(held.rows, bits, f"{held.name}_tmp").part(Const(held.rows), Const(1))
+    scratch = b.hold(held.rows, held.pitch, bits, f"{held.name}_tmp").part(Const(held.rows), Const(1))   # stored as its operand is
     b.emit("TROWMAX", b.column(out.bits(bits)), b.flat(held.bits(bits)), b.flat(scratch))
     return out
 
