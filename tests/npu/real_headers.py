@@ -11,7 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from tests.npu.compiled import INCLUDE, RunFault, text_of
+from tests.npu.compiled import INCLUDE, RunFault, gxx, text_of
 
 _FLAGS = "-D__CPU_SIM"
 _HEADER = "pto/pto-inst.hpp"
@@ -45,7 +45,7 @@ def compile_with_real_headers(source: Path, family: str) -> None:
         for header in INCLUDE.glob("*.h"):
             (ours / header.name).write_bytes(text_of(header).partition(b"\0")[2])
         flags = (*os.environ.get("PTO_ISA_FLAGS", _FLAGS).split(), f"-DPTO_HOST_FAMILY_A5={int(family == 'a5')}")
-        command = ("g++", "-std=c++17", "-fsyntax-only", *flags, f"-I{include}", f"-I{ours}", source)
+        command = (gxx(), "-std=c++17", "-fsyntax-only", *flags, f"-I{include}", f"-I{ours}", source)
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RunFault(f"{source.name} does not compile with the headers of {include}:\n{done.stderr}")

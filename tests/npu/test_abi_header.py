@@ -14,6 +14,7 @@ from pto_wsp import DType, Out, P, Scalar, Symbol, Tensor, Tile, Workload, kerne
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
 from pto_wsp.resources import csrc_dir
 from pto_wsp.types import scalar as s
+from tests.npu.compiled import gxx
 from tests.npu.harness import INCLUDE, WARNINGS, Target
 from tests.npu.package import RUNTIMES
 from tests.npu.submits import npu_plan, write_orchestration
@@ -79,7 +80,7 @@ def test_what_no_page_fixes_is_found(variant: str, tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     source = write_orchestration(tmp_path / "case", npu_plan(everything())).orchestration
     flags = (*WARNINGS, "-fsyntax-only", *Target("a2a3", RUNTIMES[0]).defines, f"-I{tmp_path}")
-    subprocess.run(["g++", "-std=c++17", *flags, source], check=True)
+    subprocess.run([gxx(), "-std=c++17", *flags, source], check=True)
 
 
 def test_only_the_header_names_the_runtime() -> None:
@@ -135,7 +136,7 @@ def test_numbers_are_those_of_python(tmp_path: Path) -> None:
             wanted += [float(np.float64(a).astype(dtype)).hex() for a in wide]
     (tmp_path / "numbers.cpp").write_text(NUMBERS)
     flags = (*WARNINGS, *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", f"-I{csrc_dir() / 'npu'}")
-    subprocess.run(["g++", "-std=c++17", *flags, tmp_path / "numbers.cpp", "-o", tmp_path / "numbers"], check=True)
+    subprocess.run([gxx(), "-std=c++17", *flags, tmp_path / "numbers.cpp", "-o", tmp_path / "numbers"], check=True)
     done = subprocess.run([tmp_path / "numbers"], input="\n".join(lines), capture_output=True, text=True, check=True)
     found = [text if op[1] == "i" else float.fromhex(text.replace("-nan", "nan")).hex()
              for op, text in zip(lines, done.stdout.split(), strict=True)]
