@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.artifact.build import tree_digest
 from pto_wsp.artifact.manifest import CheckEntry, DeviceKernelEntry, PackageManifest
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.codegen.c.syntax import c_ident
@@ -24,6 +26,7 @@ from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.merge_dims import merge_dims
@@ -32,11 +35,12 @@ from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
+from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.checks import check_tile_program
 from pto_wsp.verify.npu.writes import check_writes
-from pto_wsp.verify.verdict import Finding
+from pto_wsp.verify.verdict import Finding, Verdict
 
 # Written for these, as the project's own tests execute them; no version of the device's own has been seen by them.
 _INTERFACES = {"pto_wsp_abi": "1", "pto_isa": "host emulation of the tests", "pto_orchestration_api": "host emulation of the tests"}
@@ -58,8 +62,23 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
 
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
+    plan = merge_dims(plan if target == "ascend_npu" else _without_own_bodies(plan))
+    steering = _steering(plan, arrays) if target == "ascend_npu" else {}
+    key = _key(plan, schedule, arch, target, recorded, dumps, options, steering)
+    found = lookup(key, PackageManifest)
+    if found is not None:
+        root, sealed = found
+        return PackageBuild(root, sealed, tuple(Finding(one.check, Verdict(one.verdict), one.detail) for one in sealed.checks), True)
+    files, manifest, checks = _package(plan, schedule, arch, target, findings, recorded, dumps, options, steering)
+    root, sealed = publish(key, c_ident(plan.name), PackageManifest, lambda root: _filled(root, files, manifest))
+    return PackageBuild(root, sealed, checks, False)
+
+
+def _package(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, findings: tuple[Finding, ...], recorded: tuple[str, ...],
+             dumps: Mapping[str, str], options: CompileOptions, steering: Mapping[int, np.ndarray],
+             ) -> tuple[Mapping[str, str], PackageManifest, tuple[Finding, ...]]:
+    """Return the files of a package, its manifest, not sealed yet, and what was found out about it."""
     kept = dict(dumps)
-    plan = merge_dims(plan)
     npu = plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None)
     programs = tuple(_program(use, number, arch, kept, options) for number, use in enumerate(npu.kernels))
     checks = (*findings, *(finding for program in programs if program is not None for finding in check_tile_program(program, arch)),
@@ -70,9 +89,25 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
     if target == "pto":
         files |= {f"{kernel.name}.pto": emit_pto(kernel.program, arch) for kernel in kernels if kernel.program is not None}
     else:
-        files |= _package_files(plan, npu, kernels, schedule, arch, options, arrays)
-    manifest = _manifest(npu, kernels, target, schedule, arch, checks, recorded, options)
-    return _published(npu.name, files, manifest, checks)
+        files |= _package_files(plan, npu, kernels, arch, options, steering)
+    return files, _manifest(npu, kernels, target, schedule, arch, checks, recorded, options), checks
+
+
+def _key(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, recorded: tuple[str, ...], dumps: Mapping[str, str],
+         options: CompileOptions, steering: Mapping[int, np.ndarray]) -> str:
+    """Everything that a package is made from, and what makes it."""
+    parts = (plan_digest(plan), repr(schedule), arch.model_dump_json(), target, repr(recorded), "dump" if dumps else "",
+             options.options.model_dump_json(), _generator_digest(),
+             *(f"{number} {data.dtype} {data.shape} {hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()}"
+               for number, data in sorted(steering.items())))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _generator_digest() -> str:
+    """What turns a plan into a package: this package's own code, its templates and the header."""
+    return "".join((tree_digest(Path(__file__).parent.parent, "*.py"), tree_digest(templates_dir(), "*.j2"),
+                    tree_digest(csrc_dir() / "npu", "*")))
 
 
 def _without_own_bodies(plan: TaskPlan) -> TaskPlan:
@@ -87,12 +122,12 @@ def _program(use: NpuKernel, number: int, arch: Arch, dumps: dict[str, str], opt
     return run_tile_program_passes(select(use, arch), arch, observe)
 
 
-def _package_files(plan: TaskPlan, npu: NpuPlan, kernels: Sequence[DeviceKernel], schedule: Schedule, arch: Arch, options: CompileOptions,
-                   arrays: Mapping[int, np.ndarray]) -> Mapping[str, str]:
+def _package_files(plan: TaskPlan, npu: NpuPlan, kernels: Sequence[DeviceKernel], arch: Arch, options: CompileOptions,
+                   steering: Mapping[int, np.ndarray]) -> Mapping[str, str]:
     return {
         **emit_package_files(npu, kernels, arch=arch.name, runtime=options.options.runtime, interfaces=_INTERFACES),
         orchestration_path(npu): emit_orchestration(npu, options.options.runtime),
-        "golden.py": emit_golden(plan, _steering(plan, arrays), {symbol.id: symbol.default for symbol in plan.symbols
+        "golden.py": emit_golden(plan, steering, {symbol.id: symbol.default for symbol in plan.symbols
                                                                  if symbol.default is not None}),
     }
 
@@ -142,18 +177,10 @@ def _on_chip(program: TileProgram | None) -> tuple[tuple[str, int], ...]:
     return tuple((space.value, end) for space, end in ends.items() if end)
 
 
-def _published(name: str, files: Mapping[str, str], manifest: PackageManifest, checks: tuple[Finding, ...]) -> PackageBuild:
-    """Put a package into the store; the same files under the same manifest are there once."""
-    parts = (manifest.model_dump_json(), *(f"{path}\0{files[path]}" for path in sorted(files)))
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-    def fill(root: Path) -> PackageManifest:
-        for path, text in files.items():
-            file = root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        return manifest
-
-    found = lookup(key, PackageManifest)
-    root, sealed = found or publish(key, c_ident(name), PackageManifest, fill)
-    return PackageBuild(root, sealed, checks, found is not None)
+def _filled(root: Path, files: Mapping[str, str], manifest: PackageManifest) -> PackageManifest:
+    """Write the files of a package into an empty folder, and return its manifest."""
+    for path, text in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return manifest
