@@ -146,7 +146,7 @@ class _Lowering:
         if room.copies > 1:
             moved = s.add(s.mul(s.binary(s.Op.MOD, step.turn, s.Const(room.copies)), s.Const(room.size_bytes)), moved)
         if moved != s.Const(0):
-            address = c.Infix("+", address, self._scalar(moved))
+            address = c.Cast("int", c.Infix("+", address, self._scalar(moved)))
         yield c.Evaluate(c.Call("TASSIGN", (c.Name(self.tile_names[tile.id]), address)))
 
     def _valid(self, tile: tp.Tile) -> tuple[c.Expr, ...]:

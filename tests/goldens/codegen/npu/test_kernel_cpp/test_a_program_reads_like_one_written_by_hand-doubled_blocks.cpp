@@ -7,7 +7,7 @@ constexpr int kUbT = 0x00000;  // 512 bytes x 2
     using VecF32_8x16 = Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, 8, 16>;
     for (int64_t block = 0; block < x_rows / 8; ++block) {
         VecF32_8x16 t;
-        TASSIGN(t, kUbT + block % 2 * 512);
+        TASSIGN(t, (int)(kUbT + block % 2 * 512));
         using GmX = GlobalTensor<float, Shape<1, 1, 1, 8, 16>, Stride<1, 1, 1, -1, 1>>;
         GmX g_x(x_gm + block * 8 * x_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>(x_row_step));
         TLOAD(t, g_x);
