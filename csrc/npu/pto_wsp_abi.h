@@ -181,6 +181,15 @@ PTO_WSP_DTYPE(u64, UINT64, U64, ULONG)
 PTO_WSP_DTYPE(b8, BOOL, UINT8, U8)
 }  // namespace dtype
 
+// A tensor that no task writes whole: one that does nothing puts it out, and it is what get_ref(0) of the result refers to.
+template <uint32_t N>
+auto allocate(int func_id, const uint32_t (&shape)[N], DataType type) {
+    NewTensor made(shape, N, type);
+    Arguments task;
+    task.add_output(made);
+    return submit_aiv(func_id, task);
+}
+
 #endif  // PTO_WSP_NEW_TENSORS
 
 #ifdef PTO_WSP_RESHAPES
@@ -240,21 +249,13 @@ PTO_WSP_INLINE float round_bf16(double value) { return static_cast<float>(rounde
 
 // What names a task to the runtime, from what its submit returned.
 template <typename R>
-auto id_of(R &made, Rank<3>) -> decltype(made.task_id()) {
-    return made.task_id();
-}
+auto id_of(R &made, Rank<3>) -> decltype(made.task_id()) { return made.task_id(); }
 template <typename R>
-auto id_of(R &made, Rank<2>) -> std::decay_t<decltype(made.task_id)> {
-    return made.task_id;
-}
+auto id_of(R &made, Rank<2>) -> std::decay_t<decltype(made.task_id)> { return made.task_id; }
 template <typename R>
-auto id_of(R &made, Rank<1>) -> decltype(made.id()) {
-    return made.id();
-}
+auto id_of(R &made, Rank<1>) -> decltype(made.id()) { return made.id(); }
 template <typename R>
-auto id_of(R &made, Rank<0>) -> std::decay_t<decltype(made.id)> {
-    return made.id;
-}
+auto id_of(R &made, Rank<0>) -> std::decay_t<decltype(made.id)> { return made.id; }
 template <typename R>
 auto id_of(R &made) {
     return id_of(made, Rank<3>());

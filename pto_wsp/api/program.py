@@ -39,8 +39,10 @@ class Program:
         try:
             arrays = {number: data for number, known in enumerate(canonical.tensors)
                       if known in tensors and (data := tensors[known].data) is not None}
+            intermediates = frozenset(number for number, known in enumerate(canonical.tensors)
+                                      if known in tensors and tensors[known].intermediate)
             self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
-                                                        options=options, arrays=arrays)
+                                                        options=options, arrays=arrays, intermediates=intermediates)
         except PtoError as problem:   # of the compiler, of the cache: they know no line of the user's
             for error in (problem, *problem.others):
                 error.span = error.span or here()

@@ -55,10 +55,12 @@ class Compiled:
 
 
 def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, arch: object, strict: bool,
-                     options: Mapping[str, object], arrays: Mapping[int, np.ndarray]) -> Compiled:
+                     options: Mapping[str, object], arrays: Mapping[int, np.ndarray],
+                     intermediates: frozenset[int] = frozenset()) -> Compiled:
     """Lower a workload (in canonical form) under a schedule and make of it what the target asks for.
 
-    `arrays`: the data of tensors that the workload was written with, by the id of their TensorRef.
+    `arrays`: the data of tensors that the workload was written with, by the id of their TensorRef; `intermediates`: the ids of those
+    that hold results between tasks.
     Raises: C104 for unknown options, S101 for directives that the target does not enforce, T301 for views outside their tensors,
     and whatever the stages raise.
     """
@@ -75,7 +77,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     findings = check_bounds(plan)
     raise_all([finding.error for finding in findings if finding.error is not None])
     if target in DEVICE_TARGETS:
-        package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays)
+        package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
         return Compiled(plan, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),
                         package.from_cache)
     raise_all(capacity_errors((use.kernel for use in plan.kernels), model))

@@ -28,6 +28,7 @@ from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
@@ -57,12 +58,14 @@ class PackageBuild:
 
 
 def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, findings: tuple[Finding, ...], recorded: tuple[str, ...],
-                dumps: Mapping[str, str], options: CompileOptions, arrays: Mapping[int, np.ndarray]) -> PackageBuild:
-    """Return the package of a plan. `arrays`: the data that its tensors were made with, by the id of their TensorRef.
+                dumps: Mapping[str, str], options: CompileOptions, arrays: Mapping[int, np.ndarray],
+                intermediates: frozenset[int]) -> PackageBuild:
+    """Return the package of a plan. `arrays`: the data that its tensors were made with, by the id of their TensorRef; `intermediates`:
+    the ids of those that were made for results between tasks.
 
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
-    plan = merge_dims(plan if target == "ascend_npu" else _without_own_bodies(plan))
+    plan = merge_dims(mark_between_tasks(plan, intermediates) if target == "ascend_npu" else _without_own_bodies(plan))
     steering = _steering(plan, arrays) if target == "ascend_npu" else {}
     key = _key(plan, schedule, arch, target, recorded, dumps, options, steering)
     found = lookup(key, PackageManifest)
@@ -154,7 +157,7 @@ def _listings(npu: NpuPlan, kernels: Sequence[DeviceKernel]) -> Mapping[str, str
 def _manifest(npu: NpuPlan, kernels: Sequence[DeviceKernel], target: str, schedule: Schedule, arch: Arch, checks: tuple[Finding, ...],
               recorded: tuple[str, ...], options: CompileOptions) -> PackageManifest:
     return PackageManifest(
-        target=target, arch=arch.name, name=npu.name, tensors=tensor_entries(npu.tensors), symbols=symbol_entries(npu.symbols),
+        target=target, arch=arch.name, name=npu.name, tensors=tensor_entries(npu.arguments), symbols=symbol_entries(npu.symbols),
         schedule=schedule.model_dump_json(), recorded_directives=recorded,
         checks=tuple(dict.fromkeys(CheckEntry(check=f.check, verdict=f.verdict.value, detail=f.detail) for f in checks)),
         runtime=options.options.runtime, interfaces=tuple(_INTERFACES.items()), orchestration=orchestration_path(npu),

@@ -24,12 +24,13 @@ _ZERO = Const(0)
 
 @dataclass(frozen=True, slots=True)
 class TensorSlot:
-    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself."""
+    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it."""
 
     ref: TensorRef
     reads: bool
     writes: bool
     scalars: bool
+    allocated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, submits
+from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.edges.statements import launches_of
 from pto_wsp.plan.npu.model import NpuPlan
@@ -43,7 +44,14 @@ _DIRECTIONS = {Role.IN: Direction.IN, Role.OUT: Direction.OUT, Role.INOUT: Direc
 def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
     """Return the plan for the NPU."""
     model = builtin_arch(arch)
-    return plan_for_npu(run_passes(lower(workload.node), Context(workload.schedule, model)), model)
+    plan = run_passes(lower(workload.node), Context(workload.schedule, model))
+    return plan_for_npu(mark_between_tasks(plan, intermediates(workload)), model)
+
+
+def intermediates(workload: Workload) -> frozenset[int]:
+    """Return the ids, as in `workload.node`, of what Tensor.empty made."""
+    return frozenset(number for number, known in enumerate(workload._canonical.tensors)
+                     if known in workload._tensors and workload._tensors[known].intermediate)
 
 
 def write_orchestration(root: Path, plan: NpuPlan, change: Callable[[str], str] = lambda text: text) -> Package:
@@ -67,7 +75,7 @@ def submit(root: Path, plan: NpuPlan, arrays: Mapping[str, Array], scalars: Mapp
            runtime: str = RUNTIMES[0], change: Callable[[str], str] = lambda text: text) -> Outcome:
     """Return what the orchestration of a plan submits, with `arrays` by the names of its tensors."""
     package = write_orchestration(root, plan, change)
-    tensors = {slot.ref.shown: np.ascontiguousarray(arrays[slot.ref.shown]) for slot in plan.tensors}
+    tensors = {slot.ref.shown: np.ascontiguousarray(arrays[slot.ref.shown]) for slot in plan.arguments}
     return run(package, build(package, Target(family, runtime)), tensors, dict(scalars or {}), (("program", 0),))[0]
 
 
@@ -98,8 +106,8 @@ def _parts(workload: Workload, plan: NpuPlan) -> dict[str, int]:
 
 
 def _owners(plan: NpuPlan, graph: Graph, sizes: list[int]) -> dict[int, int]:
-    """For each task that is no join: which task of the program it belongs to."""
-    real = [number for number, task in enumerate(graph.tasks) if plan.join is None or task.kernels != (plan.join,)]
+    """For each task that is no join and does not only allocate: which task of the program it belongs to."""
+    real = [number for number, task in enumerate(graph.tasks) if task.kernels not in ((plan.join,), (plan.allocate,))]
     assert len(real) == sum(sizes), f"{len(real)} tasks were submitted, {sum(sizes)} expected"
     owners = [task for task, size in enumerate(sizes) for _ in range(size)]
     return dict(zip(real, owners, strict=True))

@@ -237,7 +237,7 @@ CASES: dict[str, Callable[[], Workload]] = {
 
 def arrays_of(value: Workload) -> dict[str, Array]:
     """Return ones for each tensor of a workload."""
-    return {slot.ref.shown: np.ones(slot.ref.shape, slot.ref.dtype.np) for slot in npu_plan(value).tensors}
+    return {slot.ref.shown: np.ones(slot.ref.shape, slot.ref.dtype.np) for slot in npu_plan(value).arguments}
 
 
 def orders(value: Workload, root: Path, change: Callable[[str], str] = lambda text: text) -> Orders:

@@ -152,7 +152,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
         interfaces=tuple(_InterfaceRow(name=name, version=version) for name, version in interfaces.items()),
         tensors=tuple(_TensorRow(slot=number, name=slot.ref.shown, shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
                                  direction=direction(role).lower())
-                      for number, (slot, role) in enumerate(zip(plan.tensors, directions, strict=True))),
+                      for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none")
     return {
         **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},

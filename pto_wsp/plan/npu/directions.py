@@ -16,8 +16,8 @@ from pto_wsp.types.view import declared
 
 
 def tensor_directions(plan: NpuPlan) -> tuple[Role, ...]:
-    """Return the direction of each tensor of the plan, in order."""
-    return tuple(_direction(plan, number) for number in range(len(plan.tensors)))
+    """Return the direction of each tensor that the plan's package is given, in order."""
+    return tuple(_direction(plan, number) for number, slot in enumerate(plan.tensors) if not slot.allocated)
 
 
 def _direction(plan: NpuPlan, number: int) -> Role:

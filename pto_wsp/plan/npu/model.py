@@ -89,10 +89,14 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A body with intermediates of its own, freed behind it. One whose launches have one source is that task, whatever loops it has."""
+    """A body with intermediates of its own, freed behind it. One whose launches have one source is that task, whatever loops it has.
+
+    `tensors`: slots of the workload's own intermediate tensors, which are made where the body begins. It is no task then.
+    """
 
     intermediates: tuple[Intermediate, ...]
     body: Block
+    tensors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,8 @@ NpuItem: TypeAlias = Launch | Repeat | Unordered | Scope | Block
 
 @dataclass(frozen=True, slots=True)
 class NpuPlan:
-    """Everything that one package is made from. `join`: a kernel that does nothing, for tasks that only wait for others."""
+    """Everything that one package is made from. `join`: a kernel that does nothing, for tasks that only wait for others. `allocate`: one
+    that does nothing with the tensor that it is given, for tasks that only make it."""
 
     name: str
     tensors: tuple[TensorSlot, ...]
@@ -138,3 +143,9 @@ class NpuPlan:
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
     join: int | None = None
+    allocate: int | None = None
+
+    @property
+    def arguments(self) -> tuple[TensorSlot, ...]:
+        """The tensors that the package is given, in order."""
+        return tuple(slot for slot in self.tensors if not slot.allocated)

@@ -34,7 +34,8 @@ def print_npu_plan(plan: NpuPlan) -> str:
     """Return tensors, symbols, kernels with how they find their parameters, and the launches in program order."""
     lines = [f"npu plan {plan.name}: edges from "
              + (" and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on) or "after= alone")]
-    lines.extend(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)}" for k, slot in enumerate(plan.tensors))
+    lines.extend(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)}{', allocated' if slot.allocated else ''}"
+                 for k, slot in enumerate(plan.tensors))
     lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
     for number, kernel in enumerate(plan.kernels):
         lines.append(f"kernel {number} on {kernel.core.value}:")
@@ -75,8 +76,10 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
             yield from _item(plan, item.body, depth + 1, inner)
-        case Scope(intermediates, body):
+        case Scope(intermediates, body, tensors):
             yield f"{pad}scope:"
+            for slot in tensors:
+                yield f"{pad}  {plan.tensors[slot].ref.shown} = allocate"
             for made in intermediates:
                 rows, cols = (print_scalar(extent) for extent in made.shape)
                 yield f"{pad}  {made.name}.{made.id} = {made.dtype} [{rows}, {cols}]"

@@ -11,11 +11,12 @@ from typing import Annotated
 from pto_wsp.codegen.npu.golden.inputs import Array, emit_inputs, spell_number, steering_tensors
 from pto_wsp.codegen.npu.golden.kernels import emit_function
 from pto_wsp.codegen.npu.golden.names import Scope
+from pto_wsp.codegen.npu.golden.spelling import spell_dtype
 from pto_wsp.codegen.npu.golden.tasks import emit_tasks
 from pto_wsp.codegen.npu.golden.tolerance import tolerance_of
 from pto_wsp.codegen.render import Unit, render
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.model import TaskPlan, TensorSlot
 from pto_wsp.records import After
 from pto_wsp.resources import csrc_dir
 from pto_wsp.types.scalar import Number
@@ -59,17 +60,23 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     tensors = {slot.ref.id: local.take(slot.ref.shown, "tensor") for slot in plan.tensors}
     symbols = {symbol.id: local.take(symbol.name, "symbol") for symbol in plan.symbols}
     made, entries = emit_inputs(plan, tensors, symbols, steering, numbers)
-    arguments = [f'{name} = tensors["{name}"]' for name in tensors.values()]
+    arguments = [_argument(slot, tensors[slot.ref.id]) for slot in plan.tensors]
     arguments += [f"{name} = {spell_number(symbol, name, numbers)}" for symbol in plan.symbols for name in (symbols[symbol.id],)]
     bodies = tuple(emit_function(use.kernel, name, top.names()) for use, name in zip(plan.kernels, functions, strict=True))
     tasks = emit_tasks(plan, functions, tensors, symbols, local)
     tolerance = tolerance_of(plan)
-    brought = _brought_for("\n".join((*made, *entries, *arguments, *tasks, *(line for body in bodies for line in body))))
+    lines = (*made, *entries, *arguments, *tasks, *(line for body in bodies for line in body))
+    brought = _brought_for("\n".join(lines))
     return render("ascend_npu/golden.py.j2", _GoldenUnit(
-        name=plan.name, imports=_imports("\n".join((*made, *entries, *tasks, *(line for body in bodies for line in body), *brought))),
-        outputs=repr([tensors[slot.ref.id] for slot in plan.tensors if slot.writes]).replace("'", '"'),
+        name=plan.name, imports=_imports("\n".join((*lines, *brought))),
+        outputs=repr([tensors[slot.ref.id] for slot in plan.tensors if slot.writes and not slot.allocated]).replace("'", '"'),
         rtol=tolerance.rtol, atol=tolerance.atol, tensors=made, entries=entries, arguments=tuple(arguments), tasks=tasks,
         functions=bodies, brought=brought))
+
+
+def _argument(slot: TensorSlot, name: str) -> str:
+    """Return the line by which compute_golden has a tensor: it is given it, or makes it."""
+    return f"{name} = np.zeros({slot.ref.shape}, {spell_dtype(slot.ref.dtype)})" if slot.allocated else f'{name} = tensors["{name}"]'
 
 
 def _imports(text: str) -> tuple[str, ...]:

@@ -21,17 +21,18 @@ Array = npt.NDArray[Any]
 
 
 def steering_tensors(plan: TaskPlan) -> frozenset[int]:
-    """Return the ids of the tensors that decide what is done: read as scalars, or as indices by a kernel."""
+    """Return the ids of the tensors that are given and decide what is done: read as scalars, or as indices by a kernel."""
     read = {slot.ref.id for slot in plan.tensors if slot.scalars}
-    return frozenset(read | _bound_to(plan, index_params))
+    return frozenset(read | _bound_to(plan, index_params)) - {slot.ref.id for slot in plan.tensors if slot.allocated}
 
 
 def emit_inputs(plan: TaskPlan, names: Mapping[int, str], symbols: Mapping[int, str], steering: Mapping[int, Array],
                 numbers: Mapping[int, Number]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return lines that make the tensors, and the entries of the list that generate_inputs returns."""
     positive = _bound_to(plan, positive_params)
-    lines = [line for slot in plan.tensors for line in _tensor(slot, names[slot.ref.id], steering, slot.ref.id in positive)]
-    entries = [f'("{names[slot.ref.id]}", {names[slot.ref.id]}),' for slot in plan.tensors]
+    given = [slot for slot in plan.tensors if not slot.allocated]
+    lines = [line for slot in given for line in _tensor(slot, names[slot.ref.id], steering, slot.ref.id in positive)]
+    entries = [f'("{names[slot.ref.id]}", {names[slot.ref.id]}),' for slot in given]
     for symbol in plan.symbols:
         kind = "ctypes.c_float" if is_float_symbol(symbol) else "ctypes.c_int64"
         entries.append(f'("{symbols[symbol.id]}", {kind}({spell_number(symbol, symbols[symbol.id], numbers, "{}")})),')

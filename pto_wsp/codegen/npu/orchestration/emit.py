@@ -48,14 +48,14 @@ def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer")
     asked = (c.If(c.Prefix("!", c.Call("holds", (c.Name("inputs"),))), (c.Return(),)),) if guards else ()
     unit = _OrchestrationUnit(
         name=plan.name, tensors=tuple(_arguments(plan)), features=tuple(sorted(entry.features | checked.features)),
-        functions=tuple(_holds(guards, checked)), n_arguments=len(plan.tensors) + len(plan.symbols),
+        functions=tuple(_holds(guards, checked)), n_arguments=len(plan.arguments) + len(plan.symbols),
         body=_lines((*asked, *entry.prologue(), *body)))
     return render("ascend_npu/orchestration.cpp.j2", unit)
 
 
 def _arguments(plan: NpuPlan) -> Iterator[str]:
     """What the orchestration is given, a line each."""
-    for position, (slot, role) in enumerate(zip(plan.tensors, tensor_directions(plan), strict=True)):
+    for position, (slot, role) in enumerate(zip(plan.arguments, tensor_directions(plan), strict=True)):
         yield f"tensor {position}: {_shown(slot.ref.shown)} {list(slot.ref.shape)} {slot.ref.dtype} {role.value.upper()}"
     for position, symbol in enumerate(plan.symbols):
         yield f"scalar {position}: {_shown(symbol.name)}, {'the bits of an f32' if is_float_symbol(symbol) else 'an integer'}"

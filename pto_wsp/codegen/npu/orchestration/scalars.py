@@ -16,7 +16,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
-_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new)|(?:readers|handle)_\w+|rt_\w+|aicpu_\w+|Chip\w*|"
+_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made)|(?:readers|handle)_\w+|rt_\w+|aicpu_\w+|Chip\w*|"
                      r"Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
 _C_TYPES: Mapping[DType, str] = {
     DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t", DType.I64: "int64_t", DType.U8: "uint8_t", DType.U16: "uint16_t",
@@ -45,7 +45,7 @@ class FunctionScope:
         """What was used of the function's arguments: tensors in order, then symbols."""
         if not self._used:
             yield c.Evaluate(c.Cast("void", c.Name("inputs")))
-        for position, slot in enumerate(self.plan.tensors):
+        for position, slot in enumerate(self.plan.arguments):
             name = self._tensors[slot.ref.id]
             if name in self._used:
                 yield c.Declare("const pto_wsp::Tensor &", name, c.Call(f"inputs.tensor({position}).ref", ()))

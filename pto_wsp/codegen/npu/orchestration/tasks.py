@@ -30,7 +30,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
 _IDS = "pto_wsp::Ids"
-_DTYPES = {DType.BOOL: "b8"}      # the others are called as they are here
+_DTYPES = {DType.BOOL: "b8", DType.FP8E4M3: "u8", DType.FP8E5M2: "u8", DType.F64: "u64"}    # the others are called as they are here
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +182,27 @@ class BodyLowering:
         self.created.update({own.id: (own, self.depth) for own in scope.intermediates})
         opening = tuple(self._ids(self._readers(IntermediateOf(own.id))) for own in scope.intermediates
                         if IntermediateOf(own.id) in self.waits.reads.bounds)
-        if implicit or not scope.intermediates:
-            yield from (*opening, *body())
+        if implicit or not (scope.intermediates or scope.tensors):
+            yield from (*self._allocated(scope), *opening, *body())
             return
         names = self.scope.names
         self.scope.names = names.inner()
-        yield c.Block((*opening, *body()), "PTO_WSP_SCOPE")
+        yield c.Block((*self._allocated(scope), *opening, *body()), "PTO_WSP_SCOPE")
         self.scope.names = names
+
+    def _allocated(self, scope: Scope) -> Iterator[c.Stmt]:
+        """Tasks that make the workload's intermediate tensors: who writes one has to wait for its own."""
+        plan = self.scope.plan
+        for slot in scope.tensors:
+            if plan.allocate is None:
+                raise InternalError("a tensor is no argument, and the plan has no kernel that makes it")
+            self.scope.features.add("PTO_WSP_NEW_TENSORS")
+            ref, tensor = plan.tensors[slot].ref, self.scope.tensor(slot)
+            shape, made = (c.Name(self.scope.names.take(f"{tensor.text}_{what}")) for what in ("shape", "made"))
+            yield c.Comment(f"{ref.dtype} {list(ref.shape)}, from task to task")
+            yield _extents(shape, map(c.Int, ref.shape))
+            yield c.Declare("auto", made.text, c.Call("pto_wsp::allocate", (c.Int(plan.allocate), shape, _dtype(ref.dtype))))
+            yield c.Declare("const pto_wsp::Tensor &", tensor.text, c.Call(f"{made.text}.get_ref", (c.Int(0),)))
 
     # ---- tasks ----
 
@@ -266,8 +280,7 @@ class BodyLowering:
             extents, new = c.Name(names.take(c.c_ident(f"{own.name}_shape"))), c.Name(names.take(c.c_ident(f"{own.name}_new")))
             self.scope.features.add("PTO_WSP_NEW_TENSORS")
             yield _extents(extents, map(self.scope.extent, own.shape))
-            dtype = c.Call(f"pto_wsp::dtype::{_DTYPES.get(own.dtype, str(own.dtype))}", ())
-            yield c.Construct("pto_wsp::NewTensor", new.text, (extents, c.Int(len(own.shape)), dtype))
+            yield c.Construct("pto_wsp::NewTensor", new.text, (extents, c.Int(len(own.shape)), _dtype(own.dtype)))
             placed.append(_Argument(new, extents, None, True))
             return
         value = self.scope.tensor(argument.slot)
@@ -394,6 +407,11 @@ def _places(launch: Launch, placed: Sequence[_Argument], resource: Resource, *, 
 def _extents(name: c.Name, values: Iterable[c.Expr]) -> c.Stmt:
     spelled = tuple(values)
     return c.Declare("const uint32_t", name.text, c.Braces(spelled), array=(len(spelled),))
+
+
+def _dtype(dtype: DType) -> c.Expr:
+    """What the runtime calls a dtype; elements of as many bytes where it has no word for it."""
+    return c.Call(f"pto_wsp::dtype::{_DTYPES.get(dtype, str(dtype))}", ())
 
 
 def _is_many(bound: int | None) -> bool:

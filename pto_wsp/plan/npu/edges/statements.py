@@ -53,7 +53,7 @@ def _statement(item: NpuItem) -> Statement:
     match item:
         case Launch(source=source):
             return Task(source, (item,))
-        case Scope():
+        case Scope(tensors=()):
             sources = {launch.source for launch in launches_of(item)}
             return Task(sources.pop(), (item,)) if len(sources) == 1 else item
         case Block(items):

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from pto_wsp.errors import DeviceLimitError
 from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.plan.npu.between_tasks import extents_of
 from pto_wsp.plan.npu.merge_dims import MAX_DIMS
 from pto_wsp.plan.npu.model import Reshaped, Window
 from pto_wsp.source import Span
@@ -101,13 +102,15 @@ class _Frame:
         self.offset[at.dim] = s.add(self.offset[at.dim], s.mul(index, s.Const(at.step)))
 
 
-def describe(view: View, span: Span) -> Described:
+def describe(view: View, span: Span, *, allocated: bool = False) -> Described:
     """Return the descriptor of a view of rank 1 or 2. Extents that are declared to be numbers stand in its access.
+
+    `allocated`: the tensor is no argument, so that its extents are those declared.
 
     Raises: N101 for more dimensions than the runtime has, and for a view that is not contiguous on the device and is reshaped.
     """
     tensor = view.tensor
-    frame = _Frame(tuple(s.DimOf(tensor, k) for k in range(tensor.rank)), tensor.shape)
+    frame = _Frame(extents_of(tensor, allocated=allocated), tensor.shape)
     _check_rank(view, tensor.shape, span)
     steps: list[Window | Reshaped] = []
     for step in view.steps:

@@ -14,6 +14,7 @@ from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
 from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.npu.between_tasks import add_allocations, with_known_extents
 from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
@@ -30,17 +31,20 @@ from pto_wsp.values import dataclass
 def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
     """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
 
-    A kernel that does nothing is the last one where a task has to wait for more others than it can name.
+    A kernel that does nothing is the last one where a task has to wait for more others than it can name, one that only makes tensors
+    stands before it where tensors are allocated.
 
     Raises: C104 for an arch that is no NPU, N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
     if not arch.family:
         raise CompileOptionError(f"arch `{arch.name}` is no NPU", here(),
                                  expected="an arch with a family of tile instructions, as ascend_910b and ascend_950 have")
+    plan = with_known_extents(plan)
     found = find_uses(plan)
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
     body = lowering.block(plan.body)
-    made = add_join_kernel(NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure))
+    made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure)
+    made = add_join_kernel(add_allocations(made))
     raise_all(limit_errors(made))
     return made
 

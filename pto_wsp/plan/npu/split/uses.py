@@ -53,7 +53,7 @@ def find_uses(plan: TaskPlan) -> NpuUses:
     numbers: dict[object, int] = {}
     members: list[list[tuple[Submit, tuple[Described, ...]]]] = []
     for task in submits(plan):
-        arguments = tuple(describe(place.view, task.span) for place in task.places)
+        arguments = tuple(describe(place.view, task.span, allocated=plan.tensors[place.slot].allocated) for place in task.places)
         kernel = plan.kernels[task.kernel].kernel
         fits = tuple(_known(param, found) for param, found in zip(kernel.memory_params, arguments, strict=True))
         arguments = tuple(replace(found, access=access) for found, access in zip(arguments, fits, strict=True))

@@ -1,0 +1,130 @@
+"""Tensors that only hand values from task to task: the runtime allocates them, so they are no arguments of a package.
+
+A `Tensor.empty` of a workload is one where tasks both write and read it. No task can surely be named the first that writes all of it, so
+one that does nothing puts it out; what it lies in ends with the statements that use it.
+
+>>> # parts = Tensor.empty((2, 4, 64, 128), F32)       scope:
+>>> # for i in P(2): …parts[i]…                         parts = allocate()
+>>> #                                                   for i in range(2): …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import replace
+
+from pto_wsp.expr.kernel import Kernel, Role, TensorParam
+from pto_wsp.expr.rewrite import rewrite
+from pto_wsp.expr.tile_program import ParamAccess
+from pto_wsp.ops.entry import Unit
+from pto_wsp.plan.model import TaskPlan, TensorSlot
+from pto_wsp.plan.npu.edges.statements import launches_of
+from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import Layout, TensorRef
+
+# It is given memory and does nothing with it, whatever lies there.
+_ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F32),), ()), Unit.VECTOR, (ParamAccess(None, 0),))
+
+
+def mark_between_tasks(plan: TaskPlan, intermediates: Set[int]) -> TaskPlan:
+    """Return the plan with those of its intermediate tensors marked that a package need not be given. `intermediates`: ids.
+
+    One that nobody reads is a result, one that nobody writes is given, and one that steers is read before there are tasks.
+    """
+    def mark(slot: TensorSlot) -> TensorSlot:
+        inside = slot.ref.id in intermediates and slot.reads and slot.writes and not slot.scalars and all(slot.ref.shape)
+        return replace(slot, allocated=True) if inside else slot
+
+    return replace(plan, tensors=tuple(map(mark, plan.tensors)))
+
+
+def with_known_extents(plan: TaskPlan) -> TaskPlan:
+    """Return the plan with numbers for the extents and strides of tensors that are no arguments: no run can bind others."""
+    known = {slot.ref.id for slot in plan.tensors if slot.allocated}
+
+    def change(node: object) -> object | None:
+        match node:
+            case s.DimOf(tensor, dim) if tensor.id in known:
+                return s.Const(tensor.shape[dim])
+            case s.StrideOf(tensor, dim) if tensor.id in known:
+                return s.Const(Layout.contiguous(tensor.shape).strides[dim])
+            case s.Unary(op, value):
+                return s.unary(op, value)
+            case s.Binary(op, lhs, rhs):
+                return s.binary(op, lhs, rhs)
+            case s.Select(condition, then, other):
+                return s.select(condition, then, other)
+            case _:
+                return None
+
+    return replace(plan, body=rewrite(plan.body, change)) if known else plan
+
+
+def extents_of(tensor: TensorRef, *, allocated: bool) -> tuple[s.Scalar, ...]:
+    """Return the extents of a tensor, numbers where no run can bind others."""
+    return tuple(s.Const(extent) if allocated else s.DimOf(tensor, dim) for dim, extent in enumerate(tensor.shape))
+
+
+def add_allocations(plan: NpuPlan) -> NpuPlan:
+    """Return the plan with scopes around what uses each tensor that is no argument, and with a kernel, behind the others, that makes it."""
+    slots = frozenset(number for number, slot in enumerate(plan.tensors) if slot.allocated)
+    if not slots:
+        return plan
+    return replace(plan, body=_scoped(plan.body, slots), kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
+
+
+def _scoped(body: Block, slots: Set[int]) -> Block:
+    """Return a body with a scope around the statements that use each of these tensors, in the narrowest block that holds them all."""
+    users = {slot: [at for at, item in enumerate(body.items) if slot in set(_used(item))] for slot in slots}
+    inner = {slot: at[0] for slot, at in users.items() if len(at) == 1 and _may_hold_scopes(body.items[at[0]])}
+    items = list(body.items)
+    for position in set(inner.values()):
+        items[position] = _scoped_inside(items[position], {slot for slot, at in inner.items() if at == position})
+    found: list[NpuItem] = []
+    at = 0
+    for first, last, made in _runs(sorted((at[0], at[-1], slot) for slot, at in users.items() if slot not in inner)):
+        found += items[at:first]
+        found.append(Scope((), Block(tuple(items[first:last + 1])), made))
+        at = last + 1
+    return Block((*found, *items[at:]))
+
+
+def _runs(users: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Yield the first and the last of statements that belong together, and the tensors they share: where two overlap, they are one."""
+    while users:
+        first, last, slot = users.pop(0)
+        slots = [slot]
+        while users and users[0][0] <= last:
+            _, other, slot = users.pop(0)
+            last = max(last, other)
+            slots.append(slot)
+        yield first, last, tuple(sorted(slots))
+
+
+def _may_hold_scopes(item: NpuItem) -> bool:
+    """Tell whether a scope may stand inside an item: what is one task stays one, and a loop's turns share the tensor."""
+    match item:
+        case Block() | Unordered():
+            return len({launch.source for launch in launches_of(item)}) > 1
+        case Launch() | Repeat() | Scope():
+            return False
+
+
+def _scoped_inside(item: NpuItem, slots: Set[int]) -> NpuItem:
+    match item:
+        case Block():
+            return _scoped(item, slots)
+        case Unordered(sides):
+            users = {slot: [at for at, side in enumerate(sides) if slot in set(_used(side))] for slot in slots}
+            shared = {slot for slot, at in users.items() if len(at) > 1}
+            inside = Unordered(tuple(_scoped(side, {slot for slot, at in users.items() if at == [position]})
+                                     for position, side in enumerate(sides)))
+            return Scope((), Block((inside,)), tuple(sorted(shared))) if shared else inside
+        case _:
+            return item
+
+
+def _used(item: NpuItem) -> Iterator[int]:
+    return (found.slot for launch in launches_of(item) for found in launch.arguments if isinstance(found, Descriptor))
