@@ -34,6 +34,8 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, natural: C
                 return c.Prefix("-", _wide(value, go(value)))
             case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) if divisor > 0 and natural(lhs):
                 return c.Infix("/" if op is Op.FLOORDIV else "%", go(lhs), go(s.Const(divisor)))
+            case s.Binary(Op.ADD, s.Unary(Op.NEG, value), s.Const(int()) as whole) if not _is_narrow(value):   # as a reader writes it
+                return _binary(Op.SUB, whole, value, go, single)
             case s.Binary(op, lhs, rhs):
                 return _binary(op, lhs, rhs, go, single)
             case s.Select(condition, then, other):
