@@ -7,37 +7,82 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 INCLUDE = Path(__file__).resolve().parent / "include"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SHARED = ("-shared", "-fPIC")
+KERNEL = ("pto/pto-inst.hpp", "intrinsic.h", "tensor.h")    # what kernels include
+ORCHESTRATION = ("math.h", "stdio.h", "stdlib.h", "pto_orchestration_api.h")
 
 
 class RunFault(AssertionError):
     """A package did what a device would do wrong, or not at all."""
 
 
-def compiled(sources: tuple[Path, ...], flags: tuple[str, ...], headers: bytes) -> Path:
-    """Return what g++ makes of some files, from the cache where the same was compiled before."""
-    digest = hashlib.sha256(b"\0".join((_compiler(), " ".join(flags).encode(), headers, text_of(*sources)))).hexdigest()[:32]
-    folder = Path(tempfile.gettempdir()) / f"pto-wsp-npu-tests-{os.getuid()}"
-    path = folder / digest
-    if path.exists():
-        return path
-    folder.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as name:
-        made = Path(name) / "made"
-        libraries = [flag for flag in flags if flag.startswith("-l")]
-        rest = [flag for flag in flags if not flag.startswith("-l")]
-        done = subprocess.run([gxx(), "-std=c++17", *rest, *sources, "-o", made, *libraries], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RunFault(f"{sources[0].name} does not compile:\n{done.stderr}")
-        made.replace(path)
+def compiled(sources: tuple[Path, ...], flags: tuple[str, ...], headers: bytes, prelude: tuple[str, ...] = ()) -> Path:
+    """Return what g++ makes of some files, from the cache where the same was compiled before.
+
+    `headers`: a digest of what they include. `prelude`: headers that are parsed once for all files with the same flags; a file that
+    needs them still includes them.
+    """
+    path = _path(" ".join((*flags, *prelude)).encode(), headers, text_of(*sources))
+    before = ("-include", _precompiled(prelude, flags)) if prelude else ()
+    libraries = [flag for flag in flags if flag.startswith("-l")]
+    return _made(path, (*(flag for flag in flags if flag not in libraries), *before, *sources), libraries)
+
+
+def _precompiled(prelude: tuple[str, ...], flags: tuple[str, ...]) -> Path:
+    """Return a header that includes others; what g++ makes of it lies beside it, where g++ looks for it."""
+    flags = tuple(flag for flag in flags if flag.startswith(("-D", "-I", "-O", "-f")))
+    text = "".join(f"#include <{name}>\n" for name in prelude)
+    header = _path(" ".join(flags).encode(), text.encode(), text_of(*sorted(INCLUDE.rglob("*.h*")))).with_suffix(".h")
+    if not header.exists():
+        with tempfile.TemporaryDirectory(dir=header.parent) as name:
+            (Path(name) / "text").write_text(text)
+            (Path(name) / "text").replace(header)
+    _made(header.with_suffix(".h.gch"), (*flags, "-x", "c++-header", header))
+    return header
+
+
+def _made(path: Path, arguments: tuple[str | Path, ...], libraries: Sequence[str] = ()) -> Path:
+    """Return a file, made by g++ where it is not there yet: by one process, for which others wait."""
+    with FileLock(path.parent / f"lock-{path.name[:2]}"):
+        if path.exists():
+            os.utime(path)
+            return path
+        with tempfile.TemporaryDirectory(dir=path.parent) as name:
+            made = Path(name) / "made"
+            done = subprocess.run([gxx(), "-std=c++17", *arguments, "-o", made, *libraries], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise RunFault(f"g++ refuses {Path(arguments[-1]).name}:\n{done.stderr}")
+            made.replace(path)
     return path
+
+
+def _path(*what: bytes) -> Path:
+    """Return where that lies which g++ makes of something."""
+    folder = _folder()
+    return folder / hashlib.sha256(b"\0".join((_compiler(), *what))).hexdigest()[:32]
+
+
+@cache
+def _folder() -> Path:
+    """Return the folder of the cache, without what nobody asked for in a week."""
+    folder = Path(tempfile.gettempdir()) / f"pto-wsp-npu-tests-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if path.is_file() and time.time() - path.stat().st_mtime > 7 * 24 * 3600:
+                path.unlink()
+    return folder
 
 
 @cache

@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, RunFault, compiled, text_of
+from tests.npu.compiled import INCLUDE, KERNEL, SHARED, WARNINGS, RunFault, compiled, text_of
 
 CORE = Path(__file__).resolve().parent / "core"
 _DTYPES: tuple[object, ...] = (   # in the order of DataType in tensor.h
@@ -81,7 +81,7 @@ def load_kernel(source: Path, family: str, *, cube: bool = False, entry: str = "
     Raises: RunFault with the compiler's words.
     """
     flags = (*WARNINGS, *SHARED, "-O0", f"-DPTO_HOST_FAMILY_A5={int(family == 'a5')}", f"-I{INCLUDE}")
-    path = compiled((source, core()), flags, text_of(*sorted((INCLUDE / "pto").iterdir()), *sorted(INCLUDE.glob("*.h"))))
+    path = compiled((source, core()), flags, text_of(*sorted((INCLUDE / "pto").iterdir()), *sorted(INCLUDE.glob("*.h"))), KERNEL)
     found = ctypes.cast(getattr(ctypes.CDLL(str(path)), entry), ctypes.c_void_p).value
     assert found is not None
     return LoadedKernel(found, cube)

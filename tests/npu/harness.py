@@ -19,7 +19,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, RunFault, compiled, text_of
+from tests.npu.compiled import INCLUDE, KERNEL, ORCHESTRATION, SHARED, WARNINGS, RunFault, compiled, text_of
 from tests.npu.emulator import core
 from tests.npu.graph import Graph, read_graph
 from tests.npu.package import RUNTIMES, Array, Direction, Number, Package, PackageFault, Params, load_package
@@ -94,16 +94,18 @@ def build(package: Package, target: Target) -> Built:
     Raises: RunFault with the compiler's words.
     """
     # --no-as-needed: a kernel without an instruction, which only joins others, is asked for the core's functions too.
-    kernel_flags = (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}", "-Wl,--no-as-needed")
-    jobs = [((kernel.source, core()), kernel_flags) for kernel in package.kernels]
-    jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}")))
+    family, _ = target.defines
+    ours = sorted(INCLUDE.rglob("*.h*"))
+    headers, host_headers = text_of(*ours, *sorted((package.root / "include").rglob("*.h"))), text_of(*ours, *sorted(HOST.glob("*.h")))
+    kernel_flags = (*WARNINGS, *SHARED, "-O0", family, f"-I{INCLUDE}", "-Wl,--no-as-needed")
+    jobs = [((kernel.source, core()), kernel_flags, headers, KERNEL) for kernel in package.kernels]
+    jobs.append(((package.orchestration,), (*WARNINGS, *SHARED, "-O0", *target.defines, f"-I{INCLUDE}"), headers, ORCHESTRATION))
     host_flags = (*WARNINGS, "-O1", *Target("a2a3", RUNTIMES[0]).defines, f"-I{INCLUDE}", "-rdynamic", "-ldl")   # one for all
-    jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags))
-    headers = text_of(*sorted(INCLUDE.rglob("*.h*")), *sorted(HOST.glob("*.h")), *sorted((package.root / "include").rglob("*.h")))
+    jobs.append((tuple(sorted(HOST.glob("*.cpp"))), host_flags, host_headers, ()))
     for kernel in package.kernels:
         compile_with_real_headers(kernel.source, target.family)
     with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(lambda job: compiled(*job, headers), jobs))
+        paths = list(pool.map(lambda job: compiled(*job), jobs))
     return Built(paths[-1], tuple(paths[:-2]), paths[-2])
 
 

@@ -34,7 +34,7 @@ from pto_wsp.plan.npu.split.passes import NPU_PASSES
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.resources import csrc_dir
 from pto_wsp.verify.npu.checks import check_tile_program
-from tests.npu.compiled import INCLUDE, SHARED, WARNINGS, compiled, text_of
+from tests.npu.compiled import INCLUDE, KERNEL, SHARED, WARNINGS, compiled, text_of
 from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
 
 ARCHES = {"a2a3": "ascend_910b", "a5": "ascend_950"}
@@ -172,7 +172,7 @@ def load_programs(programs: Sequence[TileProgram], family: str) -> list[LoadedKe
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "batch.cpp"
         source.write_text("\n".join(text))
-        path = compiled((source, core()), flags, text_of(abi, *sorted(INCLUDE.rglob("*.h*"))))
+        path = compiled((source, core()), flags, text_of(abi, *sorted(INCLUDE.rglob("*.h*"))), KERNEL)
     library = ctypes.CDLL(str(path))
     entries = [ctypes.cast(getattr(library, f"kernel_entry_{number}"), ctypes.c_void_p).value for number in range(len(programs))]
     return [LoadedKernel(entry or 0, cube=program.core is Unit.CUBE) for entry, program in zip(entries, programs, strict=True)]
