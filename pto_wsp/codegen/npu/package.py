@@ -60,6 +60,11 @@ def _one_line(text: str) -> str:
 Line = Annotated[str, After(_one_line)]
 
 
+def _cell(name: str) -> str:
+    """Return a user's name as a table of the README can hold it: what would end its cell or line as %XX."""
+    return "".join(char if char.isprintable() and char not in '"\\|`%' else f"%{ord(char):02X}" for char in name)
+
+
 class _KernelUnit(Unit):
     """What kernel.cpp.j2 prints."""
 
@@ -150,7 +155,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                                  core="cube" if kernel.core_type == "aic" else "vector", signature=_directions(kernel.signature))
                       for kernel in kernels),
         interfaces=tuple(_InterfaceRow(name=name, version=version) for name, version in interfaces.items()),
-        tensors=tuple(_TensorRow(slot=number, name=slot.ref.shown, shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
+        tensors=tuple(_TensorRow(slot=number, name=_cell(slot.ref.shown), shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
                                  direction=direction(role).lower())
                       for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none")
