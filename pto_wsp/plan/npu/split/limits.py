@@ -1,4 +1,4 @@
-"""What the device runtime takes: tensors and scalars of a task, kernels of a program."""
+"""What the device runtime takes: tensors and scalars of a task, none of them empty, and kernels of a program."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import TaskPlan, submits
 from pto_wsp.plan.npu.model import Block, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.view import declared, print_view
 
 MAX_TENSORS = 32
 MAX_SCALARS = 16
@@ -40,6 +42,21 @@ def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
                                                expected=f"at most {most} {what}", found=f"{found} {what}", help=_HELP[what]))
     if len(plan.kernels) > MAX_KERNELS:
         errors.append(_too_many(plan.kernels))
+    return tuple(errors)
+
+
+def empty_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
+    """Return an error for each view without elements, by the shapes that are declared, that a task is given: no tile has none."""
+    errors: list[PtoError] = []
+    for task in submits(plan):
+        for place in task.places:
+            extents = tuple(declared(extent) for extent in place.extent)
+            if s.Const(0) in extents:
+                shape = ", ".join(s.print_scalar(extent) for extent in extents)
+                errors.append(DeviceLimitError(f"kernel `{plan.kernels[task.kernel].kernel.name}` is given no elements", task.span,
+                                               expected="at least one row and one column, as every tile has",
+                                               found=f"`{print_view(place.view)}`, which is [{shape}]",
+                                               help="leave the task out, or declare the extents that there will be when it runs"))
     return tuple(errors)
 
 

@@ -19,7 +19,7 @@ from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
-from pto_wsp.plan.npu.split.limits import limit_errors
+from pto_wsp.plan.npu.split.limits import empty_errors, limit_errors
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
 from pto_wsp.plan.npu.split.uses import NpuUse, NpuUses, find_uses
 from pto_wsp.source import here
@@ -39,6 +39,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     if not arch.family:
         raise CompileOptionError(f"arch `{arch.name}` is no NPU", here(),
                                  expected="an arch with a family of tile instructions, as ascend_910b and ascend_950 have")
+    raise_all(empty_errors(plan))
     plan = with_known_extents(plan)
     found = find_uses(plan)
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
