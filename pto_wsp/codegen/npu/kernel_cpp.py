@@ -182,7 +182,7 @@ class _Lowering:
         found: Geometry = geometry(tile, access, turned)
         element = device_type(self.dtypes[param])
         strides = tuple(self._stride(param, dim) if isinstance(dim, str) else c.Int(dim) for dim in (found.down, found.across))
-        dynamic_strides = tuple(stride for stride in strides if not isinstance(stride, c.Int))
+        dynamic_strides = tuple(c.Cast("int", stride) for stride in strides if not isinstance(stride, c.Int))
         shape_args = self._valid(tile)
         extents = ("-1", "-1") if is_dynamic(tile) else (_text(tile.valid_rows), _text(tile.valid_cols))
         shape = f"Shape<1, 1, 1, {extents[0]}, {extents[1]}>"
@@ -247,9 +247,20 @@ class _Lowering:
     # ---- scalars ----
 
     def _event(self, event: s.Scalar) -> c.Expr:
-        if isinstance(event, s.Const):
-            return c.Name(f"EVENT_ID{int(event.value)}")
-        return c.Call("static_cast<event_t>", (self._scalar(event),))
+        """An event by its name. One that changes with a loop's turn is chosen between names: their type is the headers' own."""
+        match event:
+            case s.Const(first):
+                return c.Name(f"EVENT_ID{int(first)}")
+            case s.Binary(s.Op.MOD, _, s.Const(copies)):
+                turn, first = event, 0
+            case s.Binary(s.Op.ADD, s.Binary(s.Op.MOD, _, s.Const(copies)) as turn, s.Const(first)):
+                pass
+            case _:
+                raise InternalError(f"event {s.print_scalar(event)}", self.program.name)
+        chosen: c.Expr = c.Name(f"EVENT_ID{int(first + copies) - 1}")
+        for copy in reversed(range(int(copies) - 1)):
+            chosen = c.Ternary(c.Infix("==", self._scalar(turn), c.Int(copy)), c.Name(f"EVENT_ID{int(first) + copy}"), chosen)
+        return chosen
 
     def _scalar(self, node: s.Scalar) -> c.Expr:
         return lower_scalar(node, self._leaf, single=True, natural=self._natural)

@@ -9,10 +9,10 @@ constexpr int kUbT = 0x00000;  // 512 bytes x 2
         VecF32_8x16 t;
         TASSIGN(t, (int)(kUbT + block % 2 * 512));
         using GmX = GlobalTensor<float, Shape<1, 1, 1, 8, 16>, Stride<1, 1, 1, -1, 1>>;
-        GmX g_x(x_gm + block * 8 * x_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>(x_row_step));
+        GmX g_x(x_gm + block * 8 * x_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>((int)x_row_step));
         TLOAD(t, g_x);
         TADD(t, t, t);
         using GmOut = GlobalTensor<float, Shape<1, 1, 1, 8, 16>, Stride<1, 1, 1, -1, 1>>;
-        GmOut g_out(out_gm + block * 8 * out_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>(out_row_step));
+        GmOut g_out(out_gm + block * 8 * out_row_step, Shape<1, 1, 1, 8, 16>(), Stride<1, 1, 1, -1, 1>((int)out_row_step));
         TSTORE(g_out, t);
     }

@@ -25,14 +25,14 @@ constexpr int kL0CAcc = 0x00000;  // 8192 bytes
     AccF32_32x64 acc;
     TASSIGN(acc, kL0CAcc);
     using GmA = GlobalTensor<float, Shape<1, 1, 1, 32, 128>, Stride<1, 1, 1, -1, 1>>;
-    GmA g_a(a_gm, Shape<1, 1, 1, 32, 128>(), Stride<1, 1, 1, -1, 1>(a_row_step));
+    GmA g_a(a_gm, Shape<1, 1, 1, 32, 128>(), Stride<1, 1, 1, -1, 1>((int)a_row_step));
     TLOAD(a, g_a);
     using GmB = GlobalTensor<float, Shape<1, 1, 1, 128, 64>, Stride<1, 1, 1, -1, 1>>;
-    GmB g_b(b_gm, Shape<1, 1, 1, 128, 64>(), Stride<1, 1, 1, -1, 1>(b_row_step));
+    GmB g_b(b_gm, Shape<1, 1, 1, 128, 64>(), Stride<1, 1, 1, -1, 1>((int)b_row_step));
     TLOAD(b, g_b);
     TEXTRACT(left, a, 0, 0);
     TEXTRACT(right, b, 0, 0);
     TMATMUL(acc, left, right);
     using GmOut = GlobalTensor<float, Shape<1, 1, 1, 32, 64>, Stride<1, 1, 1, -1, 1>>;
-    GmOut g_out(out_gm, Shape<1, 1, 1, 32, 64>(), Stride<1, 1, 1, -1, 1>(out_row_step));
+    GmOut g_out(out_gm, Shape<1, 1, 1, 32, 64>(), Stride<1, 1, 1, -1, 1>((int)out_row_step));
     TSTORE(g_out, acc);

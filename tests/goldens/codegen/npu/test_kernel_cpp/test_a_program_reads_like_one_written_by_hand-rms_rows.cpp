@@ -25,12 +25,12 @@ constexpr int kUbWork = 0x04040;  // 8192 bytes
     VecF32_16x128_dyn work((int)x_rows, 128);
     TASSIGN(work, kUbWork);
     using GmX = GlobalTensor<float, Shape<1, 1, 1, -1, -1>, Stride<1, 1, 1, -1, 1>>;
-    GmX g_x(x_gm, Shape<1, 1, 1, -1, -1>((int)x_rows, 128), Stride<1, 1, 1, -1, 1>(x_row_step));
+    GmX g_x(x_gm, Shape<1, 1, 1, -1, -1>((int)x_rows, 128), Stride<1, 1, 1, -1, 1>((int)x_row_step));
     TLOAD(x, g_x);
     TMUL(sq, x, x);
     TROWSUM(stat, sq, work);
     TADDS(stat_row, stat_row, (float)eps);
     TROWEXPANDDIV(sq, x, stat);
     using GmOut = GlobalTensor<float, Shape<1, 1, 1, -1, -1>, Stride<1, 1, 1, -1, 1>>;
-    GmOut g_out(out_gm, Shape<1, 1, 1, -1, -1>((int)x_rows, 128), Stride<1, 1, 1, -1, 1>(out_row_step));
+    GmOut g_out(out_gm, Shape<1, 1, 1, -1, -1>((int)x_rows, 128), Stride<1, 1, 1, -1, 1>((int)out_row_step));
     TSTORE(g_out, sq);
