@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pto_wsp.expr.kernel import Kernel, Role, Store, TileParam
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Repeat, Scope, Unordered, Window
+from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered, Window
+from pto_wsp.plan.npu.tiles.touches import linear
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.view import declared
@@ -26,7 +27,7 @@ def _direction(plan: NpuPlan, number: int) -> Role:
         return Role.IN
     if slot.reads or slot.scalars:
         return Role.INOUT
-    whole = any(_covers(found, plan.kernels[launch.kernel].kernel, position, slot.ref, loops)
+    whole = any(_covers(found, plan.kernels[launch.kernel], position, slot.ref, loops)
                 for launch, loops in launches(plan.body, ())
                 for position, found in enumerate(launch.arguments) if isinstance(found, Descriptor) and found.slot == number)
     return Role.OUT if whole else Role.INOUT
@@ -49,9 +50,10 @@ def launches(item: NpuItem, loops: tuple[Repeat, ...]) -> Iterator[tuple[Launch,
                 yield from launches(inner, loops)
 
 
-def _covers(found: Descriptor, kernel: Kernel, position: int, ref: TensorRef, loops: tuple[Repeat, ...]) -> bool:
+def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, loops: tuple[Repeat, ...]) -> bool:
     """Tell whether the turns of the loops around a launch surely write every element of a tensor."""
-    if not _stores_all(kernel, position):
+    access = use.access[position]
+    if not _stores_all(use.kernel, position) or access.row_step != 1 or access.col_step != 1:     # steps leave elements out
         return False
     if not found.steps:
         return all(_constant(loop.start) is not None and _turns(loop) for loop in loops)
@@ -88,16 +90,31 @@ def _tiled(offset: s.Scalar, shape: s.Scalar, extent: int, loops: Mapping[s.Var,
         case _:
             return None
     if size is None:
-        match shape:
-            case s.Binary(s.Op.MIN, _, s.Const(value)) | s.Binary(s.Op.MIN, s.Const(value), _):
-                size = int(value)        # at most this many, and fewer only where the tensor ends
-            case _:
-                return None
+        limits = tuple(_limits(shape))
+        size = min((int(limit.value) for limit in limits if isinstance(limit, s.Const)), default=0)
+        if not all(isinstance(limit, s.Const) or _reaches(s.add(offset, limit), extent) for limit in limits):
+            return None     # at most `size`, and fewer not only where the tensor ends
     loop = loops.get(var)
     if loop is None or size < step or step < 1 or loop.start != s.Const(0) or loop.step != s.Const(1):
         return None
     stop = _constant(declared(loop.stop))
     return frozenset({var}) if stop is not None and stop * step >= extent else None
+
+
+def _limits(node: s.Scalar) -> Iterator[s.Scalar]:
+    """Yield what a number is the least of."""
+    match node:
+        case s.Binary(s.Op.MIN, one, other):
+            yield from _limits(one)
+            yield from _limits(other)
+        case _:
+            yield node
+
+
+def _reaches(end: s.Scalar, extent: int) -> bool:
+    """Tell whether a sum is a number that is not below the extent, whatever its variables."""
+    found = linear(end, {})
+    return found is not None and not found.terms and found.number >= extent
 
 
 def _turns(loop: Repeat) -> bool:

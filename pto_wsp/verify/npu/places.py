@@ -6,6 +6,7 @@ how long is not asked: a room may take bytes as soon as nothing reads what was t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass as mutable
 from dataclasses import field
@@ -19,14 +20,15 @@ from pto_wsp.source import Span
 from pto_wsp.verify.npu.runs import Bytes, Run, Work, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
-_ALIGNED, _WITHIN, _KEPT = "alignment", "on-chip capacity", "on-chip places"
+_ALIGNED, _WITHIN, _APART, _KEPT = "alignment", "on-chip capacity", "operands apart", "on-chip places"
 
 
 def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
-    """Return that every tile is aligned, lies in its room and memory, and keeps what it holds; or the first that does not, for each."""
+    """Return that every tile is aligned, lies in its room and memory, apart from what an instruction gives beside it, and keeps what it
+    holds; or the first that does not, for each."""
     found = []
     runs = tuple(runs_of(program))
-    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch))):
+    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch)), (_APART, _crossed(program, runs))):
         error = next(errors, None)
         if error is not None:
             found.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
@@ -79,6 +81,31 @@ def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
             yield TilePlaceError(
                 f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its room", _span_of(program, tile=tile.id),
                 expected=f"at most {sizes[tile.room]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
+
+
+# ---- apart ----
+
+def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
+    """An instruction reads while it writes: a source is all of the result's bytes or none, and scratch none of any other's."""
+    sizes = {tile.id: tile.size_bytes for tile in program.tiles}
+    seen: set[tuple[int, tuple[object, ...]]] = set()
+    for run in runs:
+        for work in run:
+            if not isinstance(work, Work) or not isinstance(work.step, tp.Instr) or (id(work.step), work.uses) in seen:
+                continue
+            seen.add((id(work.step), work.uses))
+            # A place that is wider than its tile is not known to the byte.
+            places = [(at, use.place) for at, use in enumerate(work.uses)
+                      if isinstance(use.place, Bytes) and use.place.stop - use.place.start == sizes[use.place.tile]]
+            scratch = _scratch(work.step)
+            for (one, first), (other, then) in itertools.combinations(places, 2):
+                meet = first.space is then.space and first.start < then.stop and then.start < first.stop
+                same = (first.start, first.stop) == (then.start, then.stop)
+                if meet and (one in scratch or other in scratch or (one == 0 and not same)):
+                    tiles = [f"`{program.tile(place.tile).name}`" for place in (first, then)]
+                    yield TilePlaceError(f"kernel `{program.name}`: {work.step.name} is given {' and '.join(tiles)}, which share bytes",
+                                         work.step.span, expected="operands that lie apart, or a source at the result's own place",
+                                         found=f"bytes {first.start} to {first.stop} and {then.start} to {then.stop}")
 
 
 # ---- kept ----
