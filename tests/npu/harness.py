@@ -18,6 +18,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from tests.npu.compiled import INCLUDE, KERNEL, ORCHESTRATION, SHARED, WARNINGS, RunFault, compiled, text_of
 from tests.npu.emulator import core
@@ -28,6 +29,9 @@ from tests.npu.real_headers import compile_with_real_headers
 HERE = Path(__file__).resolve().parent
 HOST = HERE / "host"
 FAMILIES = ("a2a3", "a5")
+# What is alike on both families is built for one of them in the fast tests, and for the other in the slow ones.
+A2A3_FAST = ("a2a3", pytest.param("a5", marks=pytest.mark.slow))
+A5_FAST = (pytest.param("a2a3", marks=pytest.mark.slow), "a5")
 ORDERS = (("program", 0), ("reversed", 0), ("shuffled", 1), ("shuffled", 2))
 
 DTYPES: dict[np.dtype[np.generic], str] = {

@@ -13,8 +13,10 @@ from tests.npu.package import RUNTIMES
 PACKAGES = Path(__file__).resolve().parent / "packages"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("runtime", RUNTIMES)
+# In the fast tests one family has one of the runtimes, the other the other.
+@pytest.mark.parametrize(("family", "runtime"), [
+    pytest.param(family, runtime, marks=() if number == at else pytest.mark.slow)
+    for number, family in enumerate(FAMILIES) for at, runtime in enumerate(RUNTIMES)])
 @pytest.mark.parametrize("name", ["rmsnorm", "matmul_add", "ragged_spmd"])
 def test_package_equals_its_golden(name: str, family: str, runtime: str) -> None:
     check_package(PACKAGES / name, family, runtime)

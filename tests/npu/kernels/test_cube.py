@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, kernel, minimum, pto
+from tests.npu.harness import A2A3_FAST
 from tests.npu.kernels.batch import Bound, Case, check
 
 F32, F16, BF16, I8, I32 = DType.F32, DType.F16, DType.BF16, DType.I8, DType.I32
@@ -84,6 +85,6 @@ def loops() -> list[Case]:
     return found
 
 
-@pytest.mark.parametrize("family", ["a2a3", "a5"])
+@pytest.mark.parametrize("family", A2A3_FAST)
 def test_products(family: str) -> None:
     check([*cases(), *loops()], family)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, pto
+from tests.npu.harness import A2A3_FAST, A5_FAST
 from tests.npu.kernels.batch import Array, Bound, Case, check
 
 F32, I32 = DType.F32, DType.I32
@@ -147,11 +148,11 @@ def case(seed: int) -> Case:
     return Case(drawn(seed, rows, cols, dtype), {**bound, "n": rng.randint(0, 5)})
 
 
-@pytest.mark.parametrize("family", ["a2a3", "a5"])
+@pytest.mark.parametrize("family", A5_FAST)
 def test_drawn_kernels(family: str) -> None:
     check([case(seed) for seed in range(16)], family)
 
 
-@pytest.mark.parametrize("family", ["a2a3", "a5"])
+@pytest.mark.parametrize("family", A2A3_FAST)
 def test_drawn_moves(family: str) -> None:
     check([moving_case(seed) for seed in range(16)], family)

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
-from tests.npu.kernels.batch import ARCHES, Bound, Case, check
+from tests.npu.harness import A5_FAST
+from tests.npu.kernels.batch import Bound, Case, check
 from tests.plan.npu.select.numbers import ON_CHIP, Array, kernel_of, numbers
 from tests.plan.npu.select.test_order_and_place import different
 
@@ -120,7 +121,7 @@ def _bands() -> list[Case]:
     return cases
 
 
-@pytest.mark.parametrize("family", ARCHES)
+@pytest.mark.parametrize("family", A5_FAST)
 @pytest.mark.parametrize("cases", [_bands, _curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__[1:])
 def test_a_family_on_the_emulated_core(cases: Callable[[], list[Case]], family: str) -> None:
     check(cases(), family)

@@ -14,7 +14,7 @@ import pytest
 
 from pto_wsp import DType, In, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.expr import tile_program as tp
-from tests.npu.harness import FAMILIES, RunFault
+from tests.npu.harness import A2A3_FAST, RunFault
 from tests.npu.kernels.batch import Bound, Case, load_programs, program_of, run_case
 
 F32, F16, I32 = DType.F32, DType.F16, DType.I32
@@ -84,7 +84,7 @@ def _without(body: tuple[tp.Step, ...], gone: Callable[[tp.Step], bool]) -> tupl
     return tuple(kept)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", A2A3_FAST)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_without_one_of_its_flags_or_barriers_is_caught(name: str, family: str) -> None:
     program = program_of(KERNELS[name](), family)

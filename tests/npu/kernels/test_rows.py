@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
-from tests.npu.kernels.batch import ARCHES, Array, Bound, Case, check
+from tests.npu.harness import A2A3_FAST, A5_FAST
+from tests.npu.kernels.batch import Array, Bound, Case, check
 from tests.plan.npu.select.numbers import numbers
 
 F32, I32 = DType.F32, DType.I32
@@ -55,7 +56,7 @@ def _case(made: Kernel, **arrays: Array) -> Case:
     return Case(made, {name: Bound.plain(array) for name, array in arrays.items()}, given={"table": arrays["table"]})
 
 
-@pytest.mark.parametrize("family", ARCHES)
+@pytest.mark.parametrize("family", A5_FAST)
 def test_rows_by_an_index(family: str) -> None:
     cases = []
     for dtype in (F32, DType.BF16, DType.I32, DType.U8, DType.BOOL):
@@ -79,7 +80,7 @@ def test_rows_by_an_index(family: str) -> None:
     check(cases, family)
 
 
-@pytest.mark.parametrize("family", ARCHES)
+@pytest.mark.parametrize("family", A2A3_FAST)
 def test_a_row_outside_moves_nothing(family: str) -> None:
     at, table, x = np.array([[3], [-1], [30], [1 << 20], [7], [29]], np.int32), plain(F32, ROWS), plain(F32, 6, 1)
     there = (at[:, 0] >= 0) & (at[:, 0] < ROWS)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, maximum, minimum, pto
+from tests.npu.harness import A2A3_FAST
 from tests.npu.kernels.batch import Array, Bound, Case, check
 
 F32, F16, BF16, I32, I16 = DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16
-FAMILIES = pytest.mark.parametrize("family", ["a2a3", "a5"])
+FAMILIES = pytest.mark.parametrize("family", A2A3_FAST)
 # Of functions and sums: the device adds up in another order than NumPy, and its functions differ by some units in the last place.
 RTOL = {F32: 2e-6, F16: 2e-3, BF16: 1.6e-2}
 Shape = tuple[int, int]

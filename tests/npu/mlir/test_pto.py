@@ -12,6 +12,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.mlir.emit import emit_pto
 from pto_wsp.errors import DialectError
 from tests.conftest import Golden
+from tests.npu.harness import A2A3_FAST
 from tests.npu.kernels import test_cube, test_families, test_vector
 from tests.npu.kernels.batch import ARCHES, Case, program_of, selected_of
 from tests.npu.mlir.meaning import check_pto
@@ -76,7 +77,7 @@ def refusals(cases: Iterable[Case], family: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("family", ["a2a3", "a5"])
+@pytest.mark.parametrize("family", A2A3_FAST)
 def test_products_have_a_form(family: str) -> None:
     assert refusals([*test_cube.cases(), *test_cube.loops()], family) == []
 

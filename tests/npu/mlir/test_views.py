@@ -30,9 +30,15 @@ def reshapes(program: TileProgram) -> int:
 
 
 def test_buffers_of_their_own_change_no_result() -> None:
+    check(tuple(with_form())[::4], "a2a3", separate)
+
+
+@pytest.mark.slow
+def test_buffers_of_their_own_change_no_result_of_any_case() -> None:
     check(tuple(with_form()), "a2a3", separate)
 
 
+@pytest.mark.slow
 def test_the_cases_have_reshapes_and_parts() -> None:
     programs = [selected_of(case, "a2a3") for case in with_form()]
     assert sum(map(reshapes, programs)) > 50

@@ -28,7 +28,7 @@ def tight(program: TileProgram) -> Arch:
     return ARCH.model_copy(update={"memories": memories})
 
 
-@pytest.mark.parametrize("steps", [8, 30])
+@pytest.mark.parametrize("steps", [8, pytest.param(30, marks=pytest.mark.slow)])
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
 def test_pipes_give_what_the_program_means(steps: int, seed: int) -> None:
