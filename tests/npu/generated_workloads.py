@@ -14,6 +14,7 @@ from pto_wsp import Deps, DType, In, InOut, Out, P, Tensor, Tile, Workload, comb
 from tests.npu.package import Array
 
 F32 = DType.F32
+BETWEEN = ("Z", "small")     # of the tensors below those that are allocated, where tasks read and write them
 
 
 @kernel
@@ -114,6 +115,7 @@ def workload_of(source: Source, folder: Path, *, structure: bool) -> Workload:
     path = folder / "case.py"
     path.write_text(source.text)
     known: dict[str, object] = {name: Tensor(value, name=name) for name, value in arrays().items()}
+    known |= {name: Tensor.empty(arrays()[name].shape, F32, name) for name in BETWEEN}
     known |= {"move": move, "grow": grow, "mix": mix, "P": P, "combine": combine, "workload": workload}
     exec(compile(source.text, str(path), "exec"), known)
     made: Workload = workload(known["body"])()   # type: ignore[arg-type]

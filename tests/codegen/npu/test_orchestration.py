@@ -71,6 +71,31 @@ def test_lengths_from_data_and_edges_that_are_told(golden: Golden) -> None:
     golden(emit_orchestration(npu_plan(decode())), suffix=".cpp")
 
 
+def test_intermediates_of_the_workload_are_made_where_they_are_used(golden: Golden) -> None:
+    """No arguments, no checks of theirs; written anew behind those who have read them, each in a scope of its own."""
+    @kernel
+    def move(x: In[Tile[16, 64, F32]], y: Out[Tile[16, 64, F32]]) -> None:
+        pto.store(y, x * 2)
+
+    x, y = Tensor(np.ones((4, 16, 64), np.float32)), Tensor(np.ones((4, 16, 64), np.float32))
+    one, other = Tensor.empty((4, 16, 64), F32), Tensor.empty((2, 32, 64), DType.F32)
+
+    @workload
+    def stages() -> None:
+        for i in P(4):
+            move[i](x[i], one[i])
+        for i in P(4):
+            move[i](one[3 - i], one[i])
+        move(one[0], other[1, :16])
+        move(other[1, :16], y[1])
+        move(y[1], y[0])
+        third = Tensor.empty((1, 16, 64), F32)
+        move(y[0], third[0])
+        move(third[0], y[2])
+
+    golden(emit_orchestration(npu_plan(stages())), suffix=".cpp")
+
+
 def test_the_text_is_the_same_whatever_was_made_before() -> None:
     def text() -> str:
         X, Y = (Tensor(np.ones((4, 16, 64), np.float32), name=name) for name in "XY")
