@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pto_wsp import (
     InOut,
     Out,
     P,
+    Program,
     PtoError,
     Ragged,
     Scalar,
@@ -240,24 +242,36 @@ def arrays_of(value: Workload) -> dict[str, Array]:
     return {slot.ref.shown: np.ones(slot.ref.shape, slot.ref.dtype.np) for slot in npu_plan(value).arguments}
 
 
-def orders(value: Workload, root: Path, change: Callable[[str], str] = lambda text: text) -> Orders:
-    """Return what the device's graph and cpu_sim's order."""
+def simulated(value: Workload) -> Program:
+    """Return the program of a workload for cpu_sim, after its run."""
     program = value.compile()
     program.run()
-    plan = npu_plan(value)
-    return compare_orders(value, submit(root, plan, arrays_of(value), change=change).graph, program)
+    return program
+
+
+@cache
+def case(name: str) -> tuple[Workload, Program]:
+    """Return a case and its program, which has run."""
+    value = CASES[name]()
+    return value, simulated(value)
+
+
+def orders(value: Workload, program: Program, root: Path, change: Callable[[str], str] = lambda text: text) -> Orders:
+    """Return what the device's graph and that of a run of cpu_sim order."""
+    return compare_orders(value, submit(root, npu_plan(value), arrays_of(value), change=change).graph, program)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_device_orders_what_cpu_sim_orders(name: str, tmp_path: Path) -> None:
-    found = orders(CASES[name](), tmp_path)
+    found = orders(*case(name), tmp_path)
     assert found.found == found.wanted
     assert not list(found.graph.unordered_conflicts())
 
 
 def test_a_part_of_a_reshaped_tensor_counts_as_all_of_it(tmp_path: Path) -> None:
     """Where boxes of one shape are not boxes of the other, tasks wait for more than they need, and never for less."""
-    found = orders(reshapes(), tmp_path)
+    value = reshapes()
+    found = orders(value, simulated(value), tmp_path)
     assert found.wanted < found.found
     assert not list(found.graph.unordered_conflicts())
 
@@ -371,7 +385,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize(("name", "pattern"), MUTANTS)
 def test_a_lost_edge_is_noticed(name: str, pattern: str, tmp_path: Path) -> None:
-    found = orders(CASES[name](), tmp_path, without(pattern))
+    found = orders(*case(name), tmp_path, without(pattern))
     assert found.found < found.wanted
 
 
@@ -390,9 +404,10 @@ def test_readers_are_forgotten_only_where_all_they_read_was_written(tmp_path: Pa
         move(Z[0], X[0])
         move(Z[1], X[1])
     value = case().task_graph(deps=Deps.infer_bytes_overlap())
-    whole = orders(value, tmp_path / "whole")
+    program = simulated(value)
+    whole = orders(value, program, tmp_path / "whole")
     assert whole.found == whole.wanted == {(0, 1), (0, 2)}
 
     def forgetful(text: str) -> str:
         return re.sub(r"readers_X\.written\(\w+, \w+\)", "readers_X = pto_wsp::Readers<3>()", text)
-    assert orders(value, tmp_path / "mutant", forgetful).found == {(0, 1)}
+    assert orders(value, program, tmp_path / "mutant", forgetful).found == {(0, 1)}

@@ -90,7 +90,8 @@ class _Run:
         one, two = self.program.tile(left), self.program.tile(right)
         assert inner == depth and one.cols == two.rows
         dtype = np.int32 if one.dtype is DType.I8 else np.float32
-        return rows, cols, self.held(left)[:rows, :inner].astype(dtype) @ self.held(right)[:depth, :cols].astype(dtype)
+        terms = self.held(left)[:rows, :inner].astype(np.float64) @ self.held(right)[:depth, :cols].astype(np.float64)
+        return rows, cols, terms.astype(dtype)
 
     def blank(self, tile: int) -> Array:
         """Forget what a room held and return its storage for a tile."""
