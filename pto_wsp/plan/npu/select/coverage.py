@@ -12,7 +12,8 @@ from types import MappingProxyType
 from pto_wsp.ops.table import TABLE
 from pto_wsp.plan.npu.select.carried import ON_CHIP
 from pto_wsp.plan.npu.select.refusal import vector_dtypes
-from pto_wsp.plan.npu.select.rules import elementwise, functions, reduce
+from pto_wsp.plan.npu.select.rules.across import reduce
+from pto_wsp.plan.npu.select.rules.elements import elementwise, functions
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.types.dtype import DType
 

@@ -25,7 +25,7 @@ from pto_wsp.plan.npu.select.moves.memory import load, store
 from pto_wsp.plan.npu.select.moves.piece import valid_part
 from pto_wsp.plan.npu.select.moves.rows import gather, scatter
 from pto_wsp.plan.npu.select.refusal import check_statement
-from pto_wsp.plan.npu.select.rules.masks import packed, packed_masks
+from pto_wsp.plan.npu.select.rules.elements.masks import packed, packed_masks
 from pto_wsp.plan.npu.select.rules.registry import RULES
 from pto_wsp.plan.npu.select.tidy import tidy
 from pto_wsp.types import scalar as s

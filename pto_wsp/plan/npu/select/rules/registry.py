@@ -8,20 +8,8 @@ from typing import TypeAlias
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.rules import (
-    bits,
-    cast,
-    composed,
-    create,
-    elementwise,
-    functions,
-    masks,
-    movement,
-    order,
-    place,
-    reduce,
-    unsigned,
-)
+from pto_wsp.plan.npu.select.rules.across import movement, order, place, reduce
+from pto_wsp.plan.npu.select.rules.elements import bits, cast, composed, create, elementwise, functions, masks, unsigned
 
 Rule: TypeAlias = Callable[[Builder, k.Compute], Held]
 

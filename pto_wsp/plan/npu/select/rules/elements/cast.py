@@ -11,8 +11,8 @@ from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.formulas import conversion
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.rules.composed import lanes_of, name_of
-from pto_wsp.plan.npu.select.rules.masks import compared
+from pto_wsp.plan.npu.select.rules.elements.composed import lanes_of, name_of
+from pto_wsp.plan.npu.select.rules.elements.masks import compared
 from pto_wsp.types.dtype import DType
 
 

@@ -9,8 +9,8 @@ from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.bits import shifted, wrapped
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.rules.composed import lanes_of, name_of
-from pto_wsp.plan.npu.select.rules.masks import of_masks
+from pto_wsp.plan.npu.select.rules.elements.composed import lanes_of, name_of
+from pto_wsp.plan.npu.select.rules.elements.masks import of_masks
 from pto_wsp.types.dtype import DType
 
 _NAMES = {"and_": "TAND", "or_": "TOR", "xor": "TXOR"}

@@ -14,9 +14,9 @@ from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.layout.copies import copied, copy, moved_as
 from pto_wsp.plan.npu.select.layout.laid import laid, row_at, turned_over, without_gaps
 from pto_wsp.plan.npu.select.layout.ramp import ramp
-from pto_wsp.plan.npu.select.rules.cast import cast_lanes
-from pto_wsp.plan.npu.select.rules.composed import name_of
-from pto_wsp.plan.npu.select.rules.order import sorted_values
+from pto_wsp.plan.npu.select.rules.across.order import sorted_values
+from pto_wsp.plan.npu.select.rules.elements.cast import cast_lanes
+from pto_wsp.plan.npu.select.rules.elements.composed import name_of
 from pto_wsp.plan.npu.select.shapes import as_tile, expanded, on_chip
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, Var

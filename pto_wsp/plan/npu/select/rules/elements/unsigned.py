@@ -9,7 +9,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.lanes import Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.rules.composed import name_of
+from pto_wsp.plan.npu.select.rules.elements.composed import name_of
 from pto_wsp.plan.npu.select.shapes import as_tile
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType

@@ -16,8 +16,8 @@ from pto_wsp.plan.npu.select.formulas.lanes import Lanes
 from pto_wsp.plan.npu.select.held import Held, Sorted
 from pto_wsp.plan.npu.select.layout.laid import first_columns, laid, row_at, without_gaps
 from pto_wsp.plan.npu.select.layout.ramp import ramp
-from pto_wsp.plan.npu.select.rules.cast import cast_lanes
-from pto_wsp.plan.npu.select.rules.composed import name_of
+from pto_wsp.plan.npu.select.rules.elements.cast import cast_lanes
+from pto_wsp.plan.npu.select.rules.elements.composed import name_of
 from pto_wsp.plan.npu.select.shapes import as_tile, expanded
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const

@@ -14,7 +14,7 @@ from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes, Relation
 from pto_wsp.plan.npu.select.held import Held, Mask
-from pto_wsp.plan.npu.select.rules.composed import lane_of, lanes_of, name_of
+from pto_wsp.plan.npu.select.rules.elements.composed import lane_of, lanes_of, name_of
 from pto_wsp.plan.npu.select.shapes import on_chip
 from pto_wsp.types.dtype import DType
 
