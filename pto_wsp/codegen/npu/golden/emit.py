@@ -18,7 +18,7 @@ from pto_wsp.codegen.render import Unit, render
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import TaskPlan, TensorSlot
 from pto_wsp.records import After
-from pto_wsp.resources import csrc_dir
+from pto_wsp.resources import templates_dir
 from pto_wsp.types.scalar import Number
 
 
@@ -97,5 +97,5 @@ def _brought_for(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _functions() -> Mapping[str, str]:
     """Return the functions that a golden.py may bring along, by name, word by word."""
-    text = (csrc_dir() / "npu" / "golden_functions.py").read_text(encoding="utf-8")
+    text = (templates_dir() / "ascend_npu" / "golden_functions.py").read_text(encoding="utf-8")
     return {node.name: ast.get_source_segment(text, node) or "" for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}

@@ -1,7 +1,7 @@
 """How each op of the table is written in a golden.py: one line of NumPy.
 
 {0}, {1}, {2} stand for the operands, {all} for all of them, {shape} for that of the result, {dtype} for its dtype, and the op's
-attributes stand under their names. What begins with an underscore is a function of csrc/npu/golden_functions.py.
+attributes stand under their names. What begins with an underscore is a function of templates/ascend_npu/golden_functions.py.
 
 >>> NUMPY["rowsum"]
 '_sum({0}, 1)'
