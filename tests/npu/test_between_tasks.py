@@ -130,7 +130,26 @@ def views() -> Workload:
     return case()
 
 
-CASES: dict[str, Callable[[], Workload]] = {"two": two, "reused": reused, "views": views, "split_k": WORKLOADS["matmul_split_k"]}
+def whole() -> Workload:
+    """Made by the task that writes all of it: one that a kernel of two parts and a loop read, and is written again."""
+    X, Y = _given()
+    W = Tensor(normal(64, 64) / 8, name="W")
+    tmp, other = Tensor.empty((16, 64), F32, "tmp"), Tensor.empty((1, 16, 64), F32, "other")
+
+    @workload
+    def case() -> None:
+        made = move(X[0], tmp)
+        mix(tmp, W, Y[0])
+        for i in P(2):
+            move[i](tmp, Y[1 + i])
+        move(X[1], tmp, after=made)
+        move(tmp, other[0])
+        move(other[0], Y[3])
+    return case()
+
+
+CASES: dict[str, Callable[[], Workload]] = {
+    "two": two, "reused": reused, "views": views, "whole": whole, "split_k": WORKLOADS["matmul_split_k"]}
 
 
 def package_of(name: str, family: str = "a2a3", runtime: str = RUNTIMES[0]) -> Path:
@@ -140,13 +159,15 @@ def package_of(name: str, family: str = "a2a3", runtime: str = RUNTIMES[0]) -> P
     return root
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("runtime", RUNTIMES)
+# In the fast tests one family has one of the runtimes, the other the other.
+@pytest.mark.parametrize(("family", "runtime"), [
+    pytest.param(family, runtime, marks=() if number == at else pytest.mark.slow)
+    for number, family in enumerate(FAMILIES) for at, runtime in enumerate(RUNTIMES)])
 @pytest.mark.parametrize("name", CASES)
 def test_they_are_no_arguments_and_the_numbers_are_golden(name: str, family: str, runtime: str) -> None:
     root = package_of(name, family, runtime)
     package = load_package(root)
-    assert len(package.signature) == {"two": 2, "reused": 2, "views": 3, "split_k": 3}[name]
+    assert len(package.signature) == {"two": 2, "reused": 2, "views": 3, "whole": 3, "split_k": 3}[name]
     assert set(package.outputs) <= {"X", "Y", "C"}
     check_package(root, family, runtime)
 
@@ -180,6 +201,7 @@ MUTANTS: list[tuple[str, Callable[[str], str], str]] = [
     ("two", lambda text: text.replace("second_shape, pto_wsp::dtype::f16()", "second_shape, pto_wsp::dtype::i8()"), "which is i8"),
     ("two", _behind_its_users, "behind its scope"),
     ("reused", lambda text: re.sub(r".*wait_for\(task.*\n", "", text), "output `|nothing orders them"),
+    ("whole", lambda text: text.replace("tmp_shape[2] = {16, 64}", "tmp_shape[2] = {16, 32}"), "output `|32|TSTORE|bytes|reaches"),
     ("views", lambda text: text.replace("sums_shape[3] = {2, 16, 64}", "sums_shape[3] = {2, 8, 128}"), "dimension"),
 ]
 

@@ -1,7 +1,7 @@
 """Tensors that only hand values from task to task: the runtime allocates them, so they are no arguments of a package.
 
-A `Tensor.empty` of a workload is one where tasks both write and read it. No task can surely be named the first that writes all of it, so
-one that does nothing puts it out; what it lies in ends with the statements that use it.
+A `Tensor.empty` of a workload is one where tasks both write and read it. Where the first task is surely that, and writes it whole and
+nothing else, it puts it out; else one that does nothing does so. What it lies in ends with the statements that use it.
 
 >>> # parts = Tensor.empty((2, 4, 64, 128), F32)       scope:
 >>> # for i in P(2): …parts[i]…                         parts = allocate()
@@ -72,7 +72,16 @@ def add_allocations(plan: NpuPlan) -> NpuPlan:
     slots = frozenset(number for number, slot in enumerate(plan.tensors) if slot.allocated)
     if not slots:
         return plan
-    return replace(plan, body=_scoped(plan.body, slots), kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
+    body = _scoped(plan.body, slots)
+    if slots <= allocated_by_launches(body):
+        return replace(plan, body=body)
+    return replace(plan, body=body, kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
+
+
+def allocated_by_launches(body: Block) -> frozenset[int]:
+    """Return the slots of the tensors that launches of a body make."""
+    return frozenset(found.slot for launch in launches_of(body) for found in launch.arguments
+                     if isinstance(found, Descriptor) and found.allocates)
 
 
 def _scoped(body: Block, slots: Set[int]) -> Block:
@@ -86,9 +95,24 @@ def _scoped(body: Block, slots: Set[int]) -> Block:
     at = 0
     for first, last, made in _runs(sorted((at[0], at[-1], slot) for slot, at in users.items() if slot not in inner)):
         found += items[at:first]
+        for slot in made:
+            items[users[slot][0]] = _allocating(items[users[slot][0]], slot)
         found.append(Scope((), Block(tuple(items[first:last + 1])), made))
         at = last + 1
     return Block((*found, *items[at:]))
+
+
+def _allocating(item: NpuItem, slot: int) -> NpuItem:
+    """Return the first item that uses a tensor: where it is one launch that writes all of it and nothing else, it makes it."""
+    match item:
+        case Launch(arguments=arguments):
+            whole = Descriptor(slot, Role.OUT)
+            concerned = [found for found in arguments if found.role.writes or (isinstance(found, Descriptor) and found.slot == slot)]
+            if concerned != [whole]:
+                return item
+            return replace(item, arguments=tuple(replace(whole, allocates=True) if found == whole else found for found in arguments))
+        case _:
+            return item
 
 
 def _runs(users: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, tuple[int, ...]]]:

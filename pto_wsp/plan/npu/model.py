@@ -45,11 +45,15 @@ class Reshaped:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A part of a tensor, as the runtime's own view: it keeps the tensor's dimensions, so that overlaps are found exactly."""
+    """A part of a tensor, as the runtime's own view: it keeps the tensor's dimensions, so that overlaps are found exactly.
+
+    `allocates`: the launch makes the tensor, which nothing used before and which it is given whole.
+    """
 
     slot: int                            # in NpuPlan.tensors
     role: Role
     steps: tuple[Window | Reshaped, ...] = ()
+    allocates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ class Launch:
 class Scope:
     """A body with intermediates of its own, freed behind it. One whose launches have one source is that task, whatever loops it has.
 
-    `tensors`: slots of the workload's own intermediate tensors, which are made where the body begins. It is no task then.
+    `tensors`: slots of the workload's own intermediate tensors, which are made where the body begins where no launch in it allocates
+    them. It is no task then.
     """
 
     intermediates: tuple[Intermediate, ...]

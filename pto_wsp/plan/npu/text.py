@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.plan.model import Check
+from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
@@ -79,7 +80,7 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
         case Scope(intermediates, body, tensors):
             yield f"{pad}scope:"
             for slot in tensors:
-                yield f"{pad}  {plan.tensors[slot].ref.shown} = allocate"
+                yield f"{pad}  {plan.tensors[slot].ref.shown}{'' if slot in allocated_by_launches(body) else ' = allocate'}"
             for made in intermediates:
                 rows, cols = (print_scalar(extent) for extent in made.shape)
                 yield f"{pad}  {made.name}.{made.id} = {made.dtype} [{rows}, {cols}]"
@@ -99,8 +100,8 @@ def _argument(plan: NpuPlan, argument: Descriptor | Passed, inner: dict[int, Int
     match argument:
         case Passed(number):
             return f"{inner[number].name}.{number}"
-        case Descriptor(slot, _, steps):
-            return plan.tensors[slot].ref.shown + "".join(_step(step) for step in steps)
+        case Descriptor(slot, _, steps, allocates):
+            return ("new " if allocates else "") + plan.tensors[slot].ref.shown + "".join(_step(step) for step in steps)
 
 
 def _step(step: Window | Reshaped) -> str:

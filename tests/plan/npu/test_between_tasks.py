@@ -11,7 +11,7 @@ from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, combine, k
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.lower import lower
-from pto_wsp.plan.npu.between_tasks import mark_between_tasks
+from pto_wsp.plan.npu.between_tasks import allocated_by_launches, mark_between_tasks
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
@@ -112,6 +112,34 @@ def test_scopes_hold_the_statements_that_share_a_tensor() -> None:
     assert outline(body) == [
         "move", "scope:", "  S = allocate", "  T = allocate", "  move", "  move", "  move", "  move", "move",
         "scope:", "  U = allocate", "  for i in range(0, 4, 1):", "    move", "    move"]
+
+
+def test_a_task_that_writes_it_whole_makes_it() -> None:
+    """R by the first task; not S, which is written in part, not E, which turns of a loop write, not T, which its task reads too."""
+    R, E = (Tensor.empty((4, 8), F32, name) for name in "RE")
+
+    def body() -> None:
+        move(X[0], R)
+        move(R, S[0])
+        move(S[0], Y[0])
+        for i in P(2):
+            move[i](X[i], E)
+            move[i](E, Y[i])
+        grow(T[0])
+    plan = plan_of(body)
+    assert {plan.tensors[slot].ref.name for slot in allocated_by_launches(plan.body)} == {"R"}
+    assert "launch 0 move[](x=In X[0 +1, 0 +4, 0 +8], y=Out new R)" in print_npu_plan(plan)
+
+
+def test_nothing_makes_them_where_tasks_do() -> None:
+    R = Tensor.empty((4, 8), F32, "R")
+
+    def body() -> None:
+        move(X[0], R)
+        move(R, Y[0])
+    plan = plan_of(body)
+    assert plan.allocate is None and {use.kernel.name for use in plan.kernels} == {"move"}
+    assert [slot.ref.name for slot in plan.arguments] == ["X", "Y"]
 
 
 def test_a_side_has_its_own_and_what_sides_share_is_around_them() -> None:

@@ -21,6 +21,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import ScalarValue
+from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.edges.order import last_tasks
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf, resource_of
 from pto_wsp.plan.npu.edges.statements import Statement, Task, launches_of, n_launches, statements
@@ -192,8 +193,10 @@ class BodyLowering:
 
     def _allocated(self, scope: Scope) -> Iterator[c.Stmt]:
         """Tasks that make the workload's intermediate tensors: who writes one has to wait for its own."""
-        plan = self.scope.plan
+        plan, known = self.scope.plan, allocated_by_launches(scope.body)
         for slot in scope.tensors:
+            if slot in known:
+                continue
             if plan.allocate is None:
                 raise InternalError("a tensor is no argument, and the plan has no kernel that makes it")
             self.scope.features.add("PTO_WSP_NEW_TENSORS")
@@ -237,12 +240,13 @@ class BodyLowering:
                     yield from self._parts(parts, after, ends, alone=False)
 
     def _launch(self, launch: Launch, after: str | None, ends: str, *, replaces: bool = False) -> Iterator[c.Stmt]:
-        creates = [one.intermediate for one in launch.arguments if isinstance(one, Passed) and one.intermediate not in self.made]
+        creates = [one for one in launch.arguments
+                   if (one.allocates if isinstance(one, Descriptor) else one.intermediate not in self.made)]
         names = self.scope.names if creates else self.scope.names.inner()     # what is created is known behind the launch
         body = tuple(self._submit(launch, after, names, creates, ends, replaces=replaces))
         yield from body if creates else (c.Block(body),)
 
-    def _submit(self, launch: Launch, after: str | None, names: Names, creates: Sequence[int], ends: str, *,
+    def _submit(self, launch: Launch, after: str | None, names: Names, creates: Sequence[Descriptor | Passed], ends: str, *,
                 replaces: bool) -> Iterator[c.Stmt]:
         use = self.scope.plan.kernels[launch.kernel]
         placed: list[_Argument] = []
@@ -259,9 +263,11 @@ class BodyLowering:
         made = names.take("made")
         kept = bool(creates or ends or self.waits.is_named(launch))
         yield c.Declare("auto", made, submitted) if kept else c.Evaluate(submitted)
-        for position, intermediate in enumerate(creates):
-            self.made[intermediate] = self.scope.names.fresh(self.created[intermediate][0].name)
-            yield c.Declare("const pto_wsp::Tensor &", self.made[intermediate], c.Call(f"{made}.get_ref", (c.Int(position),)))
+        for position, one in enumerate(creates):
+            if isinstance(one, Passed):
+                self.made[one.intermediate] = self.scope.names.fresh(self.created[one.intermediate][0].name)
+            name = self.made[one.intermediate] if isinstance(one, Passed) else self.scope.tensor(one.slot).text
+            yield c.Declare("const pto_wsp::Tensor &", name, c.Call(f"{made}.get_ref", (c.Int(position),)))
         if replaces:
             self.short.add(ends)
             yield _call(f"{ends}.clear")
@@ -277,13 +283,13 @@ class BodyLowering:
             own, depth = self.created[argument.intermediate]
             if argument.role is not Role.OUT or depth != self.depth:
                 raise InternalError(f"intermediate `{own.name}` is not made by the first task that is given it", repr(launch))
-            extents, new = c.Name(names.take(c.c_ident(f"{own.name}_shape"))), c.Name(names.take(c.c_ident(f"{own.name}_new")))
-            self.scope.features.add("PTO_WSP_NEW_TENSORS")
-            yield _extents(extents, map(self.scope.extent, own.shape))
-            yield c.Construct("pto_wsp::NewTensor", new.text, (extents, c.Int(len(own.shape)), _dtype(own.dtype)))
-            placed.append(_Argument(new, extents, None, True))
+            yield from self._new(c.c_ident(own.name), own.dtype, tuple(map(self.scope.extent, own.shape)), names, placed)
             return
         value = self.scope.tensor(argument.slot)
+        if argument.allocates:
+            ref = self.scope.plan.tensors[argument.slot].ref
+            yield from self._new(value.text, ref.dtype, tuple(map(c.Int, ref.shape)), names, placed)
+            return
         found = _Argument(value, c.Member(value, "shapes"), None, True)
         stem = c.c_ident(param)
         for position, step in enumerate(argument.steps):
@@ -305,6 +311,14 @@ class BodyLowering:
             value = view
             yield c.Declare("const pto_wsp::Tensor", view.text, viewed)
         placed.append(found)
+
+    def _new(self, name: str, dtype: DType, shape: Sequence[c.Expr], names: Names, placed: list[_Argument]) -> Iterator[c.Stmt]:
+        """Declare a tensor that the runtime makes for the task."""
+        extents, new = c.Name(names.take(f"{name}_shape")), c.Name(names.take(f"{name}_new"))
+        self.scope.features.add("PTO_WSP_NEW_TENSORS")
+        yield _extents(extents, shape)
+        yield c.Construct("pto_wsp::NewTensor", new.text, (extents, c.Int(len(shape)), _dtype(dtype)))
+        placed.append(_Argument(new, extents, None, True))
 
     def _scalar(self, task: str, value: ScalarValue) -> c.Stmt:
         if not value.dtype.is_float:

@@ -83,7 +83,7 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
             // test_orchestration.py:88: move[i]
             {
                 const uint32_t x_shape[3] = {1, 16, 64};
-                const uint32_t x_at[3] = {pto_wsp::u32(-i + 3), 0, 0};
+                const uint32_t x_at[3] = {pto_wsp::u32(3 - i), 0, 0};
                 const pto_wsp::Tensor x_view = one.view(x_shape, x_at);
                 const uint32_t y_shape[3] = {1, 16, 64};
                 const uint32_t y_at[3] = {pto_wsp::u32(i), 0, 0};
@@ -146,29 +146,26 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
         pto_wsp::submit_aiv(0, task);
     }
     PTO_WSP_SCOPE {
-        // f32 [1, 16, 64], from task to task
-        const uint32_t third_shape[3] = {1, 16, 64};
-        auto third_made = pto_wsp::allocate(1, third_shape, pto_wsp::dtype::f32());
-        const pto_wsp::Tensor &third = third_made.get_ref(0);
         // test_orchestration.py:93: move[]
-        {
-            const uint32_t x_shape[3] = {1, 16, 64};
-            const uint32_t x_at[3] = {0, 0, 0};
-            const pto_wsp::Tensor x_view = y.view(x_shape, x_at);
-            pto_wsp::Arguments task;
-            task.add_input(x_view);
-            task.add_output(third);
-            pto_wsp::submit_aiv(0, task);
-        }
+        const uint32_t x_shape[3] = {1, 16, 64};
+        const uint32_t x_at[3] = {0, 0, 0};
+        const pto_wsp::Tensor x_view = y.view(x_shape, x_at);
+        const uint32_t third_shape[3] = {1, 16, 64};
+        pto_wsp::NewTensor third_new(third_shape, 3, pto_wsp::dtype::f32());
+        pto_wsp::Arguments task;
+        task.add_input(x_view);
+        task.add_output(third_new);
+        auto made = pto_wsp::submit_aiv(0, task);
+        const pto_wsp::Tensor &third = made.get_ref(0);
         // test_orchestration.py:94: move[]
         {
             const uint32_t y_shape[3] = {1, 16, 64};
             const uint32_t y_at[3] = {2, 0, 0};
             const pto_wsp::Tensor y_view = y.view(y_shape, y_at);
-            pto_wsp::Arguments task;
-            task.add_input(third);
-            task.add_output(y_view);
-            pto_wsp::submit_aiv(0, task);
+            pto_wsp::Arguments task_2;
+            task_2.add_input(third);
+            task_2.add_output(y_view);
+            pto_wsp::submit_aiv(0, task_2);
         }
     }
 }
