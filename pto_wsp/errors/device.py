@@ -16,7 +16,7 @@ class MixedKernelError(PtoError):
     code = "N102"
     cause = "A kernel mixes products and vector work in a way that no order of tasks on one core each can give."
     example = "for t in pto.range(n):\n    state[:] = pto.tanh(state @ w)"
-    fix = "Loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range."
+    fix = "Give the loop constant bounds, so that it becomes a chain of tasks; or loop in the workload, with P.seq, the state in a tensor."
 
 
 class NpuOpError(PtoError):

@@ -31,7 +31,7 @@ def mistake():
 #      |
 #   16 |         total += total @ w
 #      |                  ^^^^^^^^^
-#    = expected: products that depend on vector work of the same turn, or of turns before the loop, and not on their own results
-#    = found:    `total` is changed by what this product gives, and this product depends on `total`
-#    = help:     loop in the workload, with P.seq, and keep the state in a tensor; or unroll with Python's range
+#    = expected: a loop of constant bounds, which becomes a chain of tasks
+#    = found:    the loop at product_of_its_own_result.py:15:5 runs as often as a task says
+#    = help:     give the loop constant bounds, or run one kernel a turn in the workload, with P.seq, and keep the state in a tensor
 #    = note:     the vector core's share is at product_of_its_own_result.py:16:9

@@ -103,9 +103,9 @@ class _Lowering:
         places = dict(zip(names, zip(task.places, lowered.arguments, strict=True), strict=True))
         crossing = {one.name: one.id for one in inner}
         arguments = tuple(
-            Passed(crossing[param.name], param.role) if param.name in crossing
-            else Descriptor(places[param.name][0].slot, param.role, places[param.name][1].steps)
-            for param in part.kernel.memory_params)
+            Passed(crossing[name], param.role) if name in crossing
+            else Descriptor(places[name][0].slot, param.role, places[name][1].steps)
+            for param, name in zip(part.kernel.memory_params, part.places, strict=True))
         dtypes = {param.name: param.dtype for param in part.kernel.scalar_params}
         scalars = tuple(ScalarValue(known[given], dtypes.get(given.name, DType.I64) if isinstance(given, s.ParamScalar) else DType.I64)
                         for given in part.scalars)

@@ -7,7 +7,7 @@ a product the part that has terms, as the cube core makes no zeros. A mask cross
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
@@ -59,11 +59,11 @@ class Bridge:
         return ParamAccess(0, 1, rows=int(rows.value) if isinstance(rows, s.Const) else None, cols=self.type.cols,
                            unit_rows=self.type.cols == 1)
 
-    def param(self, role: k.Role) -> k.MemoryParam:
-        """Return the parameter of a part: a tile where there is no more than one turn of one value, else a region."""
+    def param(self, name: str, role: k.Role) -> k.MemoryParam:
+        """Return the parameter of a part by that name: a tile where there is no more than one turn of one value, else a region."""
         if self.crossing.rows == s.Const(self.type.rows):
-            return k.TileParam(self.crossing.name, role, self.type)
-        return k.TensorParam(self.crossing.name, role, self.type.dtype)
+            return k.TileParam(name, role, self.type)
+        return k.TensorParam(name, role, self.type.dtype)
 
     def stored(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
         """Yield what hands the value on, behind the statement that makes it."""
@@ -96,12 +96,13 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
     found: list[Bridge] = []
     for maker in makers:
         value = flow.of.value_of(maker)
-        name = _name(value, maker, taken)
+        label = _label(value, maker)
+        name = free_name(label, taken)
         taken.add(name)
         dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
         turns = turns_of(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
-        bridge = Bridge(value, Crossing(name, dtype, s.Const(0), value.type.cols), turns, part)
+        bridge = Bridge(value, Crossing(name, label, dtype, s.Const(0), value.type.cols), turns, part)
         found.append(replace(bridge, crossing=replace(bridge.crossing, rows=bridge.rows)))
     return tuple(found)
 
@@ -123,8 +124,8 @@ def packed(bridges: Sequence[Bridge]) -> tuple[Bridge, ...]:
     return tuple(moved[bridge.value.id] for bridge in bridges)
 
 
-def _name(value: k.Value, maker: Leaf, taken: set[str]) -> str:
-    """Return the user's name for a value, or what made it, and a number where that is taken."""
+def _label(value: k.Value, maker: Leaf) -> str:
+    """Return the user's name for a value, or what made it."""
     match maker.stmt:
         case k.Compute(op=op):
             made = "product" if is_product(maker.stmt) else op
@@ -134,7 +135,11 @@ def _name(value: k.Value, maker: Leaf, taken: set[str]) -> str:
             made = param
         case _:
             made = "value"
-    name = value.name or made
+    return value.name or made
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with a number where it is taken."""
     numbers = itertools.count(2)
     free = name
     while free in taken:

@@ -21,11 +21,16 @@ FROM_ACCUMULATOR = (DType.F32, DType.I32)     # what the cube core stores as it 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`first` runs in no later part than `then`. `chained`: the result of a product is an operand of another, which another task loads."""
+    """`first` runs in no later part than `then`.
+
+    `chained`: the result of a product is an operand of another, which another task loads. `ties`: no turn of a loop asks for it, but that
+    a buffer is in one part.
+    """
 
     first: Leaf
     then: Leaf
     chained: bool = False
+    ties: bool = False
 
 
 @dataclass(slots=True)
@@ -130,13 +135,17 @@ class Flow:
                 yield Edge(maker, leaf, unit is Unit.CUBE and multiplies and self.unit(maker) is Unit.CUBE and self.of.is_product(maker))
 
     def _buffer_edges(self) -> Iterator[Edge]:
+        first: dict[int, Leaf] = {}
         last: dict[int, Leaf] = {}
         for leaf in self.nodes():
             if isinstance(leaf.stmt, k.Alloc | k.Read | k.Write | k.Accumulate):
                 before = last.get(leaf.stmt.buffer.id)
                 if before is not None:
+                    outside = first[leaf.stmt.buffer.id].loops
+                    carried = any(loop is other for loop in leaf.loops[len(outside):] for other in before.loops)
                     yield Edge(before, leaf)
-                    yield Edge(leaf, before)
+                    yield Edge(leaf, before, ties=not carried)
+                first.setdefault(leaf.stmt.buffer.id, leaf)
                 last[leaf.stmt.buffer.id] = leaf
 
     def _memory_edges(self) -> Iterator[Edge]:

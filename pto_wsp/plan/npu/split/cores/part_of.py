@@ -10,13 +10,14 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
+from pto_wsp.plan.npu.split.circles.unrolled import folded
 from pto_wsp.plan.npu.split.cores.parts import Given, Part
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
 
-def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> Part:
-    """Return a kernel's body as a part. `access`: of its memory parameters.
+def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess], places: Mapping[str, str]) -> Part:
+    """Return a kernel's body as a part. `access`: of its memory parameters; `places`: what those that bear another name are given.
 
     An extent that is the same for every task becomes a number; one of a parameter that the body does not touch is that of another
     which is the same, or is handed to it.
@@ -42,14 +43,8 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> 
                 handed = _free(f"{name}_{('rows', 'cols')[dim]}", kernel)
                 given[handed] = node
                 return s.ParamScalar(handed, DType.I64)
-            case s.Binary(op, lhs, rhs):
-                return s.binary(op, lhs, rhs)
-            case s.Unary(op, value):
-                return s.unary(op, value)
-            case s.Select(condition, then, other):
-                return s.select(condition, then, other)
             case _:
-                return None
+                return folded(node)
 
     body = rewrite(kernel.body, settle)
     memory = tuple(replace(param, role=_role(param, loaded, stored, added)) for param in kernel.memory_params
@@ -57,7 +52,7 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess]) -> 
     names = [name for name in declared if name in given] + [name for name in given if name not in declared]
     scalars = tuple(declared.get(name) or k.ScalarParamDecl(name, DType.I64) for name in names)
     return Part(replace(kernel, params=(*memory, *scalars), body=body), core, tuple(access[param.name] for param in memory),
-                tuple(given[name] for name in names))
+                tuple(places.get(param.name, param.name) for param in memory), tuple(given[name] for name in names))
 
 
 def _same(extent: s.ParamExtent, access: Mapping[str, ParamAccess], here: set[str]) -> s.ParamExtent | None:

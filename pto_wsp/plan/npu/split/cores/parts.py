@@ -16,10 +16,11 @@ from pto_wsp.values import dataclass
 class Crossing:
     """Memory in which a part hands values on: enough rows for each turn of the loops that they are made in.
 
-    `rows` is in terms of the whole kernel's parameters.
+    `rows` is in terms of the whole kernel's parameters. `label`: what parts call it, where that is free; `name` is its own.
     """
 
     name: str
+    label: str
     dtype: DType
     rows: Scalar
     cols: int
@@ -30,14 +31,16 @@ Given: TypeAlias = ParamScalar | ParamExtent
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one core does of a kernel. Its memory parameters bear the names of the whole kernel's, or of crossings.
+    """What one core does of a kernel.
 
-    `scalars`: what each scalar parameter is given, in terms of the whole kernel's parameters.
+    `places`: what each memory parameter is given, a parameter of the whole kernel or a crossing; `scalars`: what each scalar parameter
+    is given, in terms of the whole kernel's parameters. Parts that do the same to other crossings have equal kernels.
     """
 
     kernel: Kernel
     core: Unit
     access: tuple[ParamAccess, ...]
+    places: tuple[str, ...]
     scalars: tuple[Given, ...]
 
 

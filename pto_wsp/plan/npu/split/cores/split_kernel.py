@@ -7,23 +7,24 @@ the cube core where its meaning in Python, or its text, multiplies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.kernel_text import print_kernel
-from pto_wsp.expr.kernel_walk import result_of, uses_of, walk
+from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, uses_of, walk
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.passes import KernelObserver, KernelPass, run_kernel_passes
 from pto_wsp.plan.kernel.tiles.common import merge_common
+from pto_wsp.plan.npu.split.circles.open_circles import open_circles
+from pto_wsp.plan.npu.split.cores.crossings import free_name
 from pto_wsp.plan.npu.split.cores.distribute import Distributed, distribute
-from pto_wsp.plan.npu.split.cores.flow import Flow
 from pto_wsp.plan.npu.split.cores.levels import levels_of
 from pto_wsp.plan.npu.split.cores.part_of import part_of
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
-from pto_wsp.plan.npu.split.products.own_accumulators import own_accumulators
 from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.plan.npu.split.products.turn_loads import turn_loads
 from pto_wsp.plan.npu.split.uses import NpuUse
@@ -45,50 +46,72 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     if kernel.cpp_body is not None:   # the user's own body: it is given all of its parameters
         multiplies = any(is_product(stmt) for stmt in walk(kernel.body)) or any("TMATMUL" in own.text for own in kernel.bodies)
         core = Unit.CUBE if multiplies else Unit.VECTOR
-        return SplitKernel((Part(kernel, core, use.access, tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
-    of = own_accumulators(kernel, use)
-    if observe is not None:
-        observe("own_accumulators", kernel, of.kernel)
-    flow = Flow(of)
+        return SplitKernel((Part(kernel, core, use.access, tuple(p.name for p in kernel.memory_params),
+                                 tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
+    flow = open_circles(kernel, use, observe)
+    of = flow.of
     made, crossings = distribute(flow, levels_of(flow))
     parts: list[Part] = []
-    for one, name in zip(made, _names(kernel, made), strict=True):
-        params = _ordered(kernel, one)
-        ways = {**of.access, **{bridge.crossing.name: bridge.access for bridge in (*one.takes, *one.gives)}}
-        body = run_kernel_passes(replace(one.kernel, name=name, params=params), None, PART_PASSES[one.unit])
-        parts.append(part_of(body, one.unit, ways))
-        _verify(parts[-1])
+    known: dict[object, str] = {}          # names of kernels, by what they are
+    for number, one in enumerate(made):
+        names = _local_names(kernel, one)
+        local = replace(one.kernel, name=_label(kernel, one, number, len(made)), params=_ordered(kernel, one, names),
+                        body=tuple(_renamed(one.kernel.body, names)))
+        ways = {**of.access, **{names[bridge.crossing.name]: bridge.access for bridge in (*one.takes, *one.gives)}}
+        body = run_kernel_passes(local, None, PART_PASSES[one.unit])
+        part = part_of(body, one.unit, ways, {local: name for name, local in names.items()})
+        same = kernel_digest(part.kernel), part.core, part.access
+        if same not in known:
+            known[same] = free_name(part.kernel.name, known.values())
+        part = replace(part, kernel=replace(part.kernel, name=known[same]))
+        _verify(part)
+        parts.append(part)
         if observe is not None:
-            observe("split_kernel", of.kernel, parts[-1].kernel)
+            observe("split_kernel", of.kernel, part.kernel)
     return SplitKernel(tuple(parts), crossings)
 
 
-def _ordered(kernel: k.Kernel, part: Distributed) -> tuple[k.Param, ...]:
+def _local_names(kernel: k.Kernel, part: Distributed) -> dict[str, str]:
+    """Return what a part calls the crossings that it is given and hands on: the same in parts that do the same."""
+    names: dict[str, str] = {}
+    taken = {param.name for param in kernel.params}
+    for bridge in (*part.takes, *part.gives):
+        if bridge.crossing.name not in names:
+            names[bridge.crossing.name] = free_name(bridge.crossing.label, taken)
+            taken.add(names[bridge.crossing.name])
+    return names
+
+
+def _renamed(body: Body, names: Mapping[str, str]) -> Iterator[k.Stmt]:
+    for stmt in body:
+        if isinstance(stmt, k.Load | k.Store) and stmt.param in names:
+            yield replace(stmt, param=names[stmt.param])
+        else:
+            yield map_bodies(stmt, lambda inner: tuple(_renamed(inner, names)))
+
+
+def _ordered(kernel: k.Kernel, part: Distributed, names: Mapping[str, str]) -> tuple[k.Param, ...]:
     """Return the kernel's parameters and what crosses: what is given comes before the user's outputs.
 
     Then the tensors that the runtime makes for a task are its first outputs, whichever of both a device counts.
     """
-    taken = tuple(dict.fromkeys(bridge.param(k.Role.IN) for bridge in part.takes))
-    given = tuple(dict.fromkeys(bridge.param(k.Role.OUT) for bridge in part.gives))
+    taken = tuple(dict.fromkeys(bridge.param(names[bridge.crossing.name], k.Role.IN) for bridge in part.takes))
+    given = tuple(dict.fromkeys(bridge.param(names[bridge.crossing.name], k.Role.OUT) for bridge in part.gives))
     written = tuple(param for param in kernel.memory_params if param.role.writes)
     read = (param for param in kernel.params if param not in written)
     return (*read, *(param for param in taken if param not in given), *given, *written)
 
 
-def _names(kernel: k.Kernel, parts: Sequence[Distributed]) -> tuple[str, ...]:
-    """Return a name for each part: the kernel's, and what the part gives if there are several."""
-    if len(parts) == 1:
-        return (kernel.name,)
-    names: list[str] = []
+def _label(kernel: k.Kernel, part: Distributed, number: int, n_parts: int) -> str:
+    """Return a name for a part: the kernel's, and what the part gives if there are several."""
+    if n_parts == 1:
+        return kernel.name
     params = {param.name for param in kernel.params}
-    for number, part in enumerate(parts):
-        given = sorted(part.gives, key=lambda bridge: -bridge.type.size_bytes)
-        named = [bridge.crossing.name for bridge in given if bridge.value.name]
-        stored = [stmt.param for stmt in walk(part.kernel.body) if isinstance(stmt, k.Store | k.Scatter) and stmt.param in params]
-        label = (*named, *stored, *(bridge.crossing.name for bridge in given), f"part{number}")[0]
-        name = f"{kernel.name}_{label}"
-        names.append(f"{name}_{number}" if name in names else name)
-    return tuple(names)
+    given = sorted(part.gives, key=lambda bridge: -bridge.type.size_bytes)
+    named = [bridge.crossing.label for bridge in given if bridge.value.name]
+    stored = [stmt.param for stmt in walk(part.kernel.body) if isinstance(stmt, k.Store | k.Scatter) and stmt.param in params]
+    label = (*named, *stored, *(bridge.crossing.label for bridge in given), f"part{number}")[0]
+    return f"{kernel.name}_{label}"
 
 
 def _verify(part: Part) -> None:
