@@ -15,7 +15,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
-from pto_wsp.expr.kernel import Param
+from pto_wsp.expr.kernel import Param, ScalarParamDecl
 from pto_wsp.ops.entry import Unit
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
@@ -281,7 +281,8 @@ class ParamAccess:
     `row_dim`, `col_dim`: dimensions of the descriptor (None: there is only one row, or column). `row_step`, `col_step`: every how many
     elements of that dimension count. `rows`, `cols`: extents that are the same for every task (None: read from the descriptor, where
     the extent is ceil(shape / step)). `unit_cols`, `unit_rows`: neighbours along a row, or a column, are neighbours in memory.
-    `row_group`, `col_group`: parameters with the same number have equally many rows, or columns, in every task.
+    `row_group`, `col_group`: parameters with the same number have equally many rows, or columns, in every task. `memory`: those with the
+    same number may lie on the same elements, and one of them is written.
     """
 
     row_dim: int | None
@@ -294,6 +295,7 @@ class ParamAccess:
     unit_rows: bool = False
     row_group: int | None = None
     col_group: int | None = None
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,11 @@ class TileProgram:
     def tile(self, tile_id: int) -> Tile:
         """Return the tile of that id."""
         return next(tile for tile in self.tiles if tile.id == tile_id)
+
+    def memory(self, param: str) -> int | None:
+        """Return the number that a memory parameter has in common with those that it may meet."""
+        params = (one for one in self.params if not isinstance(one, ScalarParamDecl))
+        return next((access.memory for one, access in zip(params, self.access, strict=False) if one.name == param), None)
 
     def space(self, tile_id: int) -> Space:
         """Return the memory that a tile lies in."""

@@ -52,7 +52,8 @@ def _accesses(kernel: NpuKernel) -> Iterator[str]:
 
 def _access(access: ParamAccess) -> str:
     rows = _axis("rows", access.rows, access.row_dim, access.row_step, access.unit_rows, access.row_group)
-    return f"{rows}, {_axis('cols', access.cols, access.col_dim, access.col_step, access.unit_cols, access.col_group)}"
+    cols = _axis("cols", access.cols, access.col_dim, access.col_step, access.unit_cols, access.col_group)
+    return f"{rows}, {cols}{'' if access.memory is None else f', in memory {access.memory}'}"
 
 
 def _axis(name: str, extent: int | None, dim: int | None, step: int, unit: bool, group: int | None) -> str:

@@ -60,7 +60,7 @@ class _Clocks:
     def _work(self, work: Work) -> PipeHazardError | None:
         knows = self.known[work.pipe]
         for use in work.uses:
-            key = use.place.space if isinstance(use.place, Bytes) else use.place.param
+            key = use.place.space if isinstance(use.place, Bytes) else use.place.where
             for place, before in self.touched.get(key, {}).items():
                 if not overlap(place, use.place):
                     continue
@@ -70,7 +70,7 @@ class _Clocks:
                         return self._too_early(work, use.writes, pipe, writes, step, place)
         self.given[work.pipe] += 1
         for use in work.uses:
-            key = use.place.space if isinstance(use.place, Bytes) else use.place.param
+            key = use.place.space if isinstance(use.place, Bytes) else use.place.where
             uses = self.touched.setdefault(key, {}).setdefault(use.place, {})
             for writes in {writes for writes, does in ((False, use.reads), (True, use.writes)) if does}:
                 uses[work.pipe, writes] = self.given[work.pipe], work.step

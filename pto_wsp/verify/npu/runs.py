@@ -42,13 +42,19 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Rows and columns of a parameter."""
+    """Rows and columns of a parameter. `memory`: a number in common with other parameters that may lie on the same elements."""
 
     param: str
     row: Drawn
     col: Drawn
     rows: int
     cols: int
+    memory: int | None = None
+
+    @property
+    def where(self) -> str | int:
+        """What regions that may meet have in common."""
+        return self.param if self.memory is None else self.memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +239,20 @@ class _Run:
         uses = [Use(self._bytes(use.tile), use.access.reads, use.access.writes) for use in tp.uses_of(step)]
         match step:
             case tp.GmLoad(tile, param, row, col, turned):
-                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile, turned)), True, False))
+                uses.append(Use(self._region(param, row, col, *self._extents(tile, turned)), True, False))
             case tp.GmStore(param, tile, row, col, turned):
-                uses.append(Use(Region(param, self._draw(row), self._draw(col), *self._extents(tile, turned)), False, True))
+                uses.append(Use(self._region(param, row, col, *self._extents(tile, turned)), False, True))
             case tp.GmPeek(var, param, row, col):
-                uses.append(Use(Region(param, self._draw(row), self._draw(col), 1, 1), True, False))
+                uses.append(Use(self._region(param, row, col, 1, 1), True, False))
                 self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
             case tp.Peek(var):
                 self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
             case _:
                 pass
         return Work(step, pipe, tuple(uses))
+
+    def _region(self, param: str, row: Scalar, col: Scalar, rows: int, cols: int) -> Region:
+        return Region(param, self._draw(row), self._draw(col), rows, cols, self.program.memory(param))
 
     def _bytes(self, tile_id: int) -> Bytes:
         tile = self.tiles[tile_id]
@@ -273,8 +282,9 @@ def overlap(one: Bytes | Region, other: Bytes | Region) -> bool:
     if isinstance(one, Bytes) and isinstance(other, Bytes):
         return one.space is other.space and one.start < other.stop and other.start < one.stop
     if isinstance(one, Region) and isinstance(other, Region):
-        return one.param == other.param and not (_apart(one.row, one.rows, other.row, other.rows)
-                                                 or _apart(one.col, one.cols, other.col, other.cols))
+        if one.param != other.param:
+            return one.where == other.where
+        return not (_apart(one.row, one.rows, other.row, other.rows) or _apart(one.col, one.cols, other.col, other.cols))
     return False
 
 

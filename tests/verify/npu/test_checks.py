@@ -121,6 +121,15 @@ def test_other_rows_of_global_memory_may_be_read_while_some_are_written() -> Non
     assert refusal(program(*other)) == ""
 
 
+def test_parameters_that_may_lie_on_the_same_elements_are_ordered() -> None:
+    again = tp.GmLoad(0, "y", Const(8), Const(0), span=at(4))
+    made = program(LOAD, *IN, EXP, *OUT, STORE, *flag(Pipe.V, Pipe.MTE2), again, *DRAIN)
+    params = (*made.params, TensorParam("y", Role.IN, DType.F32))
+    apart, together = (replace(made, params=params, access=(tp.ParamAccess(0, 1, memory=memory),) * 2) for memory in (None, 0))
+    assert refusal(apart) == ""
+    assert "PIPE_MTE2 reads `x` in global memory before PIPE_MTE3" in refusal(together)
+
+
 def test_a_hazard_in_a_later_turn_is_found() -> None:
     """Two copies, and flags set before the work that they speak of: the third turn loads over what the first may still read."""
     rooms = tuple(replace(room, copies=2, address=2048 * room.id) for room in GOOD.rooms)

@@ -5,7 +5,7 @@ Tasks that differ only in how many rows or columns they are given share a kernel
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from pto_wsp.expr.kernel import Kernel, MemoryParam, TileParam
@@ -89,8 +89,21 @@ def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[Described, ...]]]) 
     rows, cols = (_comparable([tuple(arguments[k].extents[dim] for _, arguments in group) for k in range(len(names))],
                               [param.role.writes for param in kernel.memory_params]) for dim in (0, 1))
     grouped = tuple(replace(one, row_group=None if one.rows is not None else _group(rows, k),
-                            col_group=None if one.cols is not None else _group(cols, k)) for k, one in enumerate(access))
+                            col_group=None if one.cols is not None else _group(cols, k), memory=memory)
+                    for k, (one, memory) in enumerate(zip(access, _memories(kernel, shared), strict=True)))
     return NpuUse(kernel, grouped, frozenset(shared))
+
+
+def _memories(kernel: Kernel, shared: Set[tuple[str, str]]) -> list[int | None]:
+    """Return for each memory parameter a number that those have in common which may meet, None for one that nothing else writes."""
+    found = {param.name: k for k, param in enumerate(kernel.memory_params)}
+    writes = {param.name for param in kernel.memory_params if param.role.writes}
+    meeting = [(one, other) for one, other in sorted(shared) if one in writes or other in writes]
+    for one, other in meeting:
+        first, then = sorted((found[one], found[other]))
+        found = {name: first if number == then else number for name, number in found.items()}
+    met = {name for pair in meeting for name in pair}
+    return [found[param.name] if param.name in met else None for param in kernel.memory_params]
 
 
 def _comparable(extents: Sequence[tuple[s.Scalar, ...]], written: Sequence[bool]) -> list[tuple[s.Scalar, ...]]:

@@ -75,13 +75,14 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Rect:
-    """Rows and columns of a parameter: where they start (None: anywhere) and how many at most."""
+    """Rows and columns of a parameter: where they start (None: anywhere) and how many at most. `memory`: of its ParamAccess."""
 
     param: str
     row: Linear | None
     col: Linear | None
     rows: int
     cols: int
+    memory: int | None = None
 
 
 Place: TypeAlias = Stretch | Rect
@@ -92,9 +93,10 @@ def overlap(one: Place, other: Place) -> bool:
     match one, other:
         case Stretch(), Stretch():
             return one.space is other.space and one.start < other.stop and other.start < one.stop
+        case Rect(), Rect() if one.param != other.param:
+            return one.memory is not None and one.memory == other.memory
         case Rect(), Rect():
-            return one.param == other.param and _meet(one.row, one.rows, other.row, other.rows) and _meet(one.col, one.cols, other.col,
-                                                                                                           other.cols)
+            return _meet(one.row, one.rows, other.row, other.rows) and _meet(one.col, one.cols, other.col, other.cols)
         case _:
             return False
 
@@ -130,7 +132,7 @@ class Touch:
             return Stretch(place.space, place.start, place.stop + (self.copies - 1) * self.copy_bytes)
         if loop is None:
             return place
-        return Rect(place.param, _moved(place.row, loop, at), _moved(place.col, loop, at), place.rows, place.cols)
+        return Rect(place.param, _moved(place.row, loop, at), _moved(place.col, loop, at), place.rows, place.cols, place.memory)
 
 
 def _moved(start: Linear | None, loop: tp.Loop, at: int) -> Linear | None:
@@ -217,7 +219,7 @@ class Survey:
                 return []
 
     def _rect(self, param: str, row: Scalar, col: Scalar, rows: int, cols: int) -> Rect:
-        return Rect(param, linear(row, self.names), linear(col, self.names), rows, cols)
+        return Rect(param, linear(row, self.names), linear(col, self.names), rows, cols, self.program.memory(param))
 
 
 def _extents(tile: tp.Tile, turned: bool) -> tuple[int, int]:
