@@ -10,29 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pto_wsp import Deps, DType, In, InOut, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
+from pto_wsp import Deps, DType, P, Tensor, Workload, combine, workload
 from tests.npu.package import Array
+from tests.npu.tasks import grow, mix, move
 
 F32 = DType.F32
 BETWEEN = ("Z", "small")     # of the tensors below those that are allocated, where tasks read and write them
-
-
-@kernel
-def move(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
-    """Double a tile."""
-    pto.store(y, x * 2)
-
-
-@kernel
-def grow(x: InOut[Tile[4, 8, F32]]) -> None:
-    """Add one in place."""
-    pto.store(x, x + 1)
-
-
-@kernel
-def mix(a: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
-    """A product, then a sum: two tasks on the device."""
-    pto.store(y, pto.matmul(a, a) + 1)
 
 
 def arrays() -> dict[str, Array]:

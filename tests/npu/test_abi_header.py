@@ -18,7 +18,8 @@ from tests.npu.compiled import gxx
 from tests.npu.harness import INCLUDE, WARNINGS, Target
 from tests.npu.package import RUNTIMES
 from tests.npu.submits import npu_plan, write_orchestration
-from tests.npu.test_orchestration import mix, move, ragged, reshapes, scaled, split
+from tests.npu.tasks import move
+from tests.npu.test_orchestration import mix, ragged, reshapes, scaled, split
 
 # What the host's interface says, and what other versions might say in its place.
 SCOPE = "#define PTO2_SCOPE() if (HostScope host_scope{}; host_scope)"

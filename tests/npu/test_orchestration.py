@@ -20,7 +20,6 @@ from pto_wsp import (
     Deps,
     DType,
     In,
-    InOut,
     Out,
     P,
     Program,
@@ -40,21 +39,10 @@ from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
 from tests.npu.harness import Outcome, RunFault
 from tests.npu.package import RUNTIMES, Array
 from tests.npu.submits import Orders, compare_orders, npu_plan, submit
+from tests.npu.tasks import grow, move
 
 F32, I64 = DType.F32, DType.I64
 N = 6
-
-
-@kernel
-def move(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
-    """Double a tile."""
-    pto.store(y, x * 2)
-
-
-@kernel
-def grow(x: InOut[Tile[4, 8, F32]]) -> None:
-    """Add one in place."""
-    pto.store(x, x + 1)
 
 
 @kernel

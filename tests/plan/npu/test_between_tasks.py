@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
+from pto_wsp import DType, P, Tensor, Workload, combine, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.lower import lower
@@ -18,26 +18,9 @@ from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
 from pto_wsp.types import scalar as s
 from tests.npu.submits import intermediates, npu_plan
+from tests.npu.tasks import grow, mix, move
 
 F32 = DType.F32
-
-
-@kernel
-def move(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
-    """Double a tile."""
-    pto.store(y, x * 2)
-
-
-@kernel
-def grow(x: InOut[Tile[4, 8, F32]]) -> None:
-    """Add one in place."""
-    pto.store(x, x + 1)
-
-
-@kernel
-def mix(a: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
-    """A product, then a sum: two tasks on the device."""
-    pto.store(y, pto.matmul(a, a) + 1)
 
 
 X, Y = (Tensor(np.ones((4, 4, 8), np.float32), name=name) for name in "XY")

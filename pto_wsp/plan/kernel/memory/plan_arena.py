@@ -22,6 +22,7 @@ from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import TileFunction
+from pto_wsp.plan.gaps import best_gap
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.products.packing import product_bytes
 from pto_wsp.plan.kernel.values import leaving, use_counts
@@ -179,19 +180,8 @@ def _placed(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
     placed: list[k.Slot] = []
     for slot in sorted(slots, key=lambda s: (-s.type.size_bytes, s.first)):
         taken = sorted((other.offset, _end_of(other)) for other in placed if _meet(slot, other))
-        placed.append(replace(slot, offset=_best_gap(slot.type.size_bytes, taken)))
+        placed.append(replace(slot, offset=best_gap(slot.type.size_bytes, taken)))
     return tuple(sorted(placed, key=lambda s: (s.first, s.offset, s.last)))
-
-
-def _best_gap(size: int, taken: Sequence[tuple[int, int]]) -> int:
-    """Return the start of the smallest gap between taken stretches that fits, else where they end."""
-    best: tuple[int, int] | None = None
-    free = 0
-    for start, end in taken:
-        if start - free >= size and (best is None or start - free < best[0]):
-            best = (start - free, free)
-        free = max(free, end)
-    return free if best is None else best[1]
 
 
 def _end_of(slot: k.Slot) -> int:

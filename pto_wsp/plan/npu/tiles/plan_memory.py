@@ -18,6 +18,7 @@ from dataclasses import replace
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CapacityError
 from pto_wsp.expr.tile_program import Room, Space, TileProgram
+from pto_wsp.plan.gaps import best_gap
 from pto_wsp.plan.npu.tiles.double_buffer import without_copies
 from pto_wsp.plan.npu.tiles.lives import Life, alive, lives_of
 
@@ -96,20 +97,9 @@ def _shared(lives: Sequence[Life]) -> dict[int, int]:
     done: list[Life] = []
     for life in sorted(lives, key=lambda one: (-_size(one), one.first, one.room.id)):
         taken = sorted((placed[other.room.id], placed[other.room.id] + _size(other)) for other in done if life.meets(other))
-        placed[life.room.id] = _best_gap(_size(life), taken)
+        placed[life.room.id] = best_gap(_size(life), taken)
         done.append(life)
     return placed
-
-
-def _best_gap(size: int, taken: Sequence[tuple[int, int]]) -> int:
-    """Return the start of the smallest gap between taken stretches that fits, else where they end."""
-    best: tuple[int, int] | None = None
-    free = 0
-    for start, end in taken:
-        if start - free >= size and (best is None or start - free < best[0]):
-            best = (start - free, free)
-        free = max(free, end)
-    return free if best is None else best[1]
 
 
 def _fullest(lives: Sequence[Life]) -> int:

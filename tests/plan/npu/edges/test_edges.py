@@ -7,33 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp import Deps, DType, In, InOut, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
+from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
 from pto_wsp.plan.npu.edges.readers import TensorOf, remembered_reads
 from pto_wsp.plan.npu.edges.statements import Task, launches_of, statements
 from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, needs_join, waits_of
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.resources import csrc_dir
 from tests.npu.submits import npu_plan
+from tests.npu.tasks import grow, mix, move
 
 F32 = DType.F32
-
-
-@kernel
-def move(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
-    """Double a tile."""
-    pto.store(y, x * 2)
-
-
-@kernel
-def grow(x: InOut[Tile[4, 8, F32]]) -> None:
-    """Add one in place."""
-    pto.store(x, x + 1)
-
-
-@kernel
-def mix(a: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
-    """A product, then vector work."""
-    pto.store(y, pto.matmul(a, a) + 1)
 
 
 X, Y, Z = (Tensor(np.ones((64, 4, 8), np.float32), name=name) for name in "XYZ")
