@@ -17,7 +17,7 @@ from tests.npu.harness import FAMILIES, Outcome, check_package
 from tests.npu.package import RUNTIMES, load_package
 from tests.npu.workloads import WORKLOADS, normal
 
-F32, F16 = DType.F32, DType.F16
+F32, F16, I32 = DType.F32, DType.F16, DType.I32
 ARCHES = dict(zip(FAMILIES, ("ascend_910b", "ascend_950"), strict=True))
 
 
@@ -58,6 +58,18 @@ def narrow(x: In[Tile[16, 64, F32]], y: Out[Tile[16, 64, F16]]) -> None:
 def widen(x: In[Tile[16, 64, F16]], y: Out[Tile[16, 64, F32]]) -> None:
     """Convert it back."""
     pto.store(y, pto.cast(x, F32))
+
+
+@kernel
+def rank(x: In[Tile[16, 64, F32]], order: Out[Tile[16, 64, I32]]) -> None:
+    """Tell in which order the elements of each row come."""
+    pto.store(order, pto.argsort(x))
+
+
+@kernel
+def pick(x: In[Tile[16, 64, F32]], order: In[Tile[16, 64, I32]], y: Out[Tile[16, 64, F32]]) -> None:
+    """Put the elements of each row in that order."""
+    pto.store(y, pto.gather(x, order))
 
 
 def _given() -> tuple[Tensor, Tensor]:
@@ -148,8 +160,23 @@ def whole() -> Workload:
     return case()
 
 
+def ranked() -> Workload:
+    """Indices that one task makes for another: golden.py is given none."""
+    X, Y = _given()
+    order = Tensor.empty((4, 16, 64), I32, "order")
+
+    @workload
+    def case() -> None:
+        for i in P(4):
+            rank[i](X[i], order[i])
+        for i in P(4):
+            pick[i](X[3 - i], order[i], Y[i])
+    return case()
+
+
 CASES: dict[str, Callable[[], Workload]] = {
-    "two": two, "reused": reused, "views": views, "whole": whole, "split_k": WORKLOADS["matmul_split_k"]}
+    "two": two, "reused": reused, "views": views, "whole": whole, "ranked": ranked,
+    "split_k": WORKLOADS["matmul_split_k"]}
 
 
 def package_of(name: str, family: str = "a2a3", runtime: str = RUNTIMES[0]) -> Path:
@@ -167,7 +194,7 @@ def package_of(name: str, family: str = "a2a3", runtime: str = RUNTIMES[0]) -> P
 def test_they_are_no_arguments_and_the_numbers_are_golden(name: str, family: str, runtime: str) -> None:
     root = package_of(name, family, runtime)
     package = load_package(root)
-    assert len(package.signature) == {"two": 2, "reused": 2, "views": 3, "whole": 3, "split_k": 3}[name]
+    assert len(package.signature) == {"two": 2, "reused": 2, "views": 3, "whole": 3, "ranked": 2, "split_k": 3}[name]
     assert set(package.outputs) <= {"X", "Y", "C"}
     check_package(root, family, runtime)
 
