@@ -39,7 +39,7 @@ def test_pipes_give_what_the_program_means(steps: int, seed: int) -> None:
     except CapacityError:
         assume(False)
     for check in (check_flags, check_places, check_hazards):
-        assert [finding.error for finding in check(planned, arch)] == [None] * (2 + 1 if check is check_places else 1)
+        assert [finding.error for finding in check(planned, arch)] == [None] * (4 if check is check_places else 1)
     for turns in (0, 1, 3, 4):
         values = extents(turns).__getitem__
         expected = in_order(drawn, values)
