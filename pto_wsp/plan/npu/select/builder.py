@@ -184,13 +184,13 @@ class Builder:
 
     @contextmanager
     def when(self, condition: s.Scalar) -> Iterator[None]:
-        """Add what is emitted inside under a condition; as it stands where the condition surely holds."""
+        """Add what is emitted inside under a condition; as it stands where it surely holds, and not where it surely does not."""
         if isinstance(condition, s.Const) and condition.value:
             yield
             return
         with self.inside() as then:
             yield
-        if then:
+        if then and not isinstance(condition, s.Const):
             self.add(tp.Branch(condition, tuple(then), span=self.span))
 
     def choose(self, condition: s.Scalar, then: list[tp.Step], other: list[tp.Step]) -> None:

@@ -22,6 +22,8 @@ from pto_wsp.plan.npu.known.fresh import Change, fresh_before
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.moves.piece import inside_of, kept_inside
+from pto_wsp.plan.npu.select.moves.prove import turns_of
 from pto_wsp.plan.npu.select.products.block import ZERO, Block, ProductBlock, Rooms, l1_form, load_of
 from pto_wsp.plan.npu.select.products.chains import Chain, Chains
 from pto_wsp.plan.npu.select.products.parts import Part, parts_of
@@ -71,6 +73,7 @@ class _Selection:
         self.fresh = fresh_before(part.body, facts, self._change)
         self.accs: dict[int, Held] = {}
         self.whole: dict[PieceKey, int] = {}            # L1 tiles of operands that are held whole
+        self.starts: dict[int, tuple[s.Scalar, s.Scalar]] = {}      # by load: where its piece starts
         self.rooms = Rooms(b)
 
     def blocks(self, chain: Chain) -> None:
@@ -106,6 +109,7 @@ class _Selection:
 
     def _load(self, stmt: k.Load) -> None:
         b, facts = self.b, self.facts
+        self.starts[id(stmt)] = kept_inside(b, stmt, facts.valid(stmt))
         pieces = {piece.key: piece for one in self.part.blocked.values() for piece in (one.product.lhs, one.product.rhs)
                   if piece.load is stmt}
         for key, piece in pieces.items():
@@ -117,7 +121,7 @@ class _Selection:
             self.whole[key] = tile
             b.declare(tile)
             with b.when(both(facts.at_least_one(piece.valid_rows), facts.at_least_one(piece.valid_cols))):
-                b.add(load_of(facts, piece, tile, ZERO, ZERO, b))
+                b.add(load_of(piece, tile, self.starts[id(stmt)], (ZERO, ZERO)))
 
     def _start(self, chain: Chain) -> None:
         """Make room for a chain that holds nothing yet."""
@@ -189,7 +193,7 @@ class _Selection:
         with self.b.when(both(both(self._some(block.valid_rows), self._some(block.valid_cols)), terms)):
             acc = self._acc(chain, block.valid_rows, block.valid_cols)
             self.b.declare(acc)
-            ProductBlock(self.b, self.facts, self.rooms, one, block, self._chunk(one), self.whole).emit(acc, depth, fresh)
+            ProductBlock(self.b, self.facts, self.rooms, one, block, self._chunk(one), self.whole, self.starts).emit(acc, depth, fresh)
 
     def _chunk(self, one: Blocked) -> int:
         return next(chunk for at, chunk in self.part.residence.chunks.items() if self.part.blocked[at] is one)
@@ -201,12 +205,13 @@ class _Selection:
         (rows, cols), fresh = self.facts.valid(stmt), self.fresh[id(stmt)][chain.id]
         told = isinstance(rows, s.Select) and rows.then == ZERO    # that nothing is stored of no terms
         wanted = (rows.other if isinstance(rows, s.Select) and told and rows != chain.valid_rows else rows), cols
-        given = tuple(self.facts.settle(s.minimum(*pair)) for pair in zip(wanted, (chain.valid_rows, chain.valid_cols), strict=True))
+        given = self.facts.settle(s.minimum(wanted[0], chain.valid_rows)), self.facts.settle(s.minimum(wanted[1], chain.valid_cols))
         if given != wanted or not (told or fresh == FALSE):
             self._refuse_zeros(stmt, chain, wanted, fresh)
         block = self._block(chain)
         extents = self._rest(given[0], block.row, block.rows), self._rest(given[1], block.col, block.cols)
-        with b.when(both(negated(fresh), both(self._some(extents[0]), self._some(extents[1])))):
+        some = both(self._some(extents[0]), self._some(extents[1]))
+        with b.when(both(inside_of(b, stmt, given), both(negated(fresh), some))):
             at = (s.add(b.scalar(stmt.row), block.row), s.add(b.scalar(stmt.col), block.col))
             b.add(tp.GmStore(stmt.param, self._acc(chain, *extents), *at, span=stmt.span))
 
@@ -223,6 +228,7 @@ class _Selection:
     def _for(self, stmt: k.For) -> None:
         b = self.b
         start, stop, step = (self.facts.settle(bound) for bound in (stmt.start, stmt.stop, stmt.step))
+        b.ranges[stmt.var] = turns_of(start, stop, step)
         with b.inside() as body:
             self.body(stmt.body)
         b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))

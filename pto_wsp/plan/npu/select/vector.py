@@ -23,6 +23,7 @@ from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.plan.npu.select.layout.copies import copied, copy
 from pto_wsp.plan.npu.select.moves.memory import load, store
 from pto_wsp.plan.npu.select.moves.piece import valid_part
+from pto_wsp.plan.npu.select.moves.prove import turns_of
 from pto_wsp.plan.npu.select.moves.rows import gather, scatter
 from pto_wsp.plan.npu.select.refusal import check_statement
 from pto_wsp.plan.npu.select.rules.elements.masks import packed, packed_masks
@@ -121,7 +122,7 @@ class _Selection:
                     copy(b, into, held.part(into.valid_rows, into.valid_cols))
             case k.For():
                 start, stop, step = (b.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-                b.ranges[stmt.var] = (start, stop)
+                b.ranges[stmt.var] = turns_of(start, stop, step)
                 with b.inside() as body:
                     self.body(stmt.body)
                 b.span = stmt.span

@@ -35,6 +35,6 @@ def test_blocks_of_a_region_are_proved() -> None:
 
 
 def test_a_row_that_a_task_is_given_is_tested() -> None:
-    assert verdicts(trusts) == [(Verdict.NOT_PROVED, "kernel `trusts`: load x[row, 0], which is not moved where it reaches outside")]
+    assert verdicts(trusts) == [(Verdict.NOT_PROVED, "kernel `trusts`: load x[row, 0], which does not leave its region when it runs")]
     program = selected(trusts, {"x": ParamAccess(0, 1, cols=16)}, x=F32)
     assert any(isinstance(step, Branch) for step in steps(program.body))

@@ -5,7 +5,7 @@ A piece of a Tensor parameter that would reach outside its region does not move:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
@@ -60,24 +60,54 @@ class Piece:
 
 def moved_by(b: Builder, stmt: k.Load | k.Store) -> Piece:
     """Return what a statement moves, in rows and columns of the parameter."""
-    row, col = b.scalar(stmt.row), b.scalar(stmt.col)
-    valid_rows, valid_cols = valid_part(b, stmt)
-    tests = []
-    if not isinstance(_param(b, stmt), k.TileParam):
-        rows, cols = (b.scalar(s.ParamExtent(stmt.param, dim)) for dim in (0, 1))
-        tests = [(row, _ZERO), (rows, s.add(row, valid_rows)), (col, _ZERO), (cols, s.add(col, valid_cols))]
+    valid = valid_rows, valid_cols = valid_part(b, stmt)
+    inside = inside_of(b, stmt, valid)
     shown = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
+    inside, some_rows, some_cols = (s.substitute(one, shown.get) for one in (
+        inside, _unproved(b, [(valid_rows, _ONE)]), _unproved(b, [(valid_cols, _ONE)])))
+    return Piece(stmt.param, b.scalar(stmt.row), b.scalar(stmt.col), shown[valid_rows], shown[valid_cols], inside, some_rows, some_cols)
 
-    def unproved(tests: Iterable[tuple[s.Scalar, s.Scalar]]) -> s.Scalar:
-        """Return that of each pair the first is at least the second, without what is known."""
-        return all_of(s.substitute(s.binary(s.Op.GE, value, least), shown.get) for value, least in tests if not b.surely(value, least))
 
-    inside = unproved(tests)
-    if tests:
-        what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
-        b.reaches.append(tp.Reach(what, inside == s.Const(True), stmt.span))
-    return Piece(stmt.param, row, col, shown[valid_rows], shown[valid_cols], inside, unproved([(valid_rows, _ONE)]),
-                 unproved([(valid_cols, _ONE)]))
+def inside_of(b: Builder, stmt: k.Load | k.Store, valid: tuple[s.Scalar, s.Scalar]) -> s.Scalar:
+    """Return the condition that the valid part of what a statement moves lies inside its region, and note whether that is proved."""
+    if isinstance(_param(b, stmt), k.TileParam):
+        return s.Const(True)
+    tests: list[tuple[s.Scalar, s.Scalar]] = []
+    for first, most, extent, whole in _reaches(b, stmt, valid):
+        tests.append((first, _ZERO))
+        if not b.surely(most, s.add(first, s.Const(whole))):
+            tests.append((most, s.add(first, extent)))
+    inside = _unproved(b, tests)
+    what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
+    b.reaches.append(tp.Reach(what, inside == s.Const(True), stmt.span))
+    return inside
+
+
+def kept_inside(b: Builder, stmt: k.Load, valid: tuple[s.Scalar, s.Scalar]) -> tuple[s.Scalar, s.Scalar]:
+    """Return where the piece starts that is loaded: one that may reach outside is moved back, as far as it goes.
+
+    Nothing fills an operand of the matrix unit, so there is no leaving it out. A region smaller than the piece is read from its start.
+    """
+    row, col = b.scalar(stmt.row), b.scalar(stmt.col)
+    if inside_of(b, stmt, valid) == s.Const(True):
+        return row, col
+    kept: list[s.Scalar] = []
+    for first, most, extent, whole in _reaches(b, stmt, valid):
+        if not b.surely(most, s.add(first, s.Const(whole))) and not b.surely(most, s.add(first, extent)):
+            first = s.minimum(first, s.sub(most, extent))
+        kept.append(_at_least_0(b, first))
+    return kept[0], kept[1]
+
+
+def _reaches(b: Builder, stmt: k.Load | k.Store, valid: tuple[s.Scalar, s.Scalar]) -> Iterator[tuple[s.Scalar, s.Scalar, s.Scalar, int]]:
+    """Yield, for rows and columns, where a piece starts, the region's extent, the valid extent and that of the whole piece."""
+    for dim, (at, extent, whole) in enumerate(zip((stmt.row, stmt.col), valid, piece_of(stmt), strict=True)):
+        yield b.scalar(at), b.scalar(s.ParamExtent(stmt.param, dim)), extent, whole
+
+
+def _unproved(b: Builder, tests: Iterable[tuple[s.Scalar, s.Scalar]]) -> s.Scalar:
+    """Return that of each pair the first is at least the second, without what is known."""
+    return all_of(s.binary(s.Op.GE, value, least) for value, least in tests if not b.surely(value, least))
 
 
 def valid_part(b: Builder, stmt: k.Load | k.Store) -> tuple[s.Scalar, s.Scalar]:

@@ -23,6 +23,15 @@ def nonnegative(value: s.Scalar, ranges: Ranges, positive: Collection[s.Scalar] 
     return _Proof(ranges, positive).holds(_sum_of(value))
 
 
+def turns_of(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> tuple[s.Scalar, s.Scalar]:
+    """Return the range of a loop's variable: the step counts where all is known, 0 .. 120 in steps of 32 ends at 96."""
+    match start, stop, step:
+        case s.Const(int(first)), s.Const(int(end)), s.Const(int(by)) if by > 0 and end > first:
+            return start, s.Const(first + (end - 1 - first) // by * by + 1)
+        case _:
+            return start, stop
+
+
 class _Proof:
     """One attempt, which ends after so many steps."""
 

@@ -66,11 +66,15 @@ class Rooms:
 
 
 class ProductBlock:
-    """Emits one product for one block. `whole`: the L1 tiles of operands that are held whole; `chunk`: of the inner dimension."""
+    """Emits one product for one block.
+
+    `whole`: the L1 tiles of operands that are held whole; `chunk`: of the inner dimension; `starts`: where the pieces of loads start.
+    """
 
     def __init__(self, b: Builder, facts: Facts, rooms: Rooms, one: Blocked, block: Block, chunk: int,
-                 whole: Mapping[PieceKey, int]) -> None:
+                 whole: Mapping[PieceKey, int], starts: Mapping[int, tuple[s.Scalar, s.Scalar]]) -> None:
         self.b, self.facts, self.rooms, self.one, self.block, self.chunk, self.whole = b, facts, rooms, one, block, chunk, whole
+        self.starts = starts
         self.dtype = one.product.lhs.dtype
 
     def emit(self, acc: int, depth: s.Scalar, fresh: s.Scalar) -> None:
@@ -122,7 +126,7 @@ class ProductBlock:
         most = (self.block.rows, self.chunk) if left else (self.chunk, self.block.cols)
         room = self.rooms.at((id(self.one), piece.key), *most, self.dtype, f"{piece.load.result.name or piece.load.param}_l1", tp.Space.L1)
         tile = b.tile(room, l1_form(self.facts, piece), rows, cols, *extents)
-        b.add(load_of(self.facts, piece, tile, row, col, b))
+        b.add(load_of(piece, tile, self.starts[id(piece.load)], (row, col)))
         return InL1(tile, ZERO, ZERO)
 
     def _step(self, acc: int, operands: tuple[InL1, InL1], at: s.Scalar, width: s.Scalar, fresh: s.Scalar) -> None:
@@ -145,11 +149,10 @@ class ProductBlock:
         return self.rooms.at((id(self.one), name), rows, cols, self.dtype, name, space)
 
 
-def load_of(facts: Facts, piece: Piece, tile: int, row: s.Scalar, col: s.Scalar, b: Builder) -> tp.GmLoad:
-    """Return the load of a part of a piece that starts at (row, col) of it."""
-    down, across = (col, row) if piece.turned else (row, col)
-    at = (s.add(b.scalar(piece.load.row), down), s.add(b.scalar(piece.load.col), across))
-    return tp.GmLoad(tile, piece.load.param, *at, turned=piece.turned, span=piece.load.span)
+def load_of(piece: Piece, tile: int, start: tuple[s.Scalar, s.Scalar], at: tuple[s.Scalar, s.Scalar]) -> tp.GmLoad:
+    """Return the load of a part of a piece, which starts there: the part at `at` of the operand."""
+    down, across = reversed(at) if piece.turned else at
+    return tp.GmLoad(tile, piece.load.param, s.add(start[0], down), s.add(start[1], across), turned=piece.turned, span=piece.load.span)
 
 
 def _index(value: s.Scalar) -> tp.ScalarArg:
