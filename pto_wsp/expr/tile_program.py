@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pto_wsp.expr.kernel import Param, ScalarParamDecl
 from pto_wsp.ops.entry import Unit
@@ -300,11 +300,22 @@ class ParamAccess:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A piece of a region that a program moves: proved to lie inside in every run, else tested, and not moved where it does not."""
+    """A piece of a region that a program moves: proved to lie inside in every run, else tested when it runs."""
 
     what: str
     proved: bool
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+_Numbered = TypeVar("_Numbered", Room, Tile)
+
+
+def _with_id(found: tuple[_Numbered, ...], number: int) -> _Numbered:
+    """Return the entry of that id: where its number says, or little before it where some have gone since they were numbered."""
+    for at in range(min(number, len(found) - 1), -1, -1):
+        if found[at].id == number:
+            return found[at]
+    return next(one for one in found if one.id == number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +334,11 @@ class TileProgram:
 
     def room(self, room_id: int) -> Room:
         """Return the room of that id."""
-        return next(room for room in self.rooms if room.id == room_id)
+        return _with_id(self.rooms, room_id)
 
     def tile(self, tile_id: int) -> Tile:
         """Return the tile of that id."""
-        return next(tile for tile in self.tiles if tile.id == tile_id)
+        return _with_id(self.tiles, tile_id)
 
     def memory(self, param: str) -> int | None:
         """Return the number that a memory parameter has in common with those that it may meet."""
