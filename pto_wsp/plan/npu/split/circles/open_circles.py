@@ -55,14 +55,14 @@ def open_circles(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
             if observe is not None:
                 observe("own_accumulators", kernel, of.kernel)
             return flow
-        buffers = _buffers(circle.members)
+        made = _made(kernel)
+        buffers = _buffers(circle.members) & made       # and not those that hold sums of products only here
         if circle.turns or buffers <= versions:
             loop, turns = _loop_of(flow, circle.turns or circle.members, of.access)
             name, after = "unroll_circles", unrolled(_named(kernel, buffers), loop, turns)
         else:
-            made = {stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Alloc)}
             name, after = "buffer_versions", buffer_versions(kernel, buffers)
-            versions |= {stmt.buffer.id for stmt in walk(after.body) if isinstance(stmt, k.Alloc)} - made
+            versions |= _made(after) - made
         after = run_kernel_passes(after, None, _TIDY)
         if observe is not None:
             observe(name, kernel, after)
@@ -83,6 +83,10 @@ def _common_loops(members: Sequence[Leaf]) -> tuple[k.For, ...]:
 
 def _buffers(members: Sequence[Leaf]) -> frozenset[int]:
     return frozenset(leaf.stmt.buffer.id for leaf in members if isinstance(leaf.stmt, k.Alloc | k.Read | k.Write | k.Accumulate))
+
+
+def _made(kernel: k.Kernel) -> frozenset[int]:
+    return frozenset(stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Alloc))
 
 
 def _loop_of(flow: Flow, members: Sequence[Leaf], access: Mapping[str, ParamAccess]) -> tuple[k.For, range]:
