@@ -15,7 +15,8 @@ from tests.npu.harness import A2A3_FAST, A5_FAST, check_package
 
 ARCHES = {"a2a3": "ascend_910b", "a5": "ascend_950"}
 MOST = 40    # kernels of a package; the runtime takes 64 callables
-DTYPES = (DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16, DType.I8, DType.U8, DType.BOOL)
+DTYPES = (DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16, DType.I8, DType.U8, DType.U16, DType.U32, DType.I64,
+          DType.U64, DType.BOOL)
 
 
 def tasks(calls: list[Call]) -> Workload:

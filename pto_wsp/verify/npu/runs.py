@@ -96,8 +96,8 @@ Run: TypeAlias = tuple[Happening, ...]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How a run decides. `turns`: of every loop, None for a number of each loop's own; `side`: which way branches go, None for both in
-    turn; `seed` for what is each one's own."""
+    """How a run decides. `turns`: of every loop, None for a number of each loop's own; `side`: which way branches go, None for each
+    its own way, then the other; `seed` for what is each one's own."""
 
     turns: int | None
     side: bool | None
@@ -105,16 +105,18 @@ class Choice:
 
 
 def runs_of(program: tp.TileProgram) -> Iterator[Run]:
-    """Yield runs: all loops with the same number of turns, and mixed ones; all branches one way, or in turn."""
+    """Yield runs: all loops with the same number of turns, and mixed ones; all branches one way, and any two of them different ways."""
     flat = list(tp.steps(program.body))
     loops = any(isinstance(step, tp.Loop) for step in flat)
-    branches = any(isinstance(step, tp.Branch) for step in flat)
+    branches = sum(isinstance(step, tp.Branch) for step in flat)
     most = max((room.copies for room in program.rooms), default=1) + 2
     turns: list[int | None] = [*range(most + 1)] if loops else [0]
     sides: list[bool | None] = [True, False, None] if branches else [True]
-    mixed = [Choice(None, None, seed) for seed in range(4)] if sum(isinstance(step, tp.Loop | tp.Branch) for step in flat) > 1 else []
+    ways = 2 * max(branches - 1, 0).bit_length()     # the numbers of two branches differ in some bit
+    crossed = [Choice(2, None, seed) for seed in range(ways)]
+    mixed = [Choice(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.Loop) for s in flat) > 1 else []
     seen: set[tuple[int, ...]] = set()
-    for choice in (*(Choice(n, side) for n in turns for side in sides), *mixed):
+    for choice in (*(Choice(n, side) for n in turns for side in sides), *crossed, *mixed):
         run = _Run(program, choice)
         happened = run.happenings()
         taken = tuple(run.taken)
@@ -131,6 +133,7 @@ class _Run:
     places: dict[int, tuple[int, int]] = field(default_factory=dict)      # tile -> bytes
     taken: list[int] = field(default_factory=list)
     visits: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)                 # of branches, as they come in the program
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
     rooms: dict[int, tp.Room] = field(default_factory=dict)
     chance: list[random.Random] = field(default_factory=list)
@@ -141,6 +144,8 @@ class _Run:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
         self.rooms = {room.id: room for room in self.program.rooms}
         self.chance = [random.Random(f"{self.choice}/{draw}") for draw in range(DRAWS)]
+        branches = [step for step in tp.steps(self.program.body) if isinstance(step, tp.Branch)]
+        self.numbers = {id(branch): number for number, branch in enumerate(branches)}
         return (*self._block(self.program.body), Ending(None))
 
     # ---- scalars ----
@@ -214,7 +219,7 @@ class _Run:
         if self.choice.side is not None:
             return self.choice.side
         visit = self.visits[id(branch)] = self.visits.get(id(branch), -1) + 1
-        return bool((visit + self.choice.seed) % 2)
+        return bool((visit + self.choice.seed + (self.numbers[id(branch)] >> self.choice.seed // 2)) % 2)
 
     def _declare(self, step: tp.Declare) -> None:
         tile = self.tiles[step.tile]

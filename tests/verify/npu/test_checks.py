@@ -121,6 +121,15 @@ def test_other_rows_of_global_memory_may_be_read_while_some_are_written() -> Non
     assert refusal(program(*other)) == ""
 
 
+def test_a_hazard_on_one_side_inside_the_other_is_found() -> None:
+    """Only where the outer condition does not hold and the inner one does."""
+    some = Binary(Op.LT, SOME, Const(1))
+    rest = tp.Branch(Binary(Op.LT, SOME, Const(2)), (EXP,), ())
+    made = program(tp.Branch(some, (), (LOAD, rest)), *DRAIN)
+    assert "PIPE_V reads `a`" in refusal(made)
+    assert refusal(program(tp.Branch(some, (), (LOAD, *IN, rest)), *DRAIN)) == ""
+
+
 def test_parameters_that_may_lie_on_the_same_elements_are_ordered() -> None:
     again = tp.GmLoad(0, "y", Const(8), Const(0), span=at(4))
     made = program(LOAD, *IN, EXP, *OUT, STORE, *flag(Pipe.V, Pipe.MTE2), again, *DRAIN)
