@@ -99,7 +99,8 @@ def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlace
                       if isinstance(use.place, Bytes) and use.place.stop - use.place.start == sizes[use.place.tile]]
             scratch = _scratch(work.step)
             for (one, first), (other, then) in itertools.combinations(places, 2):
-                meet = first.space is then.space and first.start < then.stop and then.start < first.stop
+                # Within a room, where pieces lie depends on numbers that a run here only supposes.
+                meet = first.space is then.space and first.room != then.room and first.start < then.stop and then.start < first.stop
                 same = (first.start, first.stop) == (then.start, then.stop)
                 if meet and (one in scratch or other in scratch or (one == 0 and not same)):
                     tiles = [f"`{program.tile(place.tile).name}`" for place in (first, then)]
