@@ -17,6 +17,7 @@ from pto_wsp.errors import TilePlaceError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import ALIGN_BYTES
 from pto_wsp.source import Span
+from pto_wsp.types.scalar import Const
 from pto_wsp.verify.npu.runs import Bytes, Run, Work, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -88,19 +89,19 @@ def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
 def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
     """An instruction reads while it writes: a source is all of the result's bytes or none, and scratch none of any other's."""
     sizes = {tile.id: tile.size_bytes for tile in program.tiles}
+    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare) and not isinstance(step.shift, Const)}
     seen: set[tuple[int, tuple[object, ...]]] = set()
     for run in runs:
         for work in run:
             if not isinstance(work, Work) or not isinstance(work.step, tp.Instr) or (id(work.step), work.uses) in seen:
                 continue
             seen.add((id(work.step), work.uses))
-            # A place that is wider than its tile is not known to the byte.
-            places = [(at, use.place) for at, use in enumerate(work.uses)
-                      if isinstance(use.place, Bytes) and use.place.stop - use.place.start == sizes[use.place.tile]]
+            # Where pieces of a tile lie depends on numbers that a run here only supposes.
+            places = [(at, use.place) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.tile not in moving
+                      and use.place.stop - use.place.start == sizes[use.place.tile]]
             scratch = _scratch(work.step)
             for (one, first), (other, then) in itertools.combinations(places, 2):
-                # Within a room, where pieces lie depends on numbers that a run here only supposes.
-                meet = first.space is then.space and first.room != then.room and first.start < then.stop and then.start < first.stop
+                meet = first.space is then.space and first.start < then.stop and then.start < first.stop
                 same = (first.start, first.stop) == (then.start, then.stop)
                 if meet and (one in scratch or other in scratch or (one == 0 and not same)):
                     tiles = [f"`{program.tile(place.tile).name}`" for place in (first, then)]
