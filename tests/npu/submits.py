@@ -23,9 +23,9 @@ from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, submits
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
-from pto_wsp.plan.npu.edges.statements import launches_of
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.resources import csrc_dir
 from tests.npu.graph import Graph

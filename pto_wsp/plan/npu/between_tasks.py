@@ -18,8 +18,8 @@ from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import TaskPlan, TensorSlot
-from pto_wsp.plan.npu.edges.statements import launches_of
 from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pto_wsp.expr.kernel import Kernel, Role, Store, TileParam
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered, Window
+from pto_wsp.plan.npu.model import Descriptor, NpuKernel, NpuPlan, Repeat, Window
 from pto_wsp.plan.npu.tiles.touches import linear
+from pto_wsp.plan.npu.walk import launches_within
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.view import declared
@@ -28,26 +29,9 @@ def _direction(plan: NpuPlan, number: int) -> Role:
     if slot.reads or slot.scalars:
         return Role.INOUT
     whole = any(_covers(found, plan.kernels[launch.kernel], position, slot.ref, loops)
-                for launch, loops in launches(plan.body, ())
+                for launch, loops in launches_within(plan.body)
                 for position, found in enumerate(launch.arguments) if isinstance(found, Descriptor) and found.slot == number)
     return Role.OUT if whole else Role.INOUT
-
-
-def launches(item: NpuItem, loops: tuple[Repeat, ...]) -> Iterator[tuple[Launch, tuple[Repeat, ...]]]:
-    """Yield every launch with the loops around it, outermost first."""
-    match item:
-        case Launch():
-            yield item, loops
-        case Repeat(body=body):
-            yield from launches(body, (*loops, item))
-        case Scope(body=body):
-            yield from launches(body, loops)
-        case Unordered(sides):
-            for side in sides:
-                yield from launches(side, loops)
-        case Block(items):
-            for inner in items:
-                yield from launches(inner, loops)
 
 
 def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, loops: tuple[Repeat, ...]) -> bool:

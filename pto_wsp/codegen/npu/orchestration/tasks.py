@@ -24,9 +24,10 @@ from pto_wsp.plan.model import ScalarValue
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.edges.order import last_tasks
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf, resource_of
-from pto_wsp.plan.npu.edges.statements import Statement, Task, launches_of, n_launches, statements
+from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements
 from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, Waits
 from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, Passed, Repeat, Reshaped, Scope, Unordered, Window
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

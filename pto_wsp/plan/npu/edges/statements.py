@@ -6,11 +6,12 @@ of their data; a task waits when all its launches do, and has ended when all hav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import prod
 from typing import TypeAlias
 
 from pto_wsp.plan.npu.model import Block, Launch, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
@@ -62,18 +63,6 @@ def _statement(item: NpuItem) -> Statement:
             return Task(parts[0].source, items) if alone else item
         case _:
             return item
-
-
-def launches_of(item: NpuItem) -> Iterator[Launch]:
-    """Yield every launch of an item in program order."""
-    match item:
-        case Launch():
-            yield item
-        case Repeat(body=body) | Scope(body=body):
-            yield from launches_of(body)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                yield from launches_of(part)
 
 
 def turns_of(loop: Repeat) -> int | None:

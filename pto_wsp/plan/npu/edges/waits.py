@@ -5,7 +5,6 @@ A task may name so many others at most; where it has to wait for more, tasks tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import field, replace
 
 from pto_wsp.expr.kernel import Kernel
@@ -15,6 +14,7 @@ from pto_wsp.plan.npu.edges.order import ProgramOrder, program_order
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of
 from pto_wsp.plan.npu.model import Block, Launch, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.values import dataclass
 
 MOST_DEPENDENCIES = 16     # kMostDependencies in pto_wsp_abi.h
@@ -82,7 +82,7 @@ def waits_of(plan: NpuPlan) -> Waits:
 
 def needs_join(plan: NpuPlan, waits: Waits) -> bool:
     """Tell whether some task may have to wait for more others than it can name."""
-    return any(bound is None or bound > MOST_DEPENDENCIES for bound in map(waits.bound, _launches(plan.body)))
+    return any(bound is None or bound > MOST_DEPENDENCIES for bound in map(waits.bound, launches_of(plan.body)))
 
 
 def add_join_kernel(plan: NpuPlan) -> NpuPlan:
@@ -91,17 +91,3 @@ def add_join_kernel(plan: NpuPlan) -> NpuPlan:
         return plan
     kernel = NpuKernel(Kernel(_JOIN, (), ()), Unit.VECTOR, ())
     return replace(plan, kernels=(*plan.kernels, kernel), join=len(plan.kernels))
-
-
-def _launches(block: Block) -> Iterator[Launch]:
-    for statement in statements(block):
-        match statement:
-            case Task():
-                yield from statement.launches
-            case Repeat(body=body) | Scope(body=body):
-                yield from _launches(body)
-            case Unordered(sides):
-                for side in sides:
-                    yield from _launches(side)
-            case Block():
-                yield from _launches(statement)

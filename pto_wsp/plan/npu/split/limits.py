@@ -8,6 +8,7 @@ from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import TaskPlan, submits
 from pto_wsp.plan.npu.model import Block, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -19,22 +20,10 @@ MAX_KERNELS = 64
 READS_ELEMENTS = "tensormap_and_ringbuffer"
 
 
-def launches(item: NpuItem) -> Iterator[Launch]:
-    """Yield the launches of a plan in program order."""
-    match item:
-        case Launch():
-            yield item
-        case Repeat() | Scope():
-            yield from launches(item.body)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                yield from launches(part)
-
-
 def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
     """Return an error for each task, and for the program, that goes beyond a limit of the runtime."""
     errors: list[PtoError] = []
-    for launch in launches(plan.body):
+    for launch in launches_of(plan.body):
         kernel = plan.kernels[launch.kernel]
         for what, found, most in (("tensors", len(launch.arguments), MAX_TENSORS), ("scalars", len(launch.scalars), MAX_SCALARS)):
             if found > most:
@@ -84,7 +73,7 @@ def _elements(item: NpuItem) -> Iterator[tuple[Span, s.Element]]:
             yield from ((item.span, node) for node in nodes((start, stop, step)) if isinstance(node, s.Element))
             yield from _elements(body)
         case Scope(intermediates, body):
-            yield from ((next(launches(body)).span, node) for node in nodes(intermediates) if isinstance(node, s.Element))
+            yield from ((next(launches_of(body)).span, node) for node in nodes(intermediates) if isinstance(node, s.Element))
             yield from _elements(body)
         case Unordered(parts) | Block(parts):
             for part in parts:

@@ -9,9 +9,10 @@ import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
 from pto_wsp.plan.npu.edges.readers import TensorOf, remembered_reads
-from pto_wsp.plan.npu.edges.statements import Task, launches_of, statements
+from pto_wsp.plan.npu.edges.statements import Task, statements
 from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, needs_join, waits_of
 from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.resources import csrc_dir
 from tests.npu.submits import npu_plan
 from tests.npu.tasks import grow, mix, move

@@ -10,7 +10,7 @@ from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.plan.npu.split.limits import launches
+from pto_wsp.plan.npu.walk import launches_of
 from tests.plan.npu.split.test_mixed_kernels import both, cores, names, random
 
 F32, I32 = DType.F32, DType.I32
@@ -173,7 +173,7 @@ def counted(turns: int, products: int = 1) -> Kernel:
 @pytest.mark.parametrize(("turns", "products"), [(64, 1), (64, 2)])
 def test_as_many_turns_as_are_allowed(turns: int, products: int) -> None:
     plan = both(counted(turns, products), x=small(S, S), w=small(S, S, seed=1), y=empty())
-    assert len(tuple(launches(plan.body))) == 2 * turns * products
+    assert len(tuple(launches_of(plan.body))) == 2 * turns * products
     assert len(plan.kernels) <= 6
 
 

@@ -18,7 +18,7 @@ from pto_wsp.expr.kernel_walk import map_bodies, walk
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.npu.model import Block, NpuItem, NpuKernel, NpuPlan, Scope
 from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.split.limits import launches
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.split.generated_mixed import BLOCKS, Recipe, S, Step, recipes
@@ -86,7 +86,7 @@ def hold(recipe: Recipe) -> None:
     except MixedKernelError:
         event("refused")
         return
-    event(f"{len(tuple(launches(plan.body)))} parts")
+    event(f"{len(tuple(launches_of(plan.body)))} parts")
     assert difference(recipe, plan, expected) == ""
     assert difference(recipe, plan, expected, on_its_core) == ""
 

@@ -14,7 +14,7 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.npu.model import NpuPlan, Scope
-from pto_wsp.plan.npu.split.limits import launches
+from pto_wsp.plan.npu.walk import launches_of
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
 
 F32, F16, I32, I8 = DType.F32, DType.F16, DType.I32, DType.I8
@@ -48,11 +48,11 @@ def both(made: Kernel, short: tuple[str, ...] = (), **args: Any) -> NpuPlan:
 
 def cores(plan: NpuPlan) -> list[str]:
     """Return the core of each launch, v or c, in order."""
-    return ["c" if plan.kernels[launch.kernel].core is Unit.CUBE else "v" for launch in launches(plan.body)]
+    return ["c" if plan.kernels[launch.kernel].core is Unit.CUBE else "v" for launch in launches_of(plan.body)]
 
 
 def names(plan: NpuPlan) -> list[str]:
-    return [plan.kernels[launch.kernel].kernel.name for launch in launches(plan.body)]
+    return [plan.kernels[launch.kernel].kernel.name for launch in launches_of(plan.body)]
 
 
 def random(*shape: int, dtype: type = np.float32, seed: int = 0) -> Array:
@@ -241,7 +241,7 @@ def test_cheap_work_is_done_where_it_is_used() -> None:
 
     plan = both(late, x=random(S, S), w=random(S, S, seed=1), bias=random(1, S), y=np.zeros((S, S), np.float32))
     assert cores(plan) == ["c", "v"]
-    assert [len(launch.arguments) for launch in launches(plan.body)] == [3, 3]
+    assert [len(launch.arguments) for launch in launches_of(plan.body)] == [3, 3]
 
 
 def test_flash_attention_is_five_parts() -> None:
