@@ -9,6 +9,7 @@ from typing import assert_never
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.printer import print_stmts
 from pto_wsp.codegen.c.scalars import lower_scalar
+from pto_wsp.codegen.npu.arguments import ARGS, Side, extent_of, float_value, pointer, step_of
 from pto_wsp.codegen.npu.global_memory import Geometry, geometry
 from pto_wsp.codegen.npu.names import Names
 from pto_wsp.codegen.npu.tile_types import alias_stem, device_type, is_dynamic, tile_type
@@ -204,8 +205,8 @@ class _Lowering:
 
     def _pointer(self, param: str) -> c.Expr:
         element = device_type(self.dtypes[param])
-        self.scalars.setdefault(f"{param}#", c.Declare(f"__gm__ {element} *const", self.params[param],
-                                                       c.Call(f"pto_wsp::gm<{element}>", (c.Name("args"), c.Int(self.positions[param])))))
+        found = pointer(element, self.positions[param])
+        self.scalars.setdefault(f"{param}#", c.Declare(f"__gm__ {element} *const", self.params[param], found))
         return c.Name(self.params[param])
 
     def _offset(self, param: str, row: s.Scalar, col: s.Scalar) -> c.Expr:
@@ -221,26 +222,24 @@ class _Lowering:
         return total
 
     def _stride(self, param: str, which: str) -> c.Expr:
-        """The step in elements along "rows" or "cols" of a parameter: a constant read once from its descriptor."""
-        access = self.program.access[self.positions[param]]
-        dim, by = (access.row_dim, access.row_step) if which == "rows" else (access.col_dim, access.col_step)
-        if dim is None:
-            return c.Int(1)
-        return self._read(param, f"{'row' if which == 'rows' else 'col'}_step", "pto_wsp::stride", dim, by, divide=False)
+        """The step in elements along "rows" or "cols" of a parameter."""
+        side: Side = "row" if which == "rows" else "col"
+        return self._read(param, f"{side}_step", step_of(*self._found(param), side))
 
-    def _extent(self, param: str, which: int) -> c.Expr:
-        access = self.program.access[self.positions[param]]
-        dim, by, known = ((access.row_dim, access.row_step, access.rows), (access.col_dim, access.col_step, access.cols))[which]
-        if known is not None or dim is None:
-            return c.Int(1 if known is None else known)
-        return self._read(param, "rows" if which == 0 else "cols", "pto_wsp::shape", dim, by, divide=True)
+    def _extent(self, param: str, dim: int) -> c.Expr:
+        side: Side = "col" if dim else "row"
+        return self._read(param, f"{side}s", extent_of(*self._found(param), side))
 
-    def _read(self, param: str, what: str, function: str, dim: int, by: int, *, divide: bool) -> c.Expr:
+    def _found(self, param: str) -> tuple[tp.ParamAccess, int]:
+        position = self.positions[param]
+        return self.program.access[position], position
+
+    def _read(self, param: str, what: str, value: c.Expr) -> c.Expr:
+        """A number as it is; what stands in a descriptor is read once, under a name."""
+        if isinstance(value, c.Int):
+            return value
         key = f"{param}#{what}"
         if key not in self.scalars:
-            value: c.Expr = c.Call(function, (c.Name("args"), c.Int(self.positions[param]), c.Int(dim)))
-            if by != 1:
-                value = c.Infix("/", c.Infix("+", value, c.Int(by - 1)), c.Int(by)) if divide else c.Infix("*", value, c.Int(by))
             self.scalars[key] = c.Declare("const int64_t", self.names.fresh(f"{param}_{what}"), value)
         return c.Name(self.scalars[key].name)
 
@@ -296,10 +295,10 @@ class _Lowering:
                 raise InternalError(f"{s.print_scalar(node)} in a tile program", self.program.name)
 
     def _scalar_argument(self, name: str, dtype: DType) -> c.Declare:
-        args, slot = c.Name("args"), c.Int(self.positions[name])
+        slot = self.positions[name]
         if dtype.is_float:
-            return c.Declare("const float", self.params[name], c.Call("pto_wsp::f32", (args, slot)))
-        return c.Declare("const int64_t", self.params[name], c.Index(args, slot))
+            return c.Declare("const float", self.params[name], float_value(slot))
+        return c.Declare("const int64_t", self.params[name], c.Index(ARGS, c.Int(slot)))
 
     def _new_var(self, var: s.Var) -> str:
         self.vars[var] = self.names.fresh(var.name)

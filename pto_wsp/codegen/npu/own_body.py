@@ -7,10 +7,12 @@ and constants by name. `args` is there as well, and everything that the ABI head
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal
 from pto_wsp.codegen.c.printer import print_expr, print_stmts
+from pto_wsp.codegen.npu.arguments import ARGS, Side, extent_of, float_value, pointer, step_of
 from pto_wsp.codegen.npu.tile_types import device_type
 from pto_wsp.codegen.render import CComment, Unit, render
 from pto_wsp.errors import InternalError
@@ -43,29 +45,19 @@ def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
 
 
 def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt]:
-    args = c.Name("args")
     for slot, (param, found) in enumerate(zip(kernel.memory_params, access, strict=True)):
         element = device_type(param.type.dtype if isinstance(param, TileParam) else param.dtype)
         name = c.c_ident(param.name)
-        yield c.Declare(f"[[maybe_unused]] __gm__ {element} *const", name, c.Call(f"pto_wsp::gm<{element}>", (args, c.Int(slot))))
-        sides = (("row", found.row_dim, found.row_step, found.rows), ("col", found.col_dim, found.col_step, found.cols))
-        for part, dim, step, known in sides:
-            at = (args, c.Int(slot), c.Int(dim or 0))
-            extent: c.Expr = c.Call("pto_wsp::shape", at)
-            stride: c.Expr = c.Call("pto_wsp::stride", at)
-            if step != 1:
-                extent = c.Infix("/", c.Infix("+", extent, c.Int(step - 1)), c.Int(step))
-                stride = c.Infix("*", stride, c.Int(step))
-            if known is not None or dim is None:
-                extent = c.Int(1 if known is None else known)
-            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{part}s", extent)
-            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{part}_step", c.Int(1) if dim is None else stride)
+        yield c.Declare(f"[[maybe_unused]] __gm__ {element} *const", name, pointer(element, slot))
+        for side in get_args(Side):
+            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{side}s", extent_of(found, slot, side))
+            yield c.Declare("[[maybe_unused]] const int64_t", f"{name}_{side}_step", step_of(found, slot, side))
     for slot, scalar in enumerate(kernel.scalar_params, len(kernel.memory_params)):
         if scalar.dtype.is_float:
-            yield c.Declare("[[maybe_unused]] const float", c.c_ident(scalar.name), c.Call("pto_wsp::f32", (args, c.Int(slot))))
+            yield c.Declare("[[maybe_unused]] const float", c.c_ident(scalar.name), float_value(slot))
         else:
             kind = device_type(scalar.dtype) if scalar.dtype is not DType.BOOL else "bool"
-            value = c.Call(f"static_cast<{kind}>", (c.Index(args, c.Int(slot)),))
+            value = c.Call(f"static_cast<{kind}>", (c.Index(ARGS, c.Int(slot)),))
             yield c.Declare(f"[[maybe_unused]] const {kind}", c.c_ident(scalar.name), value)
 
 
