@@ -96,6 +96,8 @@ class _Lowering:
                 yield from self._sequence(item, after, needed=needed)
             case Sides():
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
+            case _:
+                raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         yield from self._checks(loop.checks)

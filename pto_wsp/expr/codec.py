@@ -26,7 +26,7 @@ _NODES: Mapping[str, type] = {
     if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }
 _ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm,
-                                       "SlotKind": k.SlotKind}
+                                       "SlotKind": k.SlotKind, "Contract": layout.Contract}
 # what repr() of a node is written in: eval(repr(node), dict(NAMES)) == node
 NAMES: Mapping[str, object] = {
     **_NODES, **_ENUMS, "Tile": tile.Tile, **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,

@@ -62,11 +62,11 @@ class Canonical:
 
 
 def canonical(workload: wl.Workload) -> Canonical:
-    """Return the workload with the ids of tensors, symbols, loop variables and handles renumbered by first use.
+    """Return the workload with the ids of tensors, symbols, variables, handles, channels and events renumbered by first use.
 
     Two workloads mean the same when their canonical forms are equal.
     """
-    maps: dict[type, dict[int, int]] = {TensorRef: {}, SymbolRef: {}, Var: {}, wl.Task: {}}
+    maps: dict[type, dict[int, int]] = {kind: {} for kind in (TensorRef, SymbolRef, Var, wl.Task, wl.ChannelRef, wl.EventRef)}
     renumbered = _renumber(workload, lambda kind, key: maps[kind].setdefault(key, len(maps[kind])))
     return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]))
 
@@ -84,7 +84,7 @@ def with_fresh_ids(body: wl.Block, n_handles: int) -> tuple[wl.Block, int]:
 
     A loop variable that the body uses and does not bind belongs to a loop around it and stays.
     """
-    fresh = {node.var.id: fresh_var_id() for node in outer_nodes(body) if isinstance(node, wl.Loop)}
+    fresh = {var.id: fresh_var_id() for node in outer_nodes(body) for var in wl.bound_vars(node)}
     handles: dict[int, int] = {}
 
     def number(kind: type, key: int) -> int:
@@ -99,55 +99,56 @@ def with_fresh_ids(body: wl.Block, n_handles: int) -> tuple[wl.Block, int]:
 def free_vars(body: wl.Block) -> tuple[Var, ...]:
     """Return the loop variables that the body uses and does not bind: those of loops around it."""
     items = tuple(outer_nodes(body))
-    bound = {item.var.id for item in items if isinstance(item, wl.Loop)}
-    used: dict[Var, None] = {}
-    for item in items:
-        match item:
-            case wl.Task():
-                parts: tuple[object, ...] = (item.index, item.args)
-            case wl.Loop():
-                parts = (item.start, item.stop, item.step)
-            case _:
-                continue
-        used.update(dict.fromkeys(node for part in parts for node in nodes(part) if isinstance(node, Var)))
+    bound = {var.id for item in items for var in wl.bound_vars(item)}
+    used = dict.fromkeys(node for item in items for node in nodes(wl.own_scalars(item)) if isinstance(node, Var))
     return tuple(var for var in used if var.id not in bound)
 
 
 def outer_nodes(item: wl.Item) -> Iterator[wl.Item]:
     """Yield the workload nodes of a body, parents first, kernels left out."""
     yield item
-    match item:
-        case wl.Loop():
-            yield from outer_nodes(item.body)
-        case wl.Combine(parts) | wl.Block(parts):
-            for part in parts:
-                yield from outer_nodes(part)
-        case wl.Task():
-            pass
+    for inner in wl.inner_items(item):
+        yield from outer_nodes(inner)
 
 
 def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.Workload:
     """Apply `number` to the ids outside kernels; kernels number their own variables from 0 already."""
     def change(node: object) -> object | None:
         match node:
-            case TensorRef() | SymbolRef() | Var():
+            case TensorRef() | SymbolRef() | Var() | wl.ChannelRef() | wl.EventRef():
                 new = number(type(node), node.id)
                 return None if new == node.id else replace(node, id=new)
             case _:
                 return None
 
+    def handles(of: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(number(wl.Task, handle) for handle in of)
+
     def walk(item: wl.Item) -> wl.Item:
         match item:
             case wl.Task():
                 return replace(item, index=rewrite(item.index, change), args=rewrite(item.args, change),
-                               handle=number(wl.Task, item.handle), after=tuple(number(wl.Task, h) for h in item.after))
+                               handle=number(wl.Task, item.handle), after=handles(item.after))
             case wl.Loop():
                 start, stop, step = (rewrite(part, change) for part in (item.start, item.stop, item.step))
-                return replace(item, var=rewrite(item.var, change), start=start, stop=stop, step=step, body=block(item.body))
-            case wl.Combine(sides):
-                return wl.Combine(tuple(block(side) for side in sides))
-            case wl.Block():
-                return block(item)
+                return replace(item, axis=rewrite(item.axis, change), var=rewrite(item.var, change), start=start, stop=stop, step=step,
+                               through=rewrite(item.through, change), body=block(item.body))
+            case wl.Choice(branches, otherwise):
+                return wl.Choice(tuple(replace(branch, condition=rewrite(branch.condition, change), body=block(branch.body))
+                                       for branch in branches), block(otherwise))
+            case wl.Send():
+                return replace(item, channel=rewrite(item.channel, change), payload=rewrite(item.payload, change),
+                               after=handles(item.after))
+            case wl.Consume():
+                return replace(item, channel=rewrite(item.channel, change), vars=rewrite(item.vars, change), body=block(item.body))
+            case wl.Pipeline(processes):
+                return replace(item, processes=tuple(
+                    replace(process, consumes=rewrite(process.consumes, change), produces=rewrite(process.produces, change),
+                            body=block(process.body)) for process in processes))
+            case wl.SetSlot() | wl.Fresh() | wl.Receive() | wl.Record() | wl.Synchronize():
+                return rewrite(item, change)
+            case wl.Combine() | wl.Block():
+                return wl.with_inner(item, walk)
 
     def block(body: wl.Block) -> wl.Block:
         return wl.Block(tuple(walk(item) for item in body.items))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import ScalarParamDecl
 from pto_wsp.expr.rewrite import outer_nodes
-from pto_wsp.types.scalar import Const, print_scalar
+from pto_wsp.types.scalar import Const, Var, print_scalar
 from pto_wsp.types.view import print_view
 
 
@@ -34,7 +34,9 @@ def _block(body: wl.Block, depth: int) -> Iterator[str]:
                 name = f"task{item.handle} = " if waited else ""
                 yield f"{pad}{name}{item.kernel.name}{index}({args}{after})"
             case wl.Loop():
-                yield f"{pad}for {item.var.name} in {'P.seq' if item.ordered else 'P'}({_axis(item)}):"
+                walk = "P.sel" if item.through is not None else "P"
+                var = item.var if item.through is None else item.through.var
+                yield f"{pad}for {var.name} in {f'{walk}.seq' if item.ordered else walk}({_axis(item)}):"
                 yield from _block(item.body, depth + 1)
             case wl.Combine(sides):
                 yield f"{pad}combine:"
@@ -43,6 +45,39 @@ def _block(body: wl.Block, depth: int) -> Iterator[str]:
                     yield from _block(side, depth + 1)
             case wl.Block():
                 yield from _block(item, depth)
+            case wl.Choice(branches, otherwise):
+                for keyword, branch in zip(("when", *("elif_",) * len(branches)), branches, strict=False):
+                    yield f"{pad}{keyword} {print_scalar(branch.condition)}:"
+                    yield from _block(branch.body, depth + 1)
+                if otherwise.items:
+                    yield f"{pad}otherwise:"
+                    yield from _block(otherwise, depth + 1)
+            case wl.SetSlot(slot, value):
+                yield f"{pad}slot[{slot}] = {print_scalar(value)}"
+            case wl.Fresh(tensor):
+                yield f"{pad}{tensor.shown} = Tensor.empty({tensor.shape}, {tensor.dtype})"
+            case wl.Pipeline(processes):
+                yield f"{pad}pipe:"
+                for process in processes:
+                    replicas = f" × {process.replicas}" if process.replicas > 1 else ""
+                    yield f"{pad}  process {process.name}{replicas}:"
+                    yield from _block(process.body, depth + 1)
+            case wl.Send(channel, payload, after):
+                sent = (*(f"task{h}" for h in after), *(print_scalar(value) for value in payload))
+                yield f"{pad}send({', '.join((channel.name, *sent))})"
+            case wl.Receive(channel, variables):
+                yield f"{pad}{_received(variables)} = receive({channel.name})"
+            case wl.Consume(channel, variables, inner):
+                yield f"{pad}with consume({channel.name}) as {_received(variables)}:"
+                yield from _block(inner, depth + 1)
+            case wl.Record(event):
+                yield f"{pad}record({event.name})"
+            case wl.Synchronize(event):
+                yield f"{pad}synchronize({event.name})"
+
+
+def _received(variables: tuple[Var, ...]) -> str:
+    return ", ".join(var.name for var in variables) or "_"
 
 
 def _arg(arg: wl.Arg) -> str:
@@ -106,3 +141,5 @@ def _item_type(item: wl.Item) -> str:
                 return f"{label} × {_item_type(inner[0])}"
             text = _type(item.body)
             return f"{label} → {{{text}}}" if len(inner) > 1 else f"{label} → {text}"
+        case _:
+            return "; ".join(_item_type(inner) for inner in wl.inner_items(item))

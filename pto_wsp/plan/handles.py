@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Item, Sequence, Sides, Submit, TaskPlan, inner_items
 from pto_wsp.values import dataclass
 
 Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
@@ -71,12 +71,13 @@ def handle_uses(plan: TaskPlan) -> HandleUses:
         match item:
             case Submit():
                 tasks.append(HandleTask(item.site, item.handle, item.after, path))
-            case Loop():
-                walk(item.body, path)
             case Sequence(parts) | Sides(parts):
                 number = bodies.setdefault(id(item), len(bodies))
                 for position, part in enumerate(parts):
                     walk(part, (*path, (number, position)))
+            case _:
+                for part in inner_items(item):
+                    walk(part, path)
 
     walk(plan.body, ())
     return tracked_uses(tasks, bodies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from pto_wsp.errors import DataDependentError, raise_all
+from pto_wsp.errors import DataDependentError, InternalError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel, MemoryParam, Role
 from pto_wsp.expr.kernel_digest import kernel_digest
@@ -101,11 +101,13 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
                 checks.append(Check(CheckKind.EXTENT, item.stop, item.start, s.Const((1 << 63) - 1), s.print_scalar(item.stop),
                                     span=item.span))
             body = _block(item.body, (*loops, item.var), tables)
-            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body, tuple(checks), item.span)
+            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body, tuple(checks), span=item.span)
         case wl.Combine(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():
             return _block(item, loops, tables)
+        case _:
+            raise InternalError(f"{type(item).__name__} in a workload")   # nothing makes one yet
 
 
 def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:

@@ -5,6 +5,7 @@ A plan is a workload whose views are places in memory, whose tasks have an execu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
@@ -24,13 +25,17 @@ _ZERO = Const(0)
 
 @dataclass(frozen=True, slots=True)
 class TensorSlot:
-    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it."""
+    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it.
+
+    `fresh`: a `Fresh` of the plan makes it, each time another one.
+    """
 
     ref: TensorRef
     reads: bool
     writes: bool
     scalars: bool
     allocated: bool = False
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """An element of a tensor that tasks write, read when tasks are made: what writes it before must have run."""
+
+    slot: int
+    offset: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it."""
 
@@ -108,12 +121,14 @@ class Submit:
     checks: tuple[Check, ...] = ()
     worker: Scalar = _ZERO
     cost: Scalar = _ZERO
+    waits: tuple[Read, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Run `body` for var in range(start, stop, step)."""
+    """Run `body` for var in range(start, stop, step); the bounds are evaluated once. `through`: in each turn its variable is its value,
+    after its own checks."""
 
     var: Var
     start: Scalar
@@ -122,7 +137,139 @@ class Loop:
     ordered: bool
     body: Sequence
     checks: tuple[Check, ...] = ()
+    through: Through | None = None
+    waits: tuple[Read, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Through:
+    """The variable that a sparse row's position leads to, read in each turn of the loop. `waits` and `checks` come before, in the turn."""
+
+    var: Var
+    value: Scalar
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A body with its condition; `waits`, then `checks`, come before the condition, and only when no earlier one held."""
+
+    condition: Scalar
+    body: Sequence
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The first branch whose condition holds, else `otherwise`."""
+
+    branches: tuple[Branch, ...]
+    otherwise: Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class SetSlot:
+    """Let a slot of the orchestrator hold a value."""
+
+    slot: int
+    value: Scalar
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Make the tensor of a slot anew; it is there until the end of the sequence around this."""
+
+    slot: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Give a token to a channel of the plan (by number) once the tasks of the handles in `after` have completed."""
+
+    channel: int
+    payload: tuple[Scalar, ...]
+    after: tuple[int, ...]
+    site: int
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Take one token from a channel; its variables are bound to the end of the sequence around this."""
+
+    channel: int
+    vars: tuple[Var, ...]
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """Take tokens in order until the channel is closed and empty, with `body` for each."""
+
+    channel: int
+    vars: tuple[Var, ...]
+    body: Sequence
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """An event of the plan (by number) happens when everything before this in its process has completed."""
+
+    event: int
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEvent:
+    """What follows in the process waits for the event: the n-th time for its n-th record."""
+
+    event: int
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A stream of its own, `replicas` times; `stream` is the number of the first, 0 being the program around all pipelines."""
+
+    name: str
+    body: Sequence
+    consumes: tuple[int, ...]
+    produces: tuple[int, ...]
+    replicas: int
+    stream: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Processes side by side."""
+
+    processes: tuple[Process, ...]
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel of a plan: how many tokens it holds, and of how many scalars each is made."""
+
+    name: str
+    depth: int
+    n_payload: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +286,8 @@ class Sequence:
     items: tuple[Item, ...]
 
 
-Item: TypeAlias = Submit | Loop | Sides | Sequence
+Item: TypeAlias = (Submit | Loop | Choice | SetSlot | Fresh | Sides | Sequence | Pipeline | Send | Receive | Consume | RecordEvent
+                   | AwaitEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +304,9 @@ class TaskPlan:
     window: int = 0
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
+    channels: tuple[Channel, ...] = ()
+    events: tuple[str, ...] = ()
+    n_streams: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,30 +323,50 @@ def is_float_symbol(symbol: SymbolRef) -> bool:
     return symbol.dtype is not None and symbol.dtype.is_float
 
 
+def inner_items(item: Item) -> tuple[Item, ...]:
+    """Return the items directly inside an item, in program order."""
+    match item:
+        case Loop() | Consume():
+            return (item.body,)
+        case Choice(branches, otherwise):
+            return (*(branch.body for branch in branches), otherwise)
+        case Sides(parts) | Sequence(parts):
+            return parts
+        case Pipeline(processes):
+            return tuple(process.body for process in processes)
+        case Submit() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            return ()
+
+
+def items_of(plan: TaskPlan) -> Iterator[Item]:
+    """Yield every item of a plan in program order, parents first."""
+    def walk(item: Item) -> Iterator[Item]:
+        yield item
+        for inner in inner_items(item):
+            yield from walk(inner)
+
+    return walk(plan.body)
+
+
 def submits(plan: TaskPlan) -> tuple[Submit, ...]:
     """Return the plan's task sites in program order."""
-    found: list[Submit] = []
+    return tuple(item for item in items_of(plan) if isinstance(item, Submit))
 
-    def walk(item: Item) -> None:
-        match item:
-            case Submit():
-                found.append(item)
-            case Loop():
-                walk(item.body)
-            case Sides(sides):
-                for side in sides:
-                    walk(side)
-            case Sequence(items):
-                for inner in items:
-                    walk(inner)
 
-    walk(plan.body)
-    return tuple(found)
+def inner_vars(item: Item) -> tuple[Var, ...]:
+    """Return the variables that an item binds: in its body, or (of a `Receive`) to the end of the sequence around it."""
+    match item:
+        case Loop(var=var, through=through):
+            return (var,) if through is None else (var, through.var)
+        case Receive(vars=variables) | Consume(vars=variables):
+            return variables
+        case _:
+            return ()
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedCheck:
-    """A check with its place in the orchestrator's numbering and the loop variables that are known there."""
+    """A check with its place in the orchestrator's numbering and the variables that are known there."""
 
     number: int
     check: Check
@@ -203,7 +374,7 @@ class NumberedCheck:
 
 
 def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
-    """Return the plan's checks in the order in which the orchestrator numbers them."""
+    """Return the plan's checks in the order in which the orchestrator numbers them: that of the text."""
     found: list[NumberedCheck] = []
 
     def note(checks: tuple[Check, ...], loops: tuple[Var, ...]) -> None:
@@ -212,17 +383,28 @@ def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
 
     def walk(item: Item, loops: tuple[Var, ...]) -> None:
         match item:
-            case Submit():
+            case Submit() | SetSlot() | Send():
                 note(item.checks, loops)
-            case Loop():
+            case Loop(var=var, through=through):
                 note(item.checks, loops)
-                walk(item.body, (*loops, item.var))
-            case Sides(sides):
-                for side in sides:
-                    walk(side, loops)
+                if through is not None:
+                    note(through.checks, (*loops, var))
+                walk(item.body, (*loops, *inner_vars(item)))
+            case Choice(branches, otherwise):
+                for branch in branches:
+                    note(branch.checks, loops)
+                    walk(branch.body, loops)
+                walk(otherwise, loops)
             case Sequence(items):
                 for inner in items:
                     walk(inner, loops)
+                    if isinstance(inner, Receive):
+                        loops = (*loops, *inner.vars)
+            case Sides() | Consume() | Pipeline():
+                for inner in inner_items(item):
+                    walk(inner, (*loops, *inner_vars(item)))
+            case Fresh() | Receive() | RecordEvent() | AwaitEvent():
+                pass
 
     walk(plan.body, ())
     return tuple(found)

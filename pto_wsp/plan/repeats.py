@@ -40,6 +40,8 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
                 return Sides(tuple(sequence(side, held) for side in sides))
             case Sequence():
                 return sequence(item, held)
+            case _:
+                return item
 
     return replace(plan, body=sequence(plan.body, set()))
 

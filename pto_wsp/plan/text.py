@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.plan.model import Check, Item, Loop, Place, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Check,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Place,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+)
 from pto_wsp.types.scalar import print_scalar
 
 
@@ -38,7 +56,39 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             yield from (pad + _check(check) for check in item.checks)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
+            if item.through is not None:
+                yield from (f"{pad}  {_check(check)}" for check in item.through.checks)
+                yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
             yield from _item(plan, item.body, depth + 1)
+        case Choice(branches, otherwise):
+            for k, branch in enumerate(branches):
+                yield from (pad + _check(check) for check in branch.checks)
+                yield f"{pad}{'elif' if k else 'if'} {print_scalar(branch.condition)}:"
+                yield from _item(plan, branch.body, depth + 1)
+            if otherwise.items:
+                yield f"{pad}else:"
+                yield from _item(plan, otherwise, depth + 1)
+        case SetSlot(slot, value, checks):
+            yield from (pad + _check(check) for check in checks)
+            yield f"{pad}slot[{slot}] = {print_scalar(value)}"
+        case Fresh(slot):
+            yield f"{pad}make {plan.tensors[slot].ref.shown}"
+        case Pipeline(processes):
+            for process in processes:
+                yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"
+                yield from _item(plan, process.body, depth + 1)
+        case Send(channel, payload, after, _, checks):
+            yield from (pad + _check(check) for check in checks)
+            yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))}) after {list(after)}"
+        case Receive(channel, variables):
+            yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
+        case Consume(channel, variables, body):
+            yield f"{pad}consume {plan.channels[channel].name} as ({', '.join(var.name for var in variables)}):"
+            yield from _item(plan, body, depth + 1)
+        case RecordEvent(event):
+            yield f"{pad}record {plan.events[event]}"
+        case AwaitEvent(event):
+            yield f"{pad}synchronize {plan.events[event]}"
         case Submit():
             yield from (pad + _check(check) for check in item.checks)
             use = plan.kernels[item.kernel]

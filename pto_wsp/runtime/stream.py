@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, TrackedHandle, handle_uses
 from pto_wsp.plan.model import Check, Item, Loop, NumberedCheck, Sequence, Sides, Submit, TaskPlan, numbered_checks
 from pto_wsp.runtime.binding import Bindings, Number
@@ -113,6 +114,8 @@ class _Orchestrator:
                 return self._join([end for end in ends if end != after], after)
             case Loop():
                 return self._loop(item, after)
+            case _:
+                raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: int) -> int:
         self._check(loop.checks)

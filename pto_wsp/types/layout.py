@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 
@@ -28,6 +30,13 @@ class Layout:
         return Layout(tuple(reversed(strides)))
 
 
+class Contract(Enum):
+    """What the user promises of an index tensor's elements, for every run; checked when an array is bound."""
+
+    INJECTIVE = "injective"      # no two elements >= 0 are equal
+    MONOTONE = "monotone"        # along the last dimension no element is less than the one before it
+
+
 @dataclass(frozen=True, slots=True)
 class TensorRef:
     """A tensor as the IR knows it: no buffer. Shape and strides are those declared; a run may bind others (DimOf, StrideOf)."""
@@ -37,6 +46,7 @@ class TensorRef:
     dtype: DType
     name: str = ""
     layout: Layout = Layout(())
+    contracts: tuple[Contract, ...] = ()
 
     @property
     def shown(self) -> str:

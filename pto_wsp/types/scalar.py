@@ -113,6 +113,13 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotValue:
+    """What slot number `slot` of the orchestrator holds where this is evaluated, 0 before it was set."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unary:
     """`op` of one scalar."""
 
@@ -150,7 +157,7 @@ class Sum:
 
 
 Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | SymbolRef | ParamScalar | ParamExtent | DimOf | StrideOf | Element
-                     | Unary | Binary | Select | Sum)
+                     | SlotValue | Unary | Binary | Select | Sum)
 
 
 # ---- building, with the simplifications that keep printed expressions as the user would write them ----
@@ -315,7 +322,7 @@ def scalar_dtype(node: Scalar) -> DType:
             return kinds.pop() if len(kinds) == 1 else DType.F64 if DType.F64 in kinds else DType.I64
         case Sum(_, _, _, _, body):
             return scalar_dtype(body)
-        case Var() | AxisName() | BracketIndex() | TaskIndex() | ParamExtent() | DimOf() | StrideOf():
+        case Var() | AxisName() | BracketIndex() | TaskIndex() | ParamExtent() | DimOf() | StrideOf() | SlotValue():
             return DType.I64
         case _:
             assert_never(node)
@@ -390,6 +397,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return f"params[{position}]"
         case TaskIndex():
             return "task_index"
+        case SlotValue(slot):
+            return f"slot[{slot}]"
         case ParamExtent(name, dim):
             return f"{name}.shape[{dim}]"
         case DimOf(tensor, dim):

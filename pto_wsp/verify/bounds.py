@@ -52,6 +52,8 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
             case Sequence(items):
                 for inner in items:
                     walk(inner, spans)
+            case _:
+                pass
 
     walk(plan.body, {})
     return tuple(found)

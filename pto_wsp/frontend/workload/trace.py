@@ -93,7 +93,7 @@ class WorkloadTrace:
         name = self._axis_name(walk, frame)
         start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
         label = s.print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
-        self.append(wl.Loop(var, wl.Axis(name, label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span))
+        self.append(wl.Loop(var, wl.Axis(name, label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span=span))
 
     def finish(self) -> wl.Workload:
         """Return the workload.

@@ -9,7 +9,7 @@ from pto_wsp.codegen.npu.golden.lines import INDENT, Lines
 from pto_wsp.codegen.npu.golden.names import Scope
 from pto_wsp.codegen.npu.golden.scalars import spell_scalar
 from pto_wsp.codegen.npu.golden.spelling import spell_dtype
-from pto_wsp.errors import unreachable
+from pto_wsp.errors import InternalError, unreachable
 from pto_wsp.expr.kernel import ScalarParamDecl
 from pto_wsp.plan import model as m
 from pto_wsp.types import scalar as s
@@ -37,7 +37,7 @@ class _Tasks:
         match item:
             case m.Submit():
                 self.submit(item, depth)
-            case m.Loop(var, start, stop, step, _, body):
+            case m.Loop(var=var, start=start, stop=stop, step=step, body=body):
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
                 self.variables[var] = self.scope.take(var.name, "i")
                 self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", item.span)
@@ -52,7 +52,7 @@ class _Tasks:
                 for inner in items:
                     self.item(inner, depth)
             case _:
-                assert_never(item)
+                raise InternalError(f"{type(item).__name__} in a plan for the NPU")
 
     def submit(self, task: m.Submit, depth: int) -> None:
         """Add the call of one task."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError, raise_all
+from pto_wsp.errors import CompileOptionError, InternalError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
 from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
@@ -78,6 +78,8 @@ class _Lowering:
                 return Repeat(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.checks, item.span)
             case Sides(sides):
                 return Unordered(tuple(self.block(side) for side in sides))
+            case _ if not isinstance(item, Sequence):
+                raise InternalError(f"{type(item).__name__} in a plan for the NPU")
             case Sequence():
                 return self.block(item)
 
