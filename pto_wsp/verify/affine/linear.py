@@ -1,0 +1,194 @@
+"""Linear expressions over integer variables, and systems: what must hold of them at the same time.
+
+A variable is any hashable key: a number, a string, a node. All variables are integers of any size; loop variables, symbolic sizes and
+those that only need to exist are treated alike.
+
+>>> i, n = LinExpr.of("i"), LinExpr.of("n")
+>>> str(2 * i - n + 3)
+'2*i - n + 3'
+>>> system = System().at_least(i).below(i, n)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import count
+from typing import TypeAlias
+
+from pto_wsp.values import dataclass
+
+Key: TypeAlias = Hashable
+Point: TypeAlias = Mapping[Key, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The key of a variable made by `System.fresh`; the number tells those of one name apart."""
+
+    name: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.name}'{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinExpr:
+    """constant + Σ coefficient · variable. No coefficient is 0, so equal expressions compare equal."""
+
+    terms: Mapping[Key, int]
+    constant: int = 0
+
+    @staticmethod
+    def of(key: Key, factor: int = 1) -> LinExpr:
+        """Return factor · the variable `key`."""
+        return LinExpr({key: factor} if factor else {}, 0)
+
+    @staticmethod
+    def known(value: int) -> LinExpr:
+        """Return a constant."""
+        return LinExpr({}, value)
+
+    @property
+    def is_known(self) -> bool:
+        """True where no variable occurs."""
+        return not self.terms
+
+    def value(self, point: Point) -> int:
+        """Return what it is at a point; a variable that the point does not name is 0."""
+        total = self.constant
+        for key, factor in self.terms.items():
+            total += factor * point.get(key, 0)
+        return total
+
+    def __add__(self, other: LinExpr | int) -> LinExpr:
+        if isinstance(other, int):
+            return LinExpr(self.terms, self.constant + other)
+        return LinExpr(_sum(self.terms, other.terms, 1), self.constant + other.constant)
+
+    def __sub__(self, other: LinExpr | int) -> LinExpr:
+        if isinstance(other, int):
+            return LinExpr(self.terms, self.constant - other)
+        return LinExpr(_sum(self.terms, other.terms, -1), self.constant - other.constant)
+
+    def __mul__(self, factor: int) -> LinExpr:
+        if factor == 1:
+            return self
+        return LinExpr({key: c * factor for key, c in self.terms.items()} if factor else {}, self.constant * factor)
+
+    def __neg__(self) -> LinExpr:
+        return self * -1
+
+    def __rsub__(self, other: int) -> LinExpr:
+        return self * -1 + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.terms.items()), self.constant))
+
+    def __str__(self) -> str:
+        parts = [(factor, f"{key}" if abs(factor) == 1 else f"{abs(factor)}*{key}") for key, factor in self.terms.items()]
+        if self.constant or not parts:
+            parts.append((self.constant, str(abs(self.constant))))
+        text = " ".join(f"{'-' if sign < 0 else '+'} {part}" for sign, part in parts)
+        return text.removeprefix("+ ") if parts[0][0] >= 0 else "-" + text.removeprefix("- ")
+
+
+def _sum(left: Mapping[Key, int], right: Mapping[Key, int], sign: int) -> Mapping[Key, int]:
+    if not right:
+        return left
+    total = dict(left)
+    for key, factor in right.items():
+        value = total.get(key, 0) + sign * factor
+        if value:
+            total[key] = value
+        else:
+            del total[key]
+    return total
+
+
+class System:
+    """What must hold together: expressions that are 0, expressions that are not negative, and clauses.
+
+    A clause is a list of systems of which at least one holds. Methods add to the system and return it; `branch` gives a copy that
+    grows on its own. Keys that `fresh` makes are never made again in any branch.
+    """
+
+    __slots__ = ("_numbers", "clauses", "equalities", "inequalities")
+
+    def __init__(self) -> None:
+        self.equalities: list[LinExpr] = []
+        self.inequalities: list[LinExpr] = []
+        self.clauses: list[tuple[System, ...]] = []
+        self._numbers = count()
+
+    def equal(self, lhs: LinExpr, rhs: LinExpr | int = 0) -> System:
+        """Demand lhs == rhs."""
+        self.equalities.append(lhs - rhs)
+        return self
+
+    def at_least(self, lhs: LinExpr, rhs: LinExpr | int = 0) -> System:
+        """Demand lhs >= rhs."""
+        self.inequalities.append(lhs - rhs)
+        return self
+
+    def below(self, lhs: LinExpr, rhs: LinExpr | int) -> System:
+        """Demand lhs < rhs."""
+        self.inequalities.append(rhs - lhs - 1)
+        return self
+
+    def within(self, expr: LinExpr, start: LinExpr | int, stop: LinExpr | int) -> System:
+        """Demand start <= expr < stop."""
+        return self.at_least(expr, start).below(expr, stop)
+
+    def either(self, *alternatives: System) -> System:
+        """Demand at least one of some systems; of none is a contradiction."""
+        self.clauses.append(alternatives)
+        return self
+
+    def differ(self, lhs: LinExpr, rhs: LinExpr | int) -> System:
+        """Demand lhs != rhs."""
+        apart = lhs - rhs
+        return self.either(System().at_least(apart, 1), System().at_least(-apart, 1))
+
+    def include(self, other: System) -> System:
+        """Demand all that another system demands."""
+        self.equalities.extend(other.equalities)
+        self.inequalities.extend(other.inequalities)
+        self.clauses.extend(other.clauses)
+        return self
+
+    def fresh(self, name: str) -> LinExpr:
+        """Return a variable that nothing else names."""
+        return LinExpr.of(Fresh(name, next(self._numbers)))
+
+    def branch(self) -> System:
+        """Return a copy."""
+        copy = System.__new__(System)
+        copy.equalities = self.equalities.copy()
+        copy.inequalities = self.inequalities.copy()
+        copy.clauses = self.clauses.copy()
+        copy._numbers = self._numbers
+        return copy
+
+    def holds(self, point: Point) -> bool:
+        """Tell whether all of it is so at a point."""
+        return (all(expr.value(point) == 0 for expr in self.equalities) and all(expr.value(point) >= 0 for expr in self.inequalities)
+                and all(any(one.holds(point) for one in clause) for clause in self.clauses))
+
+    def keys(self) -> Iterable[Key]:
+        """Return the variables named, each once, in the order in which they first occur."""
+        found: dict[Key, None] = {}
+        for expr in (*self.equalities, *self.inequalities):
+            found.update(dict.fromkeys(expr.terms))
+        for clause in self.clauses:
+            for one in clause:
+                found.update(dict.fromkeys(one.keys()))
+        return found
+
+    def __str__(self) -> str:
+        lines = [f"{expr} == 0" for expr in self.equalities] + [f"{expr} >= 0" for expr in self.inequalities]
+        lines += [" or ".join(f"({str(one).replace(chr(10), ' and ')})" for one in clause) or "never" for clause in self.clauses]
+        return "\n".join(lines) or "always"

@@ -1,0 +1,148 @@
+"""Rows: low <= form <= high over variables that are numbers, with the forms kept in one shape so that equal ones meet.
+
+A form is a tuple of (variable, coefficient), by variable, without a common factor, the first coefficient positive. So two sides of a
+range, and the same form from two places, are one row: contradictions and hidden equalities are seen when it is inserted.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TypeAlias
+
+Form: TypeAlias = tuple[tuple[int, int], ...]
+Bounds: TypeAlias = tuple[int | None, int | None]
+Rows: TypeAlias = dict[Form, Bounds]
+# The variable, its value as a form and a constant.
+Solved: TypeAlias = tuple[int, tuple[tuple[int, int], ...], int]
+
+
+def insert(rows: Rows, terms: dict[int, int], low: int | None, high: int | None) -> bool:
+    """Add low <= terms <= high, rounded to what integers can reach; False where nothing can satisfy it. No term is 0."""
+    if not terms:
+        return (low is None or low <= 0) and (high is None or high >= 0)
+    factor = gcd(*terms.values())
+    items = sorted(terms.items())
+    if items[0][1] < 0:
+        low, high = None if high is None else -high, None if low is None else -low
+        items = [(var, -c // factor) for var, c in items]
+    elif factor != 1:
+        items = [(var, c // factor) for var, c in items]
+    if factor != 1:
+        if low is not None:
+            low = -(-low // factor)
+        if high is not None:
+            high //= factor
+    form = tuple(items)
+    old = rows.get(form)
+    if old is not None:
+        if low is None or (old[0] is not None and old[0] > low):
+            low = old[0]
+        if high is None or (old[1] is not None and old[1] < high):
+            high = old[1]
+    rows[form] = (low, high)
+    return low is None or high is None or low <= high
+
+
+def replace(rows: Rows, solved: Solved) -> Rows | None:
+    """Return rows in which a variable gave way to its value, or None where they contradict each other."""
+    var = solved[0]
+    kept: Rows = {}
+    changed: list[tuple[Form, Bounds]] = []
+    for form, bounds in rows.items():
+        for other, _ in form:
+            if other == var:
+                changed.append((form, bounds))
+                break
+        else:
+            kept[form] = bounds
+    for form, (low, high) in changed:
+        terms = dict(form)
+        shift = put(terms, solved)
+        if not insert(kept, terms, None if low is None else low - shift, None if high is None else high - shift):
+            return None
+    return kept
+
+
+def put(terms: dict[int, int], solved: Solved) -> int:
+    """Replace a variable in `terms` by its value, and return the constant that this adds."""
+    var, value, constant = solved
+    factor = terms.pop(var, 0)
+    if not factor:
+        return 0
+    for other, c in value:
+        total = terms.get(other, 0) + factor * c
+        if total:
+            terms[other] = total
+        else:
+            del terms[other]
+    return factor * constant
+
+
+def project(rows: Rows, var: int, dark: bool) -> tuple[Rows, Rows] | None:
+    """Return the shadow of some rows without one variable, and the rows that held it; None where the shadow is empty.
+
+    Each lower bound of the variable is paired with each upper one. The real shadow (dark=False) has every point over which there is a
+    real value, the dark one only points over which there surely is an integer; where one of the two coefficients is 1 they agree.
+    Source: Pugh, The Omega test, 1991.
+    """
+    shadow: Rows = {}
+    mine: Rows = {}
+    pairs: list[tuple[int, Form, int | None, int | None]] = []
+    for form, bounds in rows.items():
+        for other, c in form:
+            if other == var:
+                mine[form] = bounds
+                low, high = bounds
+                if c < 0:
+                    form = tuple([(v, -k) for v, k in form])
+                    low, high = None if high is None else -high, None if low is None else -low
+                pairs.append((abs(c), form, low, high))
+                break
+        else:
+            shadow[form] = bounds
+    for at, (a, first, low, high) in enumerate(pairs):
+        if dark and a > 1 and low is not None and high is not None and high - low < a - 1:
+            return None
+        for b, second, other_low, other_high in pairs[:at]:
+            if (low is None or other_high is None) and (high is None or other_low is None):
+                continue
+            common = gcd(a, b)
+            p, q = b // common, a // common
+            gap = -(-(a - 1) * (b - 1) // common) if dark else 0
+            terms = {v: p * k for v, k in first}
+            for v, k in second:
+                total = terms.get(v, 0) - q * k
+                if total:
+                    terms[v] = total
+                else:
+                    del terms[v]
+            if not insert(shadow, terms, None if low is None or other_high is None else p * low - q * other_high + gap,
+                          None if high is None or other_low is None else p * high - q * other_low - gap):
+                return None
+    return shadow, mine
+
+
+def interval(rows: Rows, var: int, point: dict[int, int]) -> Bounds:
+    """Return the least and the greatest integer that some rows leave to a variable when the others are as in `point`.
+
+    Others that are not in it become 0 there. The least may be above the greatest: then there is none.
+    """
+    least: int | None = None
+    most: int | None = None
+    for form, (low, high) in rows.items():
+        factor, rest = 0, 0
+        for other, c in form:
+            if other == var:
+                factor = c
+            else:
+                rest += c * point.setdefault(other, 0)
+        if factor < 0:
+            factor, rest = -factor, -rest
+            low, high = None if high is None else -high, None if low is None else -low
+        if low is not None:
+            bound = -((rest - low) // factor)
+            least = bound if least is None or bound > least else least
+        if high is not None:
+            bound = (high - rest) // factor
+            most = bound if most is None or bound < most else most
+    return least, most

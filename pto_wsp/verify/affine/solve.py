@@ -1,0 +1,133 @@
+"""Questions to the solver: is a system empty, does it imply something, is one of several not empty?
+
+`Unsat` is said only where it was proved, and `Sat` only with a point at which every constraint was evaluated; the rest is `Unknown`.
+Clauses are looked at only when a point breaks one: first the constraints outside of clauses are solved, then one broken clause is gone
+through, alternative by alternative.
+
+>>> i, n = LinExpr.of("i"), LinExpr.of("n")
+>>> solve(System().within(i, 3, n))
+Sat(point={'i': 3, 'n': 4})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from pto_wsp.values import dataclass
+from pto_wsp.verify.affine.eliminate import Nothing, Search, Tableau
+from pto_wsp.verify.affine.linear import Key, LinExpr, Point, System
+from pto_wsp.verify.verdict import Verdict
+
+BUDGET = 20_000   # rows looked at; some microseconds each
+
+
+@dataclass(frozen=True, slots=True)
+class Unsat:
+    """Proved: no integers satisfy the system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sat:
+    """Integers that satisfy the system, one for each of its variables."""
+
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The budget was used up first."""
+
+
+Answer: TypeAlias = Unsat | Sat | Unknown
+
+
+def solve(system: System, budget: int = BUDGET) -> Answer:
+    """Return whether a system has an integer point."""
+    return _Question(system, budget).answer()
+
+
+def any_of(systems: Iterable[System], budget: int = BUDGET) -> Answer:
+    """Return whether one of several systems has an integer point; each has its own budget."""
+    answer: Answer = Unsat()
+    for system in systems:
+        match solve(system, budget):
+            case Sat() as found:
+                return found
+            case Unknown() as unknown:
+                answer = unknown
+            case Unsat():
+                pass
+    return answer
+
+
+def counterexample(system: System, expr: LinExpr, budget: int = BUDGET) -> Answer:
+    """Return whether a system has a point at which `expr` is negative."""
+    return solve(system.branch().below(expr, 0), budget)
+
+
+def implies(system: System, expr: LinExpr, budget: int = BUDGET) -> Verdict:
+    """Return whether expr >= 0 wherever a system holds."""
+    match counterexample(system, expr, budget):
+        case Unsat():
+            return Verdict.PROVED
+        case Sat():
+            return Verdict.COUNTEREXAMPLE
+        case Unknown():
+            return Verdict.NOT_PROVED
+
+
+class _Question:
+    """One system while it is solved: its keys as numbers, and what is left of the budget."""
+
+    def __init__(self, system: System, budget: int) -> None:
+        self.system = system
+        self.search = Search(budget)
+        self.numbers: dict[Key, int] = {key: number for number, key in enumerate(system.keys())}
+
+    def answer(self) -> Answer:
+        tableau = Tableau({}, len(self.numbers))
+        self._add(tableau, self.system)
+        match self._find(tableau, self.system.clauses):
+            case Nothing.EMPTY:
+                return Unsat()
+            case Nothing.UNKNOWN:
+                return Unknown()
+            case point:
+                # What is wrong here is our mistake, but must not become a wrong answer.
+                return Sat(point) if self.system.holds(point) else Unknown()
+
+    def _add(self, tableau: Tableau, system: System) -> None:
+        numbers = self.numbers
+        for expr in system.equalities:
+            tableau.add({numbers[key]: c for key, c in expr.terms.items()}, -expr.constant, -expr.constant)
+        for expr in system.inequalities:
+            tableau.add({numbers[key]: c for key, c in expr.terms.items()}, -expr.constant, None)
+
+    def _find(self, tableau: Tableau, clauses: list[tuple[System, ...]]) -> dict[Key, int] | Nothing:
+        """Return a point of the tableau and the clauses."""
+        tableau.settle()
+        found = self.search.find(tableau.branch())
+        if found is Nothing.EMPTY:
+            return found
+        if isinstance(found, dict):
+            point = {key: found.get(number, 0) for key, number in self.numbers.items()}
+            broken = [clause for clause in clauses if not any(one.holds(point) for one in clause)]
+            if not broken:
+                return point
+        else:
+            broken = clauses
+        if not broken or self.search.steps < 0:
+            return Nothing.UNKNOWN
+        clause = min(broken, key=len)
+        rest = [other for other in clauses if other is not clause]
+        answer = Nothing.EMPTY
+        for one in clause:
+            branch = tableau.branch()
+            self._add(branch, one)
+            inner = self._find(branch, [*rest, *one.clauses])
+            if isinstance(inner, dict):
+                return inner
+            if inner is Nothing.UNKNOWN:
+                answer = inner
+        return answer
