@@ -8,7 +8,7 @@ from pto_wsp.codegen.c.printer import print_block
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.codegen.kernel.own_body import emit_own_body
-from pto_wsp.codegen.orchestrator import lower_orchestrator
+from pto_wsp.codegen.orchestrator.structure import lower_orchestrator
 from pto_wsp.codegen.render import CpuSimUnit, KernelUnit, render
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.model import TaskPlan

@@ -1,0 +1,133 @@
+"""What an orchestrator's C text calls things, where its variables live, and scalars and checks in terms of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.dtypes import loaded, memory_type
+from pto_wsp.codegen.c.scalars import lower_scalar
+from pto_wsp.errors import InternalError
+from pto_wsp.plan.model import Check, TaskPlan, is_float_symbol
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+
+STATUS = c.Member(c.Name("sink"), "status", arrow=True)
+# Types, macros and functions that the generated text may see, and what it numbers itself: loop variables, joins, handles.
+_OURS = re.compile(r"\w+_t|\w+_\d+|mem\w+")
+
+
+@dataclass(slots=True)
+class Names:
+    """The names of one orchestrator. Whatever declares a variable of its own goes through `declare`, and reads it as `ref`."""
+
+    plan: TaskPlan
+    tensors: Mapping[int, str] = field(init=False)      # C pointers, by tensor id
+    symbols: Mapping[int, str] = field(init=False)
+    loops: list[s.Var] = field(default_factory=list)    # those around the statement being written
+    n_checks: int = 0
+    n_names: int = 0
+
+    def __post_init__(self) -> None:
+        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index"}
+        self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
+        self.symbols = {symbol.id: _fresh(symbol.name, taken) for symbol in self.plan.symbols}
+
+    # ---- variables ----
+
+    def declare(self, type_: str, name: str, value: c.Expr) -> Iterator[c.Stmt]:
+        """Make a variable and give it a value."""
+        yield c.Declare(type_, name, value)
+
+    def ref(self, name: str) -> c.Expr:
+        """Return the variable that was declared under a name."""
+        return c.Name(name)
+
+    def new(self, stem: str) -> str:
+        """Return a name of its own."""
+        self.n_names += 1
+        return f"{stem}_{self.n_names}"
+
+    def var(self, var: s.Var) -> str:
+        """Return what a loop variable is called."""
+        stem = c.c_ident(var.name)
+        own = stem in ("after", "join") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
+        return f"{stem}_{'v' * own}{var.id}"
+
+    def prologue(self) -> Iterator[c.Stmt]:
+        """Declare the bound tensors and symbols."""
+        bound = c.Name("bound")
+        for k, slot in enumerate(self.plan.tensors):
+            place = c.Prefix("&", c.Index(c.Member(bound, "tensors", arrow=True), c.Int(k)))
+            yield c.Declare("const pto_tensor *", self.tensors[slot.ref.id], place)
+        for k, symbol in enumerate(self.plan.symbols):
+            raw = c.Index(c.Member(bound, "symbols", arrow=True), c.Int(k))
+            is_float = is_float_symbol(symbol)
+            yield c.Declare("const double" if is_float else "const int64_t", self.symbols[symbol.id],
+                            c.Call("pto_slot_f64", (raw,)) if is_float else raw)
+
+    # ---- scalars and checks ----
+
+    def scalar(self, node: s.Scalar) -> c.Expr:
+        """Return a scalar's value as C."""
+        return lower_scalar(node, self._leaf)
+
+    def slot(self, value: s.Scalar, dtype: DType) -> c.Expr:
+        """Return a scalar as a 64-bit slot: a float as the bits of a double that holds a value of its dtype."""
+        spelled = self.scalar(value)
+        if not dtype.is_float:
+            return spelled
+        number: c.Expr = c.Cast("double", spelled)
+        if dtype is DType.F32:
+            number = c.Cast("double", c.Cast("float", spelled))
+        elif dtype is not DType.F64:
+            number = c.Cast("double", c.Call(f"pto_cast_f64_{dtype}", (number,)))
+        return c.Call("pto_f64_slot", (number,))
+
+    def checks(self, checks: tuple[Check, ...]) -> Iterator[c.Stmt]:
+        """Compare, and leave with the failure's status where a check does not hold."""
+        for check in checks:
+            number, self.n_checks = self.n_checks, self.n_checks + 1
+            bounds = tuple(self.scalar(node) for node in (check.value, check.lower, check.upper))
+            loops = tuple(self.ref(self.var(var)) for var in self.loops)
+            where: c.Expr = c.Braces(loops, "const int64_t[]") if loops else c.Int(0)
+            failed = c.Call("pto_fail", (c.Name("sink"), c.Int(number), *bounds, where, c.Int(len(loops))))
+            yield c.If(c.Prefix("!", c.Call("pto_within", bounds)), (c.Return(failed),))
+
+    def _leaf(self, node: s.Scalar) -> c.Expr:
+        match node:
+            case s.Var():
+                return self.ref(self.var(node))
+            case s.TaskIndex():
+                return c.Name("task_index")
+            case s.SymbolRef(_, symbol):
+                return c.Name(self.symbols[symbol])
+            case s.DimOf(tensor, dim):
+                return c.Index(c.Member(c.Name(self.tensors[tensor.id]), "dim", arrow=True), c.Int(dim))
+            case s.StrideOf(tensor, dim):
+                return c.Index(c.Member(c.Name(self.tensors[tensor.id]), "stride", arrow=True), c.Int(dim))
+            case s.Element(tensor, index):
+                offset: s.Scalar = s.Const(0)
+                for dim, position in enumerate(index):
+                    offset = s.add(offset, s.mul(position, s.StrideOf(tensor, dim)))
+                data = c.Cast(f"const {memory_type(tensor.dtype)} *", c.Member(c.Name(self.tensors[tensor.id]), "data", arrow=True))
+                wide = "double" if tensor.dtype.is_float else "int64_t"
+                return c.Cast(wide, loaded(c.Index(data, self.scalar(offset)), tensor.dtype))
+            case _:
+                raise InternalError(f"{s.print_scalar(node)} in a plan")
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """Return a C identifier like `name` that is not taken and not one of C's or the generator's own, and take it."""
+    stem = c.c_ident(name)
+    if stem.lower().startswith("pto_"):
+        stem = "user_" + stem
+    if _OURS.fullmatch(stem):
+        stem += "_"
+    found, count = stem, 2
+    while found in taken:
+        found, count = f"{stem}_v{count}", count + 1
+    taken.add(found)
+    return found

@@ -1,0 +1,138 @@
+"""Lower a plan's body to the C orchestrator: loops stay loops, each task is bound, checked, ordered and submitted.
+
+Program order, where the plan asks for it, travels in a C variable: `after` holds the node that whatever comes next must wait for
+(-1: nothing). A task waits for it and becomes it; the iterations of an unordered loop all start from it and end in a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.orchestrator.names import STATUS, Names
+from pto_wsp.codegen.orchestrator.tasks import submit
+from pto_wsp.errors import InternalError
+from pto_wsp.plan.handles import HandleUses, handle_uses
+from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
+
+_Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
+
+
+def lower_orchestrator(plan: TaskPlan) -> tuple[c.Stmt, ...]:
+    """Return the statements of the orchestrator's body; it has `bound` and `sink` for parameters."""
+    return _Lowering(plan).whole()
+
+
+@dataclass(slots=True)
+class _Lowering:
+    plan: TaskPlan
+    names: Names = field(init=False)
+    handles: HandleUses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = Names(self.plan)
+        self.handles = handle_uses(self.plan)
+
+    def whole(self) -> tuple[c.Stmt, ...]:
+        return (*self._prologue(), *self._sequence(self.plan.body, "after" if self.plan.structure else None, needed=False),
+                c.Return(STATUS))
+
+    def _prologue(self) -> Iterator[c.Stmt]:
+        yield from self.names.prologue()
+        yield c.Declare("int64_t", "task_index", c.Int(0))
+        yield c.Evaluate(c.Cast("void", c.Name("task_index")))
+        if self.plan.structure:
+            yield from self.names.declare("int64_t", "after", c.Int(-1))
+        if not self.plan.tensors and not self.plan.symbols:
+            yield c.Evaluate(c.Cast("void", c.Name("bound")))
+
+    def _sequence(self, body: Sequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        """Items in order. `needed`: somebody waits for what `after` holds at the end."""
+        for position, item in enumerate(body.items):
+            later = needed or position + 1 < len(body.items)
+            yield from self._collecting(body, position, self._item(item, after, needed=later))
+
+    def _collecting(self, body: Sequence | Sides, position: int, item: Iterable[c.Stmt]) -> Iterator[c.Stmt]:
+        """One item of a body, with joins around it for the handles that tasks behind it wait for."""
+        closing = self.handles.closed_after(body, position)
+        for handle in closing:
+            yield from self._join_open(handle.variable)
+        yield from item
+        for handle in closing:
+            yield from self._join_close(handle.variable, c.Int(-1), handle.variable)
+
+    def _item(self, item: Item, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        match item:
+            case Submit():
+                yield c.Comment(f"{item.span.short}: {self.plan.kernels[item.kernel].kernel.name}[{', '.join(item.labels)}]")
+                yield c.Block(tuple(submit(item, self.names, self.handles, after)))
+            case Loop():
+                yield from self._loop(item, after, needed=needed)
+            case Sequence():
+                yield from self._sequence(item, after, needed=needed)
+            case Sides():
+                yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
+            case _:
+                raise InternalError(f"{type(item).__name__} in a plan")
+
+    def _loop(self, loop: Loop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        names = self.names
+        yield from names.checks(loop.checks)
+        name = names.var(loop.var)
+        start, stop, step = names.scalar(loop.start), names.scalar(loop.stop), names.scalar(loop.step)
+
+        def around(body: tuple[c.Stmt, ...]) -> c.For:
+            return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
+
+        yield c.Comment(f"{loop.span.short}: for {loop.var.name}")
+        names.loops.append(loop.var)
+        if loop.ordered:
+            body = tuple(self._sequence(loop.body, after, needed=True))
+            names.loops.pop()
+            yield around(body)
+            return
+
+        def iteration(inner: str | None, join: str | None) -> Iterator[c.Stmt]:
+            yield around(tuple(self._side(loop.body, after, inner, join)))
+        yield from self._free(after, needed, iteration)
+        names.loops.pop()
+
+    def _free(self, after: str | None, needed: bool, body: _Parts) -> Iterator[c.Stmt]:
+        """Unordered parts: each starts from `after`; when somebody needs their end, it is a join of all of theirs."""
+        if after is None:
+            yield from body(None, None)
+            return
+        inner = self.names.new("after")
+        if not needed:
+            yield from body(inner, None)
+            return
+        join = self.names.new("join")
+        yield from self._join_open(join)
+        yield from body(inner, join)
+        yield from self._join_close(join, self.names.ref(after), after)
+
+    def _side(self, body: Sequence, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
+        """One unordered part: its own `after`, added to the join if it made a task."""
+        if after is None or inner is None:
+            yield from self._sequence(body, None, needed=False)
+            return
+        yield from self.names.declare("int64_t", inner, self.names.ref(after))
+        yield from self._sequence(body, inner, needed=join is not None)
+        if join is not None:
+            moved = c.Infix("!=", self.names.ref(inner), self.names.ref(after))
+            added = c.Call("sink->join_add", (c.Name("sink"), self.names.ref(join), self.names.ref(inner)))
+            yield c.If(c.Infix("&&", moved, added), (c.Return(STATUS),))
+
+    def _sides(self, whole: Sides, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
+        for position, side in enumerate(whole.sides):
+            yield from self._collecting(whole, position, (c.Block(tuple(self._side(side, after, inner, join))),))
+
+    def _join_open(self, name: str) -> Iterator[c.Stmt]:
+        yield from self.names.declare("int64_t", name, c.Call("sink->join_open", (c.Name("sink"),)))
+        yield c.If(c.Infix("<", self.names.ref(name), c.Int(0)), (c.Return(STATUS),))
+
+    def _join_close(self, join: str, empty: c.Expr, into: str) -> Iterator[c.Stmt]:
+        yield c.Assign(self.names.ref(into), c.Call("sink->join_close", (c.Name("sink"), self.names.ref(join), empty)))
+        yield c.If(STATUS, (c.Return(STATUS),))
