@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from pto_wsp.errors import DataDependentError, InternalError, raise_all
+from pto_wsp.errors import InternalError
 from pto_wsp.expr import workload as wl
-from pto_wsp.expr.kernel import Kernel, MemoryParam, Role
+from pto_wsp.expr.kernel import Kernel, MemoryParam
 from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.rewrite import nodes, outer_nodes
+from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.checks import element_checks, view_checks
 from pto_wsp.plan.model import (
     Check,
@@ -24,6 +24,7 @@ from pto_wsp.plan.model import (
     TaskPlan,
     TensorSlot,
 )
+from pto_wsp.plan.waits import with_waits
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
@@ -75,15 +76,11 @@ class _Tables:
 
 
 def lower(workload: wl.Workload) -> TaskPlan:
-    """Return the plan of a workload, before the schedule has its say.
-
-    Raises: W104 where a scalar is read from a tensor that a task writes.
-    """
+    """Return the plan of a workload, before the schedule has its say."""
     tables = _Tables()
     body = _block(workload.body, (), tables)
     slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars) for k, ref in enumerate(tables.refs))
-    _refuse_data_dependence(workload, slots)
-    return TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites)
+    return with_waits(TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites))
 
 
 def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
@@ -159,19 +156,3 @@ def _one_symbol(known: s.SymbolRef | None, use: s.SymbolRef) -> s.SymbolRef:
     if known is not None and known.dtype is not None and not known.dtype.is_float:
         return known
     return found
-
-
-def _refuse_data_dependence(workload: wl.Workload, slots: tuple[TensorSlot, ...]) -> None:
-    both = {slot.ref.id for slot in slots if slot.scalars and slot.writes}
-    errors = [
-        DataDependentError(f"`{arg.view.tensor.shown}` is written here and read as a scalar by the same workload", arg.span,
-                           help="run the part that writes it first, as a program of its own; reading it in between is not "
-                                "supported yet")
-        for task in outer_nodes(workload.body) if isinstance(task, wl.Task)
-        for arg in task.args if isinstance(arg, wl.ViewArg) and arg.view.tensor.id in both and _role(task, arg.param).writes
-    ]
-    raise_all(errors)
-
-
-def _role(task: wl.Task, name: str) -> Role:
-    return next(param.role for param in task.kernel.memory_params if param.name == name)

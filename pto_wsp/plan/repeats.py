@@ -3,7 +3,8 @@
     X[i], Y[i] in one task; X[i], Z[i] in the next  →  the second task checks Z[i] alone
 
 A check is decided by the values that it compares, and those stay the same within one iteration: what a statement has checked need
-not be checked again by the statements after it in the same body, or in loops inside it.
+not be checked again by the statements after it in the same body, or in loops inside it. A check that compares an element which tasks
+write is always made: tasks in between may have written another value.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ from dataclasses import replace
 
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Check, Context, Item, Loop, Sequence, Sides, Submit, TaskPlan, numbered_checks
+from pto_wsp.plan.waits import Reads
 
 
 def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
     """Return the plan without checks that an earlier statement, sure to have run, has made."""
     del context
+    reads = Reads.of(plan)
 
     def fresh(checks: tuple[Check, ...], held: set[Check]) -> tuple[Check, ...]:
         new: list[Check] = []
         for check in checks:
-            if _comparison(check) not in held:
+            if _may_change(check, reads):
+                new.append(check)
+            elif _comparison(check) not in held:
                 held.add(_comparison(check))
                 new.append(check)
         return tuple(new)
@@ -49,11 +54,18 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
 def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
     """No task makes the same comparison twice."""
     seen: dict[tuple[object, ...], set[Check]] = {}
+    reads = Reads.of(plan)
     for numbered in numbered_checks(plan):
+        if _may_change(numbered.check, reads):
+            continue
         own = seen.setdefault((numbered.check.span, numbered.loops), set())
         if _comparison(numbered.check) in own:
             raise InternalError("a check is repeated", numbered.check.subject)
         own.add(_comparison(numbered.check))
+
+
+def _may_change(check: Check, reads: Reads) -> bool:
+    return bool(reads.within(check.value, check.lower, check.upper))
 
 
 def _comparison(check: Check) -> Check:

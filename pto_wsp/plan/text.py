@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pto_wsp.plan.model import (
     AwaitEvent,
+    Branch,
     Check,
     Choice,
     Consume,
@@ -22,7 +23,9 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
+    Through,
 )
+from pto_wsp.plan.waits import Reads
 from pto_wsp.types.scalar import print_scalar
 
 
@@ -31,7 +34,8 @@ def print_plan(plan: TaskPlan) -> str:
     lines = [f"plan {plan.name}: {plan.n_executors} executor{'s' * (plan.n_executors != 1)}, window {plan.window}, edges from "
              + " and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on)]
     for k, slot in enumerate(plan.tensors):
-        access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars)) if on]
+        access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars), ("fresh", slot.fresh))
+                  if on]
         lines.append(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)} {', '.join(access)}")
     lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
     for k, use in enumerate(plan.kernels):
@@ -53,23 +57,23 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
                 yield f"{pad}side {k}:"
                 yield from _item(plan, side, depth + 1)
         case Loop():
-            yield from (pad + _check(check) for check in item.checks)
+            yield from _before(plan, item, pad)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
             if item.through is not None:
-                yield from (f"{pad}  {_check(check)}" for check in item.through.checks)
+                yield from _before(plan, item.through, f"{pad}  ")
                 yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
             yield from _item(plan, item.body, depth + 1)
         case Choice(branches, otherwise):
             for k, branch in enumerate(branches):
-                yield from (pad + _check(check) for check in branch.checks)
+                yield from _before(plan, branch, pad)
                 yield f"{pad}{'elif' if k else 'if'} {print_scalar(branch.condition)}:"
                 yield from _item(plan, branch.body, depth + 1)
             if otherwise.items:
                 yield f"{pad}else:"
                 yield from _item(plan, otherwise, depth + 1)
-        case SetSlot(slot, value, checks):
-            yield from (pad + _check(check) for check in checks)
+        case SetSlot(slot, value):
+            yield from _before(plan, item, pad)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"
         case Fresh(slot):
             yield f"{pad}make {plan.tensors[slot].ref.shown}"
@@ -77,8 +81,8 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             for process in processes:
                 yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"
                 yield from _item(plan, process.body, depth + 1)
-        case Send(channel, payload, after, _, checks):
-            yield from (pad + _check(check) for check in checks)
+        case Send(channel, payload, after):
+            yield from _before(plan, item, pad)
             yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))}) after {list(after)}"
         case Receive(channel, variables):
             yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
@@ -90,7 +94,7 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
         case AwaitEvent(event):
             yield f"{pad}synchronize {plan.events[event]}"
         case Submit():
-            yield from (pad + _check(check) for check in item.checks)
+            yield from _before(plan, item, pad)
             use = plan.kernels[item.kernel]
             args = [f"{param.name}={_place(plan, place)}" for param, place in zip(use.kernel.memory_params, item.places, strict=True)]
             args += [f"{param.name}={print_scalar(value.value)}"
@@ -104,6 +108,15 @@ def _place(plan: TaskPlan, place: Place) -> str:
     rows, cols = (print_scalar(n) for n in place.extent)
     down, across = (print_scalar(n) for n in place.stride)
     return f"{plan.tensors[place.slot].ref.shown}@{print_scalar(place.offset)}[{rows}:{down}, {cols}:{across}]"
+
+
+def _before(plan: TaskPlan, node: Submit | Loop | Through | Branch | SetSlot | Send, pad: str) -> Iterator[str]:
+    """What is checked and waited for before a node evaluates anything."""
+    for step in Reads.of(plan).preparation(node.waits, node.checks):
+        if isinstance(step, Check):
+            yield f"{pad}{_check(step)}"
+        else:
+            yield f"{pad}wait for {', '.join(f'{plan.tensors[r.slot].ref.shown}@{print_scalar(r.offset)}' for r in step)}"
 
 
 def _check(check: Check) -> str:

@@ -35,4 +35,4 @@ def mistake() -> None:
 #      |
 #   24 |     measure(n=lens)
 #      |     ^^^^^^^^^^^^^^^
-#    = help:     run the part that writes it first, as a program of its own; reading it in between is not supported yet
+#    = help:     target interp waits for no task while it makes them: run the part that writes it first, as a program
