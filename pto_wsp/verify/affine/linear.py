@@ -1,7 +1,7 @@
 """Linear expressions over integer variables, and systems: what must hold of them at the same time.
 
-A variable is any hashable key: a number, a string, a node. All variables are integers of any size; loop variables, symbolic sizes and
-those that only need to exist are treated alike.
+A variable is any hashable key: a string, or a `Variable`, of which something may be known wherever it occurs. All are integers of any
+size; loop variables, symbolic sizes and those that only need to exist are treated alike.
 
 >>> i, n = LinExpr.of("i"), LinExpr.of("n")
 >>> str(2 * i - n + 3)
@@ -11,25 +11,14 @@ those that only need to exist are treated alike.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from itertools import count
+from collections.abc import Hashable, Mapping
+from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.values import dataclass
 
 Key: TypeAlias = Hashable
 Point: TypeAlias = Mapping[Key, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """The key of a variable made by `System.fresh`; the number tells those of one name apart."""
-
-    name: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.name}'{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +102,15 @@ class System:
     """What must hold together: expressions that are 0, expressions that are not negative, and clauses.
 
     A clause is a list of systems of which at least one holds. Methods add to the system and return it; `branch` gives a copy that
-    grows on its own. Keys that `fresh` makes are never made again in any branch.
+    grows on its own.
     """
 
-    __slots__ = ("_numbers", "clauses", "equalities", "inequalities")
+    __slots__ = ("clauses", "equalities", "inequalities")
 
     def __init__(self) -> None:
         self.equalities: list[LinExpr] = []
         self.inequalities: list[LinExpr] = []
         self.clauses: list[tuple[System, ...]] = []
-        self._numbers = count()
 
     def equal(self, lhs: LinExpr, rhs: LinExpr | int = 0) -> System:
         """Demand lhs == rhs."""
@@ -160,17 +148,12 @@ class System:
         self.clauses.extend(other.clauses)
         return self
 
-    def fresh(self, name: str) -> LinExpr:
-        """Return a variable that nothing else names."""
-        return LinExpr.of(Fresh(name, next(self._numbers)))
-
     def branch(self) -> System:
         """Return a copy."""
         copy = System.__new__(System)
         copy.equalities = self.equalities.copy()
         copy.inequalities = self.inequalities.copy()
         copy.clauses = self.clauses.copy()
-        copy._numbers = self._numbers
         return copy
 
     def holds(self, point: Point) -> bool:
@@ -178,17 +161,74 @@ class System:
         return (all(expr.value(point) == 0 for expr in self.equalities) and all(expr.value(point) >= 0 for expr in self.inequalities)
                 and all(any(one.holds(point) for one in clause) for clause in self.clauses))
 
-    def keys(self) -> Iterable[Key]:
+    def variables(self) -> dict[Key, None]:
         """Return the variables named, each once, in the order in which they first occur."""
         found: dict[Key, None] = {}
         for expr in (*self.equalities, *self.inequalities):
             found.update(dict.fromkeys(expr.terms))
         for clause in self.clauses:
             for one in clause:
-                found.update(dict.fromkeys(one.keys()))
+                found.update(dict.fromkeys(one.variables()))
         return found
 
     def __str__(self) -> str:
         lines = [f"{expr} == 0" for expr in self.equalities] + [f"{expr} >= 0" for expr in self.inequalities]
         lines += [" or ".join(f"({str(one).replace(chr(10), ' and ')})" for one in clause) or "never" for clause in self.clauses]
         return "\n".join(lines) or "always"
+
+
+class Kind(Enum):
+    """What a point may choose for a variable."""
+
+    FREE = "free"          # any integer that its facts allow: loop variables, symbols, sizes
+    ELEMENT = "element"    # what a table holds: any content that its facts allow
+    DEFINED = "defined"    # its facts leave one integer
+    OPAQUE = "opaque"      # its real value is known less well than it could be: a point may be impossible
+
+
+class Variable:
+    """A variable of which `facts` hold wherever it occurs, and what stands in `together` where another one occurs as well."""
+
+    __slots__ = ("facts", "kind", "name", "together")
+
+    def __init__(self, name: str, kind: Kind = Kind.FREE) -> None:
+        self.name = name
+        self.kind = kind
+        self.facts = System()
+        self.together: list[tuple[Variable, System]] = []
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r})"
+
+
+def fresh(name: str, kind: Kind = Kind.FREE) -> LinExpr:
+    """Return a variable that nothing else names."""
+    return LinExpr.of(Variable(name, kind))
+
+
+def closed(system: System) -> System:
+    """Return a system together with the facts of all variables that it names, and of those that the facts name."""
+    whole = system.branch()
+    known = system.variables()
+    new = list(known)
+    pairs: list[tuple[Variable, System]] = []
+    while True:
+        added: list[System] = []
+        for key in new:
+            if isinstance(key, Variable):
+                added.append(key.facts)
+                pairs.extend(key.together)
+        added.extend([facts for other, facts in pairs if other in known])
+        if not added:
+            return whole
+        pairs = [pair for pair in pairs if pair[0] not in known]
+        new = []
+        for facts in added:
+            whole.include(facts)
+            for key in facts.variables():
+                if key not in known:
+                    known[key] = None
+                    new.append(key)

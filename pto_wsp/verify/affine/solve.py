@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.eliminate import Nothing, Search, Tableau
-from pto_wsp.verify.affine.linear import Key, LinExpr, Point, System
+from pto_wsp.verify.affine.linear import Key, LinExpr, Point, System, closed
 from pto_wsp.verify.verdict import Verdict
 
 BUDGET = 20_000   # rows looked at; some microseconds each
@@ -78,12 +78,12 @@ def implies(system: System, expr: LinExpr, budget: int = BUDGET) -> Verdict:
 
 
 class _Question:
-    """One system while it is solved: its keys as numbers, and what is left of the budget."""
+    """One system, with the facts of its variables, while it is solved: its keys as numbers, and what is left of the budget."""
 
     def __init__(self, system: System, budget: int) -> None:
-        self.system = system
+        self.system = system = closed(system)
         self.search = Search(budget)
-        self.numbers: dict[Key, int] = {key: number for number, key in enumerate(system.keys())}
+        self.numbers: dict[Key, int] = {key: number for number, key in enumerate(system.variables())}
 
     def answer(self) -> Answer:
         tableau = Tableau({}, len(self.numbers))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.verify.affine.linear import LinExpr, System
+from pto_wsp.verify.affine.linear import LinExpr, System, Variable, fresh
 from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, any_of, counterexample, implies, solve
 from pto_wsp.verify.verdict import Verdict
 
@@ -131,7 +131,26 @@ def test_a_branch_grows_on_its_own() -> None:
     branch = stem.branch().at_least(-x, 0)
     assert is_empty(branch)
     assert point(stem) == {"x": 1}
-    assert stem.fresh("q") != branch.fresh("q")
+
+
+def test_facts_of_variables_hold_wherever_they_occur() -> None:
+    half, rest = Variable("half"), Variable("rest")
+    half.facts.within(x - 2 * LinExpr.of(half), 0, 2)
+    rest.facts.equal(LinExpr.of(rest), x - 2 * LinExpr.of(half))
+    assert point(System().equal(LinExpr.of(rest), 1).at_least(x, 6)) == {"x": 7, half: 3, rest: 1}
+    assert is_empty(System().equal(LinExpr.of(rest), 2))
+    assert point(System().at_least(x, 6)) == {"x": 6}
+
+
+def test_facts_of_two_variables_hold_where_both_occur() -> None:
+    first, second = Variable("first"), Variable("second")
+    second.together.append((first, System().below(LinExpr.of(first), LinExpr.of(second))))
+    assert point(System().at_least(LinExpr.of(second), -3)) == {second: 0}
+    assert point(System().at_least(LinExpr.of(first), 4).at_least(LinExpr.of(second), -3)) == {first: 4, second: 5}
+
+
+def test_fresh_variables_are_different() -> None:
+    assert fresh("q") != fresh("q")
 
 
 def test_any_of_several() -> None:

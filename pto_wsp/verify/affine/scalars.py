@@ -1,0 +1,329 @@
+"""s.Scalar expressions as linear ones: what is not linear becomes a variable, and what is known of it a fact of that variable.
+
+Sums and multiples stay as they are. // and % by a constant, min, max, where and comparisons as numbers are exact: their variable is
+determined by its facts. Products, division by what is not constant and whatever else there is become opaque variables with weaker facts,
+so a system always has every point that a run can reach; it may have more. Equal opaque expressions share their variable.
+Integers here have no size: a run wraps at 64 bits, which is not modelled.
+
+>>> translator = Translator()
+>>> copy = translator.scope({})
+>>> b = s.Var("b", 0)
+>>> print(copy.linear(Binary(Op.ADD, Binary(Op.MUL, b, Const(16)), Const(3))))
+16*b + 3
+>>> print(copy.condition(Binary(Op.LT, b, Binary(Op.MIN, s.SymbolRef("n", 0), Const(8)))))
+n - b - 1 >= 0
+-b + 7 >= 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from math import gcd
+
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType, Family
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar import Binary, Const, Element, Op, Select, Unary, print_scalar, scalar_dtype
+from pto_wsp.values import dataclass
+from pto_wsp.verify.affine.facts import extreme_facts, product_facts, quotient_facts, same_where_equal
+from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable
+
+_OPPOSITE: Mapping[Op, Op] = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An element of a table at an index: the variable of its value."""
+
+    variable: Variable
+    tensor: TensorRef
+    index: tuple[LinExpr, ...]
+
+    @property
+    def value(self) -> LinExpr:
+        """Its value as an expression."""
+        return LinExpr.of(self.variable)
+
+
+class Translator:
+    """The variables of one workload, shared by all the copies of its iterations that questions are about.
+
+    `is_stable` tells whether a tensor keeps its elements while the workload runs: elements of another are never assumed to be equal.
+    `law` gives what holds of two elements of one tensor, beside that equal indices give equal elements.
+    """
+
+    def __init__(self, is_stable: Callable[[TensorRef], bool] = lambda tensor: True,
+                 law: Callable[[Application, Application], System | None] = lambda first, second: None) -> None:
+        self.is_stable = is_stable
+        self.law = law
+        self.applications: dict[TensorRef, list[Application]] = {}
+        self._products: list[tuple[LinExpr, LinExpr, Variable]] = []
+        self._made: dict[Hashable, Variable] = {}
+
+    def scope(self, bound: Mapping[s.Scalar, LinExpr]) -> Scope:
+        """Return what translates expressions of one copy: leaves in `bound` are as said there.
+
+        Other loop variables, symbols, extents and strides are the same in all copies; what belongs to a task is never the same twice.
+        """
+        return Scope(self, bound)
+
+    def made(self, key: Hashable, name: str, kind: Kind) -> tuple[Variable, bool]:
+        """Return the variable of a key, and whether it is new, so that its facts are to be given."""
+        found = self._made.get(key)
+        if found is not None:
+            return found, False
+        new = self._made[key] = Variable(name, kind)
+        return new, True
+
+    def element(self, tensor: TensorRef, index: tuple[LinExpr, ...]) -> LinExpr:
+        """Return an element of a tensor."""
+        name = f"{tensor.shown}[{', '.join(map(str, index))}]"
+        if not self.is_stable(tensor):
+            return LinExpr.of(_ranged(Variable(name, Kind.OPAQUE), tensor.dtype))
+        variable, is_new = self.made((tensor, index), name, Kind.ELEMENT)
+        if is_new:
+            this = Application(_ranged(variable, tensor.dtype), tensor, index)
+            others = self.applications.setdefault(tensor, [])
+            for other in others:
+                known = same_where_equal(this.value, index, other.value, other.index)
+                law = self.law(other, this)
+                variable.together.append((other.variable, known.include(law) if law is not None else known))
+            others.append(this)
+        return LinExpr.of(variable)
+
+    def product(self, left: LinExpr, right: LinExpr) -> LinExpr:
+        """Return the product of two expressions."""
+        if left.is_known or right.is_known:
+            return right * left.constant if left.is_known else left * right.constant
+        # (u·a + c)·(v·b + d) = u·v·(a·b) + …, so that neighbours as (a + 1)·b and a·b have one variable
+        (first, u), (second, v) = _primitive(left), _primitive(right)
+        return self._primitive_product(first, second) * (u * v) + first * (u * right.constant) + right * left.constant
+
+    def _primitive_product(self, left: LinExpr, right: LinExpr) -> LinExpr:
+        variable, is_new = self.made((Op.MUL, frozenset((left, right))), f"({left})*({right})", Kind.OPAQUE)
+        value = LinExpr.of(variable)
+        if is_new:
+            variable.facts.include(product_facts(left, right, value))
+            for first, second, other in self._products:
+                shared = left if left in (first, second) else right if right in (first, second) else None
+                if shared is not None:   # a·b - a·c is the product of a and b - c
+                    mine, theirs = right if shared is left else left, second if first == shared else first
+                    variable.together.append((other, product_facts(shared, mine - theirs, value - LinExpr.of(other))))
+            self._products.append((left, right, variable))
+        return value
+
+    def quotient(self, expr: LinExpr, divisor: int) -> LinExpr:
+        """Return expr // divisor, rounded down; 0 where the divisor is 0."""
+        if divisor < 0:
+            return self.quotient(-expr, -divisor)
+        if divisor == 0:
+            return LinExpr.known(0)
+        whole = LinExpr({key: c // divisor for key, c in expr.terms.items() if c // divisor}, expr.constant // divisor)
+        rest = expr - whole * divisor
+        if rest.is_known:
+            return whole
+        variable, is_new = self.made((Op.FLOORDIV, rest, divisor), f"({rest})//{divisor}", Kind.DEFINED)
+        if is_new:
+            variable.facts.within(rest - LinExpr.of(variable, divisor), 0, divisor)
+        return whole + LinExpr.of(variable)
+
+    def extreme(self, op: Op, left: LinExpr, right: LinExpr) -> LinExpr:
+        """Return the minimum or maximum of two expressions."""
+        apart = left - right
+        if apart.is_known:
+            return left if (apart.constant <= 0) == (op is Op.MIN) else right
+        variable, is_new = self.made((op, frozenset((left, right))), f"{op.value}({left}, {right})", Kind.DEFINED)
+        if is_new:
+            variable.facts.include(extreme_facts(op is Op.MIN, left, right, LinExpr.of(variable)))
+        return LinExpr.of(variable)
+
+    def division(self, op: Op, left: LinExpr, right: LinExpr) -> LinExpr:
+        """Return left // right or left % right where right is not constant."""
+        variable, is_new = self.made((op, left, right), f"({left}) {op.value} ({right})", Kind.OPAQUE)
+        if is_new:
+            variable.facts.include(quotient_facts(op is Op.MOD, left, right, LinExpr.of(variable)))
+        return LinExpr.of(variable)
+
+
+class Scope:
+    """Translates the expressions of one copy of the workload's iterations."""
+
+    def __init__(self, translator: Translator, bound: Mapping[s.Scalar, LinExpr]) -> None:
+        self.translator = translator
+        self.bound = bound
+
+    def linear(self, node: s.Scalar) -> LinExpr:
+        """Return an integer expression or condition (1 or 0) as a linear one."""
+        if not isinstance(node, Const | Unary | Binary | Select) and node in self.bound:
+            return self.bound[node]
+        if scalar_dtype(node) is DType.F64:
+            return self._opaque(node)
+        match node:
+            case Const(value):
+                return LinExpr.known(int(value))
+            case Unary(Op.NEG, value):
+                return -self.linear(value)
+            case Unary(Op.NOT, value):
+                return (1 if scalar_dtype(value) is DType.BOOL else -1) - self.linear(value)
+            case Binary(op, lhs, rhs):
+                return self._truth(op, lhs, rhs) if op in s.COMPARISONS else self._binary(node)
+            case Select(condition, then, other):
+                left, right, when = self.linear(then), self.linear(other), self.linear(condition)
+                variable, is_new = self.translator.made((Select, when, left, right), print_scalar(node), Kind.DEFINED)
+                if is_new:
+                    chosen = LinExpr.of(variable)
+                    variable.facts.either(self.condition(condition).equal(chosen, left),
+                                          self.condition(condition, False).equal(chosen, right))
+                return LinExpr.of(variable)
+            case _:
+                return self._leaf(node)
+
+    def condition(self, node: s.Scalar, holds: bool = True) -> System:
+        """Return what it means that a condition is true, or false."""
+        match node:
+            case Const(value):
+                return System() if bool(value) == holds else System().either()
+            case Unary(Op.NOT, value) if scalar_dtype(value) is DType.BOOL:
+                return self.condition(value, not holds)
+            case Binary(Op.AND | Op.OR as op, lhs, rhs) if scalar_dtype(node) is DType.BOOL:
+                left, right = self.condition(lhs, holds), self.condition(rhs, holds)
+                return left.include(right) if (op is Op.AND) == holds else System().either(left, right)
+            case Binary(op, lhs, rhs) if op in s.COMPARISONS and DType.F64 not in (scalar_dtype(lhs), scalar_dtype(rhs)):
+                return self._compare(op if holds else _OPPOSITE[op], lhs, rhs)
+            case Select(condition, then, other) if scalar_dtype(node) is DType.BOOL:
+                return System().either(self.condition(condition).include(self.condition(then, holds)),
+                                       self.condition(condition, False).include(self.condition(other, holds)))
+            case _:
+                number = self.linear(node)
+                if scalar_dtype(node) is DType.BOOL or not holds:
+                    return System().equal(number, int(holds))
+                return System().differ(number, 0)
+
+    def not_above(self, lhs: s.Scalar, rhs: s.Scalar, gap: int = 0) -> System:
+        """Return what it means that lhs + gap <= rhs: min, max and where on either side need no variable."""
+        match rhs, lhs:
+            case (Binary(Op.MIN, first, second), _) if scalar_dtype(rhs) is DType.I64:
+                return self.not_above(lhs, first, gap).include(self.not_above(lhs, second, gap))
+            case (_, Binary(Op.MAX, first, second)) if scalar_dtype(lhs) is DType.I64:
+                return self.not_above(first, rhs, gap).include(self.not_above(second, rhs, gap))
+            case (Binary(Op.MAX, first, second), _) if scalar_dtype(rhs) is DType.I64:
+                return System().either(self.not_above(lhs, first, gap), self.not_above(lhs, second, gap))
+            case (_, Binary(Op.MIN, first, second)) if scalar_dtype(lhs) is DType.I64:
+                return System().either(self.not_above(first, rhs, gap), self.not_above(second, rhs, gap))
+            case _:
+                return System().at_least(self.linear(rhs) - self.linear(lhs), gap)
+
+    def _compare(self, op: Op, lhs: s.Scalar, rhs: s.Scalar) -> System:
+        match op:
+            case Op.LT | Op.LE:
+                return self.not_above(lhs, rhs, int(op is Op.LT))
+            case Op.GT | Op.GE:
+                return self.not_above(rhs, lhs, int(op is Op.GT))
+            case Op.EQ:
+                return System().equal(self.linear(lhs), self.linear(rhs))
+            case _:
+                return System().differ(self.linear(lhs), self.linear(rhs))
+
+    def _truth(self, op: Op, lhs: s.Scalar, rhs: s.Scalar) -> LinExpr:
+        """Return a comparison as 1 or 0."""
+        node = Binary(op, lhs, rhs)
+        if DType.F64 in (scalar_dtype(lhs), scalar_dtype(rhs)):
+            return self._opaque(node)
+        variable, is_new = self.translator.made((op, self.linear(lhs), self.linear(rhs)), print_scalar(node), Kind.DEFINED)
+        value = LinExpr.of(variable)
+        if is_new:
+            variable.facts.either(self.condition(node).equal(value, 1), self.condition(node, False).equal(value, 0))
+        return value
+
+    def _binary(self, node: Binary) -> LinExpr:
+        left, right = self.linear(node.lhs), self.linear(node.rhs)
+        translator = self.translator
+        match node.op:
+            case Op.ADD:
+                return left + right
+            case Op.SUB:
+                return left - right
+            case Op.MUL:
+                return translator.product(left, right)
+            case Op.MIN | Op.MAX as op:
+                return translator.extreme(op, left, right)
+            case Op.FLOORDIV | Op.MOD as op if not right.is_known:
+                return translator.division(op, left, right)
+            case Op.FLOORDIV:
+                return translator.quotient(left, right.constant)
+            case Op.MOD:
+                divisor = right.constant
+                return left - translator.quotient(left, divisor) * divisor if divisor else LinExpr.known(0)
+            case Op.AND | Op.OR as op if scalar_dtype(node) is DType.BOOL:
+                return translator.extreme(Op.MIN if op is Op.AND else Op.MAX, left, right)
+            case Op.AND if _is_mask(right):
+                return left - translator.quotient(left, right.constant + 1) * (right.constant + 1)
+            case Op.AND if _is_mask(left):
+                return right - translator.quotient(right, left.constant + 1) * (left.constant + 1)
+            case _:
+                return self._opaque(node)
+
+    def _leaf(self, node: s.Scalar) -> LinExpr:
+        translator = self.translator
+        match node:
+            case s.Var() | s.SymbolRef() | s.DimOf() | s.StrideOf():
+                variable, is_new = translator.made(node, print_scalar(node), Kind.FREE)
+                if is_new and isinstance(node, s.SymbolRef):
+                    _ranged(variable, node.dtype)
+                elif is_new and isinstance(node, s.DimOf):
+                    variable.facts.at_least(LinExpr.of(variable))
+                return LinExpr.of(variable)
+            case Element(tensor, index):
+                return translator.element(tensor, tuple([self.linear(inner) for inner in index]))
+            case _:
+                return self._opaque(node)
+
+    def _opaque(self, node: s.Scalar) -> LinExpr:
+        variable, is_new = self.translator.made(self._sameness(node), print_scalar(node), Kind.OPAQUE)
+        value = LinExpr.of(variable)
+        if is_new:
+            match node:
+                case s.TaskIndex():
+                    variable.facts.at_least(value)
+                case Binary(Op.HASHMOD, _, Const(int() as modulus)) if modulus > 0:
+                    variable.facts.within(value, 0, modulus)
+                case _ if scalar_dtype(node) is DType.BOOL:
+                    variable.facts.within(value, 0, 2)
+        return value
+
+    def _sameness(self, node: s.Scalar) -> Hashable:
+        """Return what is equal only for expressions that surely have equal values."""
+        match node:
+            case Unary() | Binary() | Select():
+                kind = node.op if isinstance(node, Unary | Binary) else Select
+                return (kind, *[self._sameness(child) if scalar_dtype(child) is DType.F64 else self.linear(child)
+                         for child in s.children(node)])
+            case Const() | s.SymbolRef():
+                return node
+            case Element(tensor, index) if self.translator.is_stable(tensor):
+                return (tensor, tuple([self.linear(inner) for inner in index]))
+            case _:
+                return object()
+
+
+def _primitive(expr: LinExpr) -> tuple[LinExpr, int]:
+    """Return p and c of expr = c·p + its constant, p without a common factor."""
+    factor = gcd(*expr.terms.values())
+    if next(iter(expr.terms.values())) < 0:
+        factor = -factor
+    return LinExpr({key: c // factor for key, c in expr.terms.items()}), factor
+
+
+def _is_mask(expr: LinExpr) -> bool:
+    """Tell whether an expression is a constant of low bits, with which & is a remainder."""
+    return expr.is_known and expr.constant >= 0 and expr.constant & (expr.constant + 1) == 0
+
+
+def _ranged(variable: Variable, dtype: DType | None) -> Variable:
+    """Add what the dtype says. Of u64 nothing: a run sees values above 2^63 as negative."""
+    value = LinExpr.of(variable)
+    if dtype is DType.BOOL:
+        variable.facts.within(value, 0, 2)
+    elif dtype is not None and dtype.family is Family.UINT and dtype is not DType.U64:
+        variable.facts.at_least(value)
+    return variable
