@@ -4,7 +4,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 2
+#define PTO_ABI_VERSION 3
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -20,6 +20,7 @@
 #define PTO_E_ARGUMENT 5
 #define PTO_E_DEADLOCK 6
 #define PTO_E_THREAD 7
+#define PTO_E_UNEXECUTED 8     /* a mark is to have run, and nothing executes: no pool */
 
 /* pto_arg.flags */
 #define PTO_READ 1
@@ -32,10 +33,33 @@
 #define PTO_EDGE_WAW 4
 #define PTO_EDGE_ORDER 8
 #define PTO_EDGE_AFTER 16
+#define PTO_EDGE_CHANNEL 32
+#define PTO_EDGE_EVENT 64
+#define PTO_EDGE_READ 128          /* the orchestrator reads what the source writes */
 
-/* node kinds of a record: a join completes when its predecessors have; it is not a task */
+/* node kinds of a record: a join completes when its predecessors have, a mark also has a place in a stream; neither is a task */
 #define PTO_NODE_TASK 0
 #define PTO_NODE_JOIN 1
+#define PTO_NODE_MARK 2
+
+/* pto_mark.flags */
+#define PTO_MARK_BLOCKS 1          /* its stream submits nothing more before it has completed */
+#define PTO_MARK_NOW 2             /* all that it waits for has run when mark() returns: the orchestrator goes on to read memory */
+#define PTO_MARK_RESTS 4           /* its stream has nothing to submit for now: simulated time goes on without it until its next node */
+
+/* pto_mark.stall: what a stream that stands at a mark waits for */
+#define PTO_STALL_NONE 0
+#define PTO_STALL_CHANNEL_EMPTY 1
+#define PTO_STALL_CHANNEL_FULL 2
+#define PTO_STALL_READ 3
+#define PTO_STALL_EVENT 4
+#define PTO_N_STALLS 5
+
+/* pto_stuck.waits_for */
+#define PTO_STUCK_SEND 1           /* the channel is full; without slots: nobody receives */
+#define PTO_STUCK_RECEIVE 2        /* the channel is empty */
+#define PTO_STUCK_TURN 3           /* another producer or consumer of the channel is next */
+#define PTO_STUCK_EVENT 4          /* the event has not been recorded */
 
 /* What one parameter of one task is bound to: a strided box of at most two dimensions, its valid part. */
 typedef struct pto_arg {
@@ -92,9 +116,27 @@ typedef struct pto_task {
     const int64_t *index;
     const int64_t *order;      /* nodes that must complete first (structure), -1 entries are skipped */
     int32_t n_after;
-    int32_t reserved;
+    int32_t stream;            /* 0: the main program; every other one submits on a front of its own */
     const int64_t *after;      /* the same, from after= */
 } pto_task;
+
+/* A node that is no task. It completes `delay` cycles after its predecessors have completed and its stream has come to it.
+   Natively it has nothing to run and takes no time. Arrays are borrowed for the call. */
+typedef struct pto_mark {
+    int32_t stream;
+    int32_t flags;             /* PTO_MARK_ bits */
+    int32_t why;               /* PTO_EDGE_ bits of the edges from before */
+    int32_t stall;             /* PTO_STALL_, for the figures of a stream that stands here */
+    int32_t site;              /* which statement of the workload's text, -1: none */
+    int32_t n_before;
+    int32_t n_order;
+    int32_t n_args;
+    const int64_t *before;     /* nodes that must complete first, -1 entries are skipped */
+    const int64_t *order;      /* the same (structure) */
+    const pto_arg *args;       /* elements that the orchestrator reads: waits for their latest writers, where edges are inferred.
+                                  No later write waits for the mark: a stream that reads blocks until it has read. */
+    int64_t delay;             /* cycles, >= 0 */
+} pto_mark;
 
 /* A bound tensor: dims and strides in elements. */
 typedef struct pto_tensor {
@@ -122,14 +164,29 @@ typedef struct pto_guard {
     int64_t index[PTO_MAX_INDEX];
 } pto_guard;
 
+/* One process that cannot go on, in the report of a deadlock. */
+typedef struct pto_stuck {
+    int32_t stream;
+    int32_t site;              /* the statement at which it stands */
+    int32_t waits_for;         /* PTO_STUCK_ */
+    int32_t channel;           /* or the event */
+    int64_t position;          /* the token (or recording) that it waits for, from 0 */
+} pto_stuck;
+
 /* What an orchestrator writes to. Functions return a node id >= 0, or -1 after an error that is kept in status: the
-   orchestrator then returns at once. A join of no nodes is `empty`, of one node is that node. */
+   orchestrator then returns at once. A join of no nodes is `empty`, of one node is that node.
+   fresh makes a contiguous tensor that shares memory with no other, for tasks submitted between it and release; the memory is
+   the record's. Its contents are undefined. Both return a status, as fail and stuck do. */
 typedef struct pto_sink {
     int64_t (*submit)(struct pto_sink *sink, const pto_task *task);
     int64_t (*join_open)(struct pto_sink *sink);
     int32_t (*join_add)(struct pto_sink *sink, int64_t join, int64_t node);
     int64_t (*join_close)(struct pto_sink *sink, int64_t join, int64_t empty);
     int32_t (*fail)(struct pto_sink *sink, const pto_guard *guard);
+    int64_t (*mark)(struct pto_sink *sink, const pto_mark *mark);
+    int32_t (*fresh)(struct pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int32_t rank, const int64_t *dims);
+    int32_t (*release)(struct pto_sink *sink, const pto_tensor *tensor);
+    int32_t (*stuck)(struct pto_sink *sink, const pto_stuck *rows, int32_t n);     /* PTO_E_DEADLOCK */
     int32_t status;
     int32_t reserved;
 } pto_sink;
@@ -139,11 +196,14 @@ typedef int32_t (*pto_orchestrate_fn)(const pto_bindings *bindings, pto_sink *si
 /* ---- record: the tasks of one run in submission order, with the edges between them ---- */
 typedef struct pto_record pto_record;
 
+#define PTO_ARENA_BYTES 268435456
+
 typedef struct pto_record_options {
     int64_t max_tasks;         /* tasks kept; past it pto_run executes and drops them, else PTO_E_NOMEM; 0: no cap */
     int64_t window;            /* bounds the dependency map once tasks have been dropped; 0: none */
-    int32_t infer;             /* 1: edges from overlapping regions, 0: only order and after */
-    int32_t reserved;
+    int64_t arena_bytes;       /* of fresh tensors kept with their tasks, as max_tasks; 0: PTO_ARENA_BYTES */
+    int32_t infer;             /* 1: edges from overlapping regions, 0: only order, after and before */
+    int32_t poison;            /* 1: fresh tensors are full of 0xFF (NaN) before each run */
 } pto_record_options;
 
 /* Columns of a record. Edges are in CSR form by node: preds of node n are edge_src[pred_begin[n] .. pred_begin[n+1]),
@@ -153,11 +213,12 @@ typedef struct pto_columns {
     int64_t n_tasks;           /* kept */
     int64_t n_nodes;
     int64_t n_edges;
+    int64_t n_marks;
     int64_t first_node;
     int64_t first_task;
     int64_t total_tasks;       /* kept and dropped */
     const uint8_t *node_kind;      /* [n_nodes] */
-    const int64_t *node_task;      /* [n_nodes] task position in the kept columns, -1 for a join */
+    const int64_t *node_task;      /* [n_nodes] task position in the kept columns, -1 for a join or mark */
     const int64_t *pred_begin;     /* [n_nodes + 1] */
     const int64_t *edge_src;       /* [n_edges] absolute node ids */
     const uint8_t *edge_why;       /* [n_edges] */
@@ -167,12 +228,19 @@ typedef struct pto_columns {
     const int32_t *task_site;      /* [n_tasks] */
     const int64_t *task_worker;    /* [n_tasks] */
     const int64_t *task_cost;      /* [n_tasks] */
+    const int32_t *task_stream;    /* [n_tasks] */
     const int64_t *arg_begin;      /* [n_tasks + 1] */
     const pto_arg *args;
     const int64_t *scalar_begin;   /* [n_tasks + 1] */
     const int64_t *scalars;
     const int64_t *index_begin;    /* [n_tasks + 1] */
     const int64_t *index;
+    const int64_t *mark_node;      /* [n_marks] absolute node id, ascending */
+    const int64_t *mark_delay;     /* [n_marks] */
+    const int32_t *mark_stream;    /* [n_marks] */
+    const int32_t *mark_site;      /* [n_marks] */
+    const uint8_t *mark_flags;     /* [n_marks] */
+    const uint8_t *mark_stall;     /* [n_marks] */
 } pto_columns;
 
 pto_record *pto_record_new(const pto_record_options *options);
@@ -181,6 +249,7 @@ void pto_record_reset(pto_record *record);
 pto_sink *pto_record_sink(pto_record *record);      /* borrowed, lives as long as the record */
 void pto_record_columns(const pto_record *record, pto_columns *out);   /* valid until the record changes */
 const pto_guard *pto_record_guard(const pto_record *record);           /* the first guard that failed, or NULL */
+int32_t pto_record_stuck(const pto_record *record, const pto_stuck **out);  /* the rows of a deadlock; 0: there was none */
 
 /* True when two strided boxes share a byte: exact unless max_steps is used up, then true. */
 int32_t pto_regions_overlap(const pto_arg *a, const pto_arg *b, int64_t max_steps);
@@ -254,7 +323,7 @@ typedef struct pto_sim pto_sim;
 
 typedef struct pto_sim_options {
     int64_t n_executors;
-    int64_t window;            /* in tasks; 0: none */
+    int64_t window;            /* of each stream, in tasks; 0: none */
     int32_t keep_trace;        /* 1: start, end and executor of every task */
     int32_t reserved;
 } pto_sim_options;
@@ -262,11 +331,13 @@ typedef struct pto_sim_options {
 typedef struct pto_sim_result {
     int64_t total_cycles;
     int64_t n_tasks;
-    int64_t critical_path;     /* cycles of the longest chain of edges */
+    int64_t critical_path;     /* cycles of the longest chain of edges, delays and blocking marks */
     int64_t work;              /* cycles of all tasks */
-    int64_t window_stalls;     /* times the orchestrator had to wait for a slot */
+    int64_t window_stalls;     /* times a stream had to wait for a slot */
     int64_t window_stall_cycles;
-    int64_t window_high_water; /* most tasks submitted and not retired */
+    int64_t window_high_water; /* most tasks submitted and not retired, of one stream */
+    int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
+    int64_t stall_cycles[PTO_N_STALLS];
     const int64_t *busy;       /* [n_executors] cycles */
     const int64_t *waiting;    /* [n_executors] idle while a task of its own was submitted and not ready */
     const int64_t *tasks_run;  /* [n_executors] */

@@ -29,8 +29,15 @@
     PTO_LAYOUT_FIELD(pto_task, worker) PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) \
     PTO_LAYOUT_FIELD(pto_task, n_scalars) PTO_LAYOUT_FIELD(pto_task, n_index) PTO_LAYOUT_FIELD(pto_task, n_order) \
     PTO_LAYOUT_FIELD(pto_task, args) PTO_LAYOUT_FIELD(pto_task, scalars) PTO_LAYOUT_FIELD(pto_task, index) \
-    PTO_LAYOUT_FIELD(pto_task, order) PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, reserved) \
+    PTO_LAYOUT_FIELD(pto_task, order) PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, stream) \
     PTO_LAYOUT_FIELD(pto_task, after) \
+    PTO_LAYOUT_STRUCT(pto_mark) PTO_LAYOUT_FIELD(pto_mark, stream) PTO_LAYOUT_FIELD(pto_mark, flags) \
+    PTO_LAYOUT_FIELD(pto_mark, why) PTO_LAYOUT_FIELD(pto_mark, stall) PTO_LAYOUT_FIELD(pto_mark, site) \
+    PTO_LAYOUT_FIELD(pto_mark, n_before) PTO_LAYOUT_FIELD(pto_mark, n_order) PTO_LAYOUT_FIELD(pto_mark, n_args) \
+    PTO_LAYOUT_FIELD(pto_mark, before) PTO_LAYOUT_FIELD(pto_mark, order) PTO_LAYOUT_FIELD(pto_mark, args) \
+    PTO_LAYOUT_FIELD(pto_mark, delay) \
+    PTO_LAYOUT_STRUCT(pto_stuck) PTO_LAYOUT_FIELD(pto_stuck, stream) PTO_LAYOUT_FIELD(pto_stuck, site) \
+    PTO_LAYOUT_FIELD(pto_stuck, waits_for) PTO_LAYOUT_FIELD(pto_stuck, channel) PTO_LAYOUT_FIELD(pto_stuck, position) \
     PTO_LAYOUT_STRUCT(pto_tensor) PTO_LAYOUT_FIELD(pto_tensor, data) PTO_LAYOUT_FIELD(pto_tensor, dim) \
     PTO_LAYOUT_FIELD(pto_tensor, stride) PTO_LAYOUT_FIELD(pto_tensor, buffer) PTO_LAYOUT_FIELD(pto_tensor, rank) \
     PTO_LAYOUT_STRUCT(pto_bindings) PTO_LAYOUT_FIELD(pto_bindings, tensors) PTO_LAYOUT_FIELD(pto_bindings, symbols) \
@@ -40,6 +47,8 @@
     PTO_LAYOUT_FIELD(pto_guard, index) \
     PTO_LAYOUT_STRUCT(pto_sink) PTO_LAYOUT_FIELD(pto_sink, submit) PTO_LAYOUT_FIELD(pto_sink, join_open) \
     PTO_LAYOUT_FIELD(pto_sink, join_add) PTO_LAYOUT_FIELD(pto_sink, join_close) PTO_LAYOUT_FIELD(pto_sink, fail) \
+    PTO_LAYOUT_FIELD(pto_sink, mark) PTO_LAYOUT_FIELD(pto_sink, fresh) PTO_LAYOUT_FIELD(pto_sink, release) \
+    PTO_LAYOUT_FIELD(pto_sink, stuck) \
     PTO_LAYOUT_FIELD(pto_sink, status) PTO_LAYOUT_FIELD(pto_sink, reserved) \
     PTO_LAYOUT_STRUCT(pto_layout) PTO_LAYOUT_FIELD(pto_layout, name) PTO_LAYOUT_FIELD(pto_layout, size_bytes) \
     PTO_LAYOUT_FIELD(pto_layout, offset_bytes) \
@@ -53,20 +62,23 @@
 #define PTO_LAYOUT_ALL \
     PTO_LAYOUT_ARTIFACT \
     PTO_LAYOUT_STRUCT(pto_record_options) PTO_LAYOUT_FIELD(pto_record_options, max_tasks) \
-    PTO_LAYOUT_FIELD(pto_record_options, window) PTO_LAYOUT_FIELD(pto_record_options, infer) \
-    PTO_LAYOUT_FIELD(pto_record_options, reserved) \
+    PTO_LAYOUT_FIELD(pto_record_options, window) PTO_LAYOUT_FIELD(pto_record_options, arena_bytes) \
+    PTO_LAYOUT_FIELD(pto_record_options, infer) PTO_LAYOUT_FIELD(pto_record_options, poison) \
     PTO_LAYOUT_STRUCT(pto_columns) PTO_LAYOUT_FIELD(pto_columns, n_tasks) PTO_LAYOUT_FIELD(pto_columns, n_nodes) \
-    PTO_LAYOUT_FIELD(pto_columns, n_edges) PTO_LAYOUT_FIELD(pto_columns, first_node) \
+    PTO_LAYOUT_FIELD(pto_columns, n_edges) PTO_LAYOUT_FIELD(pto_columns, n_marks) PTO_LAYOUT_FIELD(pto_columns, first_node) \
     PTO_LAYOUT_FIELD(pto_columns, first_task) PTO_LAYOUT_FIELD(pto_columns, total_tasks) \
     PTO_LAYOUT_FIELD(pto_columns, node_kind) PTO_LAYOUT_FIELD(pto_columns, node_task) \
     PTO_LAYOUT_FIELD(pto_columns, pred_begin) PTO_LAYOUT_FIELD(pto_columns, edge_src) \
     PTO_LAYOUT_FIELD(pto_columns, edge_why) PTO_LAYOUT_FIELD(pto_columns, edge_arg) \
     PTO_LAYOUT_FIELD(pto_columns, task_node) PTO_LAYOUT_FIELD(pto_columns, task_kernel) \
     PTO_LAYOUT_FIELD(pto_columns, task_site) PTO_LAYOUT_FIELD(pto_columns, task_worker) \
-    PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, arg_begin) \
+    PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, task_stream) PTO_LAYOUT_FIELD(pto_columns, arg_begin) \
     PTO_LAYOUT_FIELD(pto_columns, args) PTO_LAYOUT_FIELD(pto_columns, scalar_begin) \
     PTO_LAYOUT_FIELD(pto_columns, scalars) PTO_LAYOUT_FIELD(pto_columns, index_begin) \
-    PTO_LAYOUT_FIELD(pto_columns, index) \
+    PTO_LAYOUT_FIELD(pto_columns, index) PTO_LAYOUT_FIELD(pto_columns, mark_node) \
+    PTO_LAYOUT_FIELD(pto_columns, mark_delay) PTO_LAYOUT_FIELD(pto_columns, mark_stream) \
+    PTO_LAYOUT_FIELD(pto_columns, mark_site) PTO_LAYOUT_FIELD(pto_columns, mark_flags) \
+    PTO_LAYOUT_FIELD(pto_columns, mark_stall) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
     PTO_LAYOUT_FIELD(pto_execute_options, prints) \
@@ -90,6 +102,7 @@
     PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
     PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, window_stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, window_high_water) \
+    PTO_LAYOUT_FIELD(pto_sim_result, stalls) PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
     PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, start) \
     PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, ready) \

@@ -12,6 +12,7 @@ typedef struct query {
     pto_edges *edges;
     int32_t flags;
     int32_t arg;
+    int32_t why_read;          /* of an edge from a writer to a reader */
     int32_t renews;            /* the write region that is exactly box; NONE until found */
 } query;
 
@@ -24,7 +25,7 @@ static bool visit(pto_deps *d, query *q, int32_t at)
         const access *earlier = &d->accesses[a];
         int32_t why = 0;
         if (q->flags & PTO_READ && earlier->flags & PTO_WRITE)
-            why |= PTO_EDGE_RAW;
+            why |= q->why_read;
         if (q->flags & PTO_WRITE && earlier->flags & PTO_READ)
             why |= PTO_EDGE_WAR;
         if (q->flags & PTO_WRITE && earlier->flags & PTO_WRITE)
@@ -145,7 +146,7 @@ int32_t pto_deps_submit(pto_deps *d, int64_t node, int64_t task, int32_t n_args,
         int32_t at_group = pto_map_group(d, args[i].buffer);
         if (at_group == NONE)
             continue;
-        query q = {&boxes[i], pto_map_row_span(&boxes[i]), edges, flags, i, NONE};
+        query q = {&boxes[i], pto_map_row_span(&boxes[i]), edges, flags, i, PTO_EDGE_RAW, NONE};
         for (int32_t at = d->groups[at_group].first_space; at != NONE; at = d->spaces[at].next)
             if ((flags & PTO_WRITE || d->spaces[at].kind == KIND_WRITE) && !visit_space(d, &q, at))
                 return PTO_E_NOMEM;
@@ -163,6 +164,35 @@ int32_t pto_deps_submit(pto_deps *d, int64_t node, int64_t task, int32_t n_args,
             return PTO_E_NOMEM;
     }
     return PTO_OK;
+}
+
+int32_t pto_deps_read(pto_deps *d, int32_t n_args, const pto_arg *args, const pto_box *boxes, pto_edges *edges)
+{
+    for (int32_t i = 0; i < n_args; i++) {
+        int32_t at_group = boxes[i].lo < boxes[i].hi ? pto_map_group(d, args[i].buffer) : NONE;
+        if (at_group == NONE)
+            continue;
+        query q = {&boxes[i], pto_map_row_span(&boxes[i]), edges, PTO_READ, i, PTO_EDGE_READ, NONE};
+        for (int32_t at = d->groups[at_group].first_space; at != NONE; at = d->spaces[at].next)
+            if (d->spaces[at].kind == KIND_WRITE && !visit_space(d, &q, at))
+                return PTO_E_NOMEM;
+    }
+    return PTO_OK;
+}
+
+void pto_deps_forget(pto_deps *d, int32_t buffer)
+{
+    int32_t at_group = pto_map_group(d, buffer);
+    if (at_group == NONE)
+        return;
+    for (int32_t at = d->groups[at_group].first_space; at != NONE; at = d->spaces[at].next)
+        while (d->spaces[at].first != NONE) {
+            int32_t at_region = d->spaces[at].first;
+            while (d->regions[at_region].first != NONE)
+                pto_map_remove_first(d, &d->regions[at_region]);
+            pto_map_remove_region(d, at_region);
+        }
+    pto_map_remove_group(d, at_group);
 }
 
 void pto_deps_prune(pto_deps *d, int64_t first_task)

@@ -60,7 +60,7 @@ struct pto_pool {
     const pto_kernel *kernels;
     const pto_arg *args;
     const int64_t *scalars;
-    const int64_t *node_task;
+    const int64_t *node_task;          /* from the graph's first node on */
     int64_t first_task;
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
@@ -93,7 +93,7 @@ void pto_print_value(pto_context *context, int32_t statement, const void *data, 
                      int64_t row_step, int64_t col_step);
 
 /* worker.c */
-bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join has nothing to run */
+bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join or mark has nothing to run */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
 
 static inline bool pto_run_over(pto_pool *pool)

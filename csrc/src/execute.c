@@ -75,8 +75,9 @@ static void start_late(pto_pool *pool, const pto_record *record, int64_t n_compl
     pool->start = pool->ready;
     for (int64_t i = n_completed; i < pool->graph->n_nodes; i++) {
         uint32_t n_preds = 0;
-        for (int64_t e = record->pred_begin[i]; e < record->pred_begin[i + 1]; e++)
-            n_preds += record->edge_src[e] >= record->first_node + n_completed;
+        int64_t node = pool->graph->begin + i;
+        for (int64_t e = record->pred_begin[node]; e < record->pred_begin[node + 1]; e++)
+            n_preds += record->edge_src[e] >= record->first_node + pool->graph->begin + n_completed;
         atomic_init(&pool->pending[i], n_preds);
         if (n_preds == 0)
             pool->ready[pool->n_start++] = (uint32_t)i;
@@ -141,7 +142,7 @@ static void set_limit(pto_pool *pool, int32_t limit)
     pthread_mutex_unlock(&pool->sleep_lock);
 }
 
-static int32_t run(pto_pool *pool, const pto_record *record, uint64_t seed)
+static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *done, uint64_t seed)
 {
     pto_worker *caller = &pool->workers[0];
     int64_t n_nodes = pool->graph->n_nodes, n_completed = 0;
@@ -155,7 +156,7 @@ static int32_t run(pto_pool *pool, const pto_record *record, uint64_t seed)
         start_at_once(pool);
         return run_in_random_order(caller, seed);
     }
-    if (record->n_tasks <= PTO_ALONE_TASKS && record->total_cost <= PTO_ALONE_COST) {
+    if (record->n_tasks - done->n_tasks <= PTO_ALONE_TASKS && record->total_cost - done->cost <= PTO_ALONE_COST) {
         n_completed = run_in_order(caller, 0, true);
         if (n_completed == n_nodes || pto_must_stop(pool))
             return PTO_OK;
@@ -175,8 +176,8 @@ static void print_nothing(pto_context *context, int32_t statement, const void *d
 }
 
 /* Take what the run needs from the record and the kernel table, or say what is wrong with them. */
-static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
-                       const pto_execute_options *options)
+static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done *done, const pto_kernel *kernels,
+                       int32_t n_kernels, const pto_execute_options *options)
 {
     if (record->sink.status != PTO_OK)
         return record->sink.status;
@@ -192,24 +193,24 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_kerne
     for (int32_t i = 0; i < limit; i++)
         if (!reserve_scratch(&pool->workers[i], scratch_bytes))
             return PTO_E_NOMEM;
-    int32_t status = pto_record_graph(record, &pool->graph);
+    int32_t status = pto_record_graph(record, done->n_nodes, &pool->graph);
     if (status != PTO_OK)
         return status;
     pool->record = record;
     pool->kernels = kernels;
     pool->args = record->args;
     pool->scalars = record->scalars;
-    pool->node_task = record->node_task;
+    pool->node_task = record->node_task + done->n_nodes;
     pool->first_task = record->first_task;
     set_limit(pool, limit);
     return PTO_OK;
 }
 
-int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
-                         const pto_execute_options *options, pto_execute_result *result)
+int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_done *done, const pto_kernel *kernels,
+                         int32_t n_kernels, const pto_execute_options *options, pto_execute_result *result)
 {
     *result = (pto_execute_result){.failed_task = -1, .threads = 1};
-    int32_t status = prepare(pool, record, kernels, n_kernels, options);
+    int32_t status = prepare(pool, record, done, kernels, n_kernels, options);
     if (status != PTO_OK)
         return status;
     atomic_store(&pool->failed_node, PTO_NO_NODE);
@@ -222,7 +223,7 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
                                         .print = options->prints == NULL ? print_nothing : pto_print_value};
     }
 
-    status = run(pool, record, options->order_seed);
+    status = run(pool, record, done, options->order_seed);
 
     int32_t n_took_part = 0;
     for (int32_t i = 0; i < pool->n_workers; i++) {
@@ -238,14 +239,15 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_ker
         return status;
     if (failed != PTO_NO_NODE)
         return PTO_E_KERNEL;
-    return result->n_run == record->n_tasks ? PTO_OK : PTO_E_CANCELLED;
+    return result->n_run == record->n_tasks - done->n_tasks ? PTO_OK : PTO_E_CANCELLED;
 }
 
 int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
                     const pto_execute_options *options, pto_execute_result *result)
 {
+    static const pto_done nothing = {0};
     pto_pool_hold(pool);
-    int32_t status = pto_execute_held(pool, record, kernels, n_kernels, options, result);
+    int32_t status = pto_execute_held(pool, record, &nothing, kernels, n_kernels, options, result);
     pto_pool_release(pool);
     return status;
 }

@@ -85,7 +85,42 @@ void pto_deps_reset(pto_deps *deps);
    args[i]; an argument whose box is empty has hi == lo. */
 int32_t pto_deps_submit(pto_deps *deps, int64_t node, int64_t task, int32_t n_args, const pto_arg *args,
                         const pto_box *boxes, pto_edges *edges);
+/* Add to `edges` the latest writers of what a mark reads. The read is not entered: it is over when the mark is. */
+int32_t pto_deps_read(pto_deps *deps, int32_t n_args, const pto_arg *args, const pto_box *boxes, pto_edges *edges);
 void pto_deps_prune(pto_deps *deps, int64_t first_task);   /* forget accesses of the tasks before first_task */
+void pto_deps_forget(pto_deps *deps, int32_t buffer);      /* forget an alias group: no later task is of it */
+
+/* ---- arena.c: the memory of fresh tensors, each an alias group of its own (negative, so never a bound one) ---- */
+typedef struct pto_block {
+    char *data;                /* NULL: the row is free */
+    int64_t bytes;
+    int32_t next_free;
+    bool released;
+} pto_block;
+
+typedef struct pto_arena {
+    pto_block *blocks;
+    int64_t n;
+    int64_t capacity;
+    int32_t *released;         /* rows of blocks that go with the tasks kept */
+    int64_t n_released;
+    int64_t released_capacity;
+    int64_t open_bytes;
+    int64_t released_bytes;
+    int64_t max_bytes;
+    int32_t first_free;        /* row, -1: none */
+    bool poison;
+} pto_arena;
+
+void pto_arena_init(pto_arena *arena, int64_t max_bytes, bool poison);
+void pto_arena_free(pto_arena *arena);
+void pto_arena_reset(pto_arena *arena);                    /* gives all memory back */
+void pto_arena_drop(pto_arena *arena);                     /* gives back what has been released */
+void pto_arena_poison(pto_arena *arena);                   /* every block, where asked for */
+bool pto_arena_is_full(const pto_arena *arena, int64_t bytes);         /* and a drop would help */
+int64_t pto_tensor_bytes(int32_t elem_bytes, int32_t rank, const int64_t *dims);   /* of a block; -1: no such tensor */
+int32_t pto_arena_fresh(pto_arena *arena, int64_t bytes, pto_tensor *out);      /* its data and buffer */
+int32_t pto_arena_release(pto_arena *arena, int32_t buffer);           /* PTO_E_ARGUMENT: no open block of this arena */
 
 /* ---- joins.c: open joins, reusable lists of nodes ---- */
 typedef struct pto_join {
@@ -108,16 +143,17 @@ int64_t pto_joins_open(pto_joins *joins);                  /* -1: no memory */
 pto_join *pto_joins_get(pto_joins *joins, int64_t join);   /* NULL unless open */
 void pto_joins_close(pto_joins *joins, int64_t join);
 
-/* ---- graph.c: successors, for the engine ---- */
+/* ---- graph.c: successors, for the engine. Nodes are counted from `begin`, those before it have completed ---- */
 typedef struct pto_graph_node {
     int64_t arg;               /* of the task, in the record's args */
     int64_t scalar;
     int64_t succ;              /* in pto_graph.succ, up to the next node's */
-    int32_t kernel;            /* -1: a join */
-    uint32_t n_preds;          /* predecessors kept in the record; dropped ones have completed */
+    int32_t kernel;            /* -1: a join or mark */
+    uint32_t n_preds;          /* predecessors in the graph; the others have completed */
 } pto_graph_node;
 
 typedef struct pto_graph {
+    int64_t begin;             /* position in the record of its first node */
     pto_graph_node *nodes;     /* [n_nodes + 1] */
     uint32_t *succ;            /* node positions */
     uint32_t *ready;           /* [n_ready] nodes without predecessors, ascending */
@@ -130,21 +166,31 @@ typedef struct pto_graph {
     bool valid;
 } pto_graph;
 
-int32_t pto_graph_build(pto_graph *graph, const pto_columns *columns);
+int32_t pto_graph_build(pto_graph *graph, const pto_columns *columns, int64_t begin);
 void pto_graph_free(pto_graph *graph);
 
 /* ---- record.c ---- */
-typedef int32_t (*pto_full_fn)(pto_record *record, void *user);
+typedef int32_t (*pto_hook_fn)(pto_record *record, void *user);
+
+/* How much of what is kept has run: marks that are to have run execute a record piece by piece. */
+typedef struct pto_done {
+    int64_t n_nodes;
+    int64_t n_tasks;
+    int64_t cost;
+} pto_done;
 
 struct pto_record {
     pto_sink sink;             /* first: a sink pointer is a record pointer */
     pto_record_options options;
-    int64_t n_tasks, n_nodes, n_edges, n_args, n_scalars, n_index;
+    int64_t n_tasks, n_nodes, n_edges, n_marks, n_args, n_scalars, n_index;
     int64_t first_node, first_task;
+    pto_done done;             /* in the run under way */
     int64_t total_cost;        /* of the tasks kept */
     int32_t max_kernel;        /* of the tasks kept, -1: no task */
     bool has_guard;
     pto_guard guard;
+    pto_stuck *stuck;
+    int64_t n_stuck, stuck_capacity;
 
     uint8_t *node_kind;
     int64_t *node_task, *pred_begin;
@@ -156,8 +202,13 @@ struct pto_record {
     int64_t edges_capacity;
 
     int64_t *task_node, *task_worker, *task_cost, *arg_begin, *scalar_begin, *index_begin;
-    int32_t *task_kernel, *task_site;
+    int32_t *task_kernel, *task_site, *task_stream;
     int64_t tasks_capacity;
+
+    int64_t *mark_node, *mark_delay;
+    int32_t *mark_stream, *mark_site;
+    uint8_t *mark_flags, *mark_stall;
+    int64_t marks_capacity;
 
     pto_arg *args;
     int64_t *scalars, *index;
@@ -166,16 +217,32 @@ struct pto_record {
     pto_edges edges;           /* of the node being added */
     pto_joins joins;
     pto_deps *deps;            /* NULL without inference */
+    pto_arena arena;
 
-    pto_full_fn on_full;       /* set by pto_run while it orchestrates */
-    void *on_full_user;
+    pto_hook_fn on_full;       /* these are set by pto_run while it orchestrates: execute, feed (then all is dropped) */
+    pto_hook_fn on_now;        /* execute what has not run; NULL: nothing executes */
+    void *hook_user;
 
     pthread_mutex_t graph_lock;    /* two pools may execute one record at once */
     pto_graph graph;
 };
 
-int32_t pto_record_graph(const pto_record *record, const pto_graph **out);   /* built when stale */
+int32_t pto_record_graph(const pto_record *record, int64_t begin, const pto_graph **out);   /* built when stale */
 void pto_record_drop(pto_record *record);                 /* forget the kept tasks, keep counting */
+
+/* for marks.c */
+int64_t pto_record_fail(pto_record *record, int32_t status);           /* keeps the first status; -1 */
+int32_t pto_record_hand_over(pto_record *record);                      /* on_full, then drop */
+int32_t pto_record_add_named(pto_record *record, const int64_t *nodes, int64_t n, int32_t why);
+bool pto_record_reserve_node(pto_record *record);                      /* and its edges */
+int64_t pto_record_append_node(pto_record *record, uint8_t kind, int64_t task);
+
+/* ---- marks.c: sink functions ---- */
+int64_t pto_sink_mark(pto_sink *sink, const pto_mark *mark);
+bool pto_reserve_marks(pto_record *record, int64_t need);
+int32_t pto_sink_fresh(pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int32_t rank, const int64_t *dims);
+int32_t pto_sink_release(pto_sink *sink, const pto_tensor *tensor);
+int32_t pto_sink_stuck(pto_sink *sink, const pto_stuck *rows, int32_t n);
 
 /* ---- interrupt.c: on the main thread, with the pool held ---- */
 bool pto_interrupt_open(pto_pool *pool);                   /* from here on SIGINT cancels; false: nobody handles it, nothing changed */
@@ -185,8 +252,9 @@ void pto_interrupt_close(int32_t status);                  /* back to what was; 
 void pto_pool_hold(pto_pool *pool);                        /* waits for other runs; clears a stale cancel */
 void pto_pool_release(pto_pool *pool);
 bool pto_pool_cancelled(pto_pool *pool);
-int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
-                         const pto_execute_options *options, pto_execute_result *result);
+/* Run the tasks behind `done`, which have not run; the rest has. */
+int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_done *done, const pto_kernel *kernels,
+                         int32_t n_kernels, const pto_execute_options *options, pto_execute_result *result);
 
 #pragma GCC visibility pop
 

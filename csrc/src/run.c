@@ -1,7 +1,8 @@
 /* run.c: one run of a program: orchestrate, then execute, in chunks when there are more tasks than the record keeps.
 
-   Below the cap no kernel runs before the orchestrator has finished, so a guard that fails leaves every tensor as it was.
-   Past it each full chunk is executed, fed to the simulator and dropped. Without a pool nothing is executed: a caller who
+   Below the cap no kernel runs before the orchestrator has finished or reads what tasks write (PTO_MARK_NOW), so a guard that
+   fails first leaves every tensor as it was. Such a mark executes what has been recorded and not run; the record keeps it.
+   Past the cap each full chunk is executed, fed to the simulator and dropped. Without a pool nothing is executed: a caller who
    wants only the record, or only the simulation of a stream that is too long to keep, passes NULL. */
 #include "internal.h"
 
@@ -11,25 +12,29 @@ typedef struct chunked_run {
     pto_execute_result *result;
 } chunked_run;
 
-/* Execute and feed what the record holds; results add up over chunks. */
+/* Execute what the record holds and has not run; results add up over pieces. */
+static int32_t execute(pto_record *record, void *user)
+{
+    const chunked_run *run = user;
+    const pto_run_options *o = run->options;
+    if (pto_pool_cancelled(run->pool))
+        return PTO_E_CANCELLED;
+    pto_execute_result piece;
+    int32_t status = pto_execute_held(run->pool, record, &record->done, o->kernels, o->n_kernels, &o->execute, &piece);
+    record->done = (pto_done){record->n_nodes, record->n_tasks, record->total_cost};
+    run->result->n_run += piece.n_run;
+    run->result->failed_task = piece.failed_task;
+    run->result->failed_guard = piece.failed_guard;
+    run->result->fault = piece.fault;
+    if (piece.threads > run->result->threads)
+        run->result->threads = piece.threads;
+    return status;
+}
+
 static int32_t finish_chunk(pto_record *record, chunked_run *run, bool feeds)
 {
-    const pto_run_options *o = run->options;
-    if (run->pool != NULL) {
-        if (pto_pool_cancelled(run->pool))
-            return PTO_E_CANCELLED;
-        pto_execute_result chunk;
-        int32_t status = pto_execute_held(run->pool, record, o->kernels, o->n_kernels, &o->execute, &chunk);
-        run->result->n_run += chunk.n_run;
-        run->result->failed_task = chunk.failed_task;
-        run->result->failed_guard = chunk.failed_guard;
-        run->result->fault = chunk.fault;
-        if (chunk.threads > run->result->threads)
-            run->result->threads = chunk.threads;
-        if (status != PTO_OK)
-            return status;
-    }
-    return feeds && o->sim != NULL ? pto_sim_feed(o->sim, record) : PTO_OK;
+    int32_t status = run->pool != NULL ? execute(record, run) : PTO_OK;
+    return status == PTO_OK && feeds && run->options->sim != NULL ? pto_sim_feed(run->options->sim, record) : status;
 }
 
 static int32_t chunk_is_full(pto_record *record, void *user)
@@ -41,10 +46,11 @@ static int32_t orchestrate(pto_record *record, chunked_run *run)
 {
     pto_record_reset(record);
     record->on_full = chunk_is_full;
-    record->on_full_user = run;
+    record->on_now = run->pool != NULL ? execute : NULL;
+    record->hook_user = run;
     int32_t status = run->options->orchestrate(run->options->bindings, &record->sink);
-    record->on_full = NULL;
-    record->on_full_user = NULL;
+    record->on_full = record->on_now = NULL;
+    record->hook_user = NULL;
     return record->sink.status != PTO_OK ? record->sink.status : status;
 }
 
@@ -60,10 +66,13 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     }
     if (options->orchestrate != NULL)
         status = orchestrate(record, &run);
-    else if (record->first_task > 0)
+    else if (record->first_node > 0)
         status = PTO_E_ARGUMENT;       /* its first chunks are gone */
+    else
+        pto_arena_poison(&record->arena);
     if (status == PTO_OK)
-        status = finish_chunk(record, &run, record->first_task > 0);
+        status = finish_chunk(record, &run, record->first_node > 0);
+    record->done = (pto_done){0};
     if (interruptible)
         pto_interrupt_close(status);
     if (pool != NULL)

@@ -1,194 +1,10 @@
-/* sim.c: replay a stream of tasks in virtual time.
+/* sim.c: replay a stream of nodes in virtual time: feeding, results, life. See sim.h for the rules.
 
-   Tasks are submitted in order, as early as the window has a slot; submitting costs nothing. A slot frees when its task
-   and all earlier ones have completed. A ready task waits for its own executor, which takes the one with the lowest (ready
-   time, task). At one time completions come first, then submissions, then dispatch, and this repeats while tasks of no
-   cost complete. Joins take no slot, executor or time.
-
-   A feed stops as soon as its last task is submitted, before any dispatch of that time, because the next feed may go on
-   submitting at the same time. So how a stream is cut into feeds cannot change the result, with one exception:
-   critical_path counts an edge only when its source is among the last max(2^20, nodes of the longest feed) nodes. */
-#include "sim_queue.h"
+   One exception to "how a record is cut into feeds changes nothing": critical_path counts an edge only when its source is
+   among the last max(2^20, nodes of the longest feed) nodes. */
+#include "sim.h"
 
 #define PTO_MIN_CHAINS ((int64_t)1 << 20)
-
-typedef struct link {
-    int64_t node;
-    int32_t next;              /* also the free list */
-} link;
-
-typedef struct executor {
-    pto_sim_ready ready;
-    int64_t running;           /* node, -1: idle */
-    int64_t n_waiting;         /* submitted and not ready */
-    int64_t since;             /* waiting has been counted up to here */
-    bool listed;               /* in sim->to_dispatch */
-} executor;
-
-struct pto_sim {
-    pto_sim_options options;
-    int32_t status;            /* the first error: a simulation that lost a task cannot go on */
-    bool finished;
-    int64_t now;
-    int64_t last_completion;
-    int64_t n_tasks;           /* submitted */
-    int64_t n_retired;
-    int64_t work, critical_path;
-    int64_t window_stalls, window_stall_cycles, window_high_water;
-
-    pto_sim_ring ring;
-    link *links;
-    int64_t n_links, links_capacity;
-    int32_t links_free;
-    int64_t joins;             /* joins to complete now: a list of nodes, -1: none */
-
-    executor *executors;
-    pto_sim_heap running;      /* (end, executor) */
-    int64_t *to_dispatch;      /* [n_executors] executors that may have become able to start */
-    int64_t n_to_dispatch;
-    int64_t *busy, *waiting, *tasks_run;
-
-    int64_t *chain;            /* longest chain that ends in a node, in a ring by node id */
-    int64_t chain_capacity, chain_limit, chain_first;
-
-    int64_t *start, *end, *ready;      /* by task, with keep_trace */
-    int64_t trace_capacity;
-};
-
-static int64_t add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-static bool fail(pto_sim *s)
-{
-    s->status = PTO_E_NOMEM;
-    return false;
-}
-
-/* ---- executors ---- */
-
-/* Count waiting up to now; to be called before idleness or n_waiting changes. */
-static void count_waiting(pto_sim *s, int64_t at)
-{
-    executor *e = &s->executors[at];
-    if (e->running < 0 && e->n_waiting > 0)
-        s->waiting[at] += s->now - e->since;
-    e->since = s->now;
-}
-
-static void list_for_dispatch(pto_sim *s, int64_t at)
-{
-    executor *e = &s->executors[at];
-    if (e->running < 0 && !e->listed) {
-        e->listed = true;
-        s->to_dispatch[s->n_to_dispatch++] = at;
-    }
-}
-
-static bool make_ready(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    n->state = PTO_SIM_READY;
-    n->ready = s->now;
-    if (s->options.keep_trace)
-        s->ready[n->task] = s->now;
-    list_for_dispatch(s, n->executor);
-    return pto_sim_ready_push(&s->executors[n->executor].ready, &s->ring, node) || fail(s);
-}
-
-static bool dispatch(pto_sim *s)
-{
-    for (int64_t i = 0; i < s->n_to_dispatch; i++) {
-        int64_t at = s->to_dispatch[i];
-        executor *e = &s->executors[at];
-        e->listed = false;
-        int64_t node = pto_sim_ready_pop(&e->ready, &s->ring);
-        if (node < 0)
-            continue;
-        const pto_sim_node *n = pto_sim_at(&s->ring, node);
-        count_waiting(s, at);
-        e->running = node;
-        s->busy[at] = add(s->busy[at], n->cost);
-        s->tasks_run[at]++;
-        if (s->options.keep_trace) {
-            s->start[n->task] = s->now;
-            s->end[n->task] = add(s->now, n->cost);
-        }
-        if (!pto_sim_heap_push(&s->running, (pto_sim_entry){add(s->now, n->cost), at}))
-            return fail(s);
-    }
-    s->n_to_dispatch = 0;
-    return true;
-}
-
-/* ---- completing ---- */
-
-static void release(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    n->state = PTO_SIM_DONE;
-    for (int32_t at = n->first_link; at >= 0;) {
-        link *l = &s->links[at];
-        int64_t succ = l->node;
-        int32_t next = l->next;
-        l->next = s->links_free;
-        s->links_free = at;
-        at = next;
-        pto_sim_node *m = pto_sim_at(&s->ring, succ);
-        if (--m->n_pending > 0)
-            continue;
-        if (m->task < 0) {
-            m->next = s->joins;
-            s->joins = succ;
-            continue;
-        }
-        count_waiting(s, m->executor);
-        s->executors[m->executor].n_waiting--;
-        make_ready(s, succ);
-    }
-}
-
-/* Complete a node, the joins that it was the last to hold back, and theirs. */
-static void complete(pto_sim *s, int64_t node)
-{
-    release(s, node);
-    while (s->joins >= 0) {
-        int64_t join = s->joins;
-        s->joins = pto_sim_at(&s->ring, join)->next;
-        release(s, join);
-    }
-    while (s->ring.first < s->ring.next) {
-        const pto_sim_node *n = pto_sim_at(&s->ring, s->ring.first);
-        if (n->state != PTO_SIM_DONE)
-            break;
-        s->n_retired += n->task >= 0;
-        s->ring.first++;
-    }
-}
-
-/* Dispatch, then go to the next completion (which is now for a task of no cost) and complete all of its time. False when
-   nothing runs any more, or after an error. */
-static bool advance(pto_sim *s)
-{
-    if (!dispatch(s) || s->running.n == 0)
-        return false;
-    s->now = s->running.data[0].key;
-    s->last_completion = s->now;
-    while (s->running.n > 0 && s->running.data[0].key == s->now) {
-        int64_t at = pto_sim_heap_pop(&s->running).id;
-        executor *e = &s->executors[at];
-        int64_t node = e->running;
-        count_waiting(s, at);
-        e->running = -1;
-        list_for_dispatch(s, at);
-        complete(s, node);
-    }
-    return s->status == PTO_OK;
-}
-
-/* ---- submitting ---- */
 
 static bool reserve_chain(pto_sim *s)
 {
@@ -202,7 +18,7 @@ static bool reserve_chain(pto_sim *s)
     int64_t grown = s->chain_capacity == 0 ? 1024 : 2 * s->chain_capacity;
     int64_t *chain = malloc((size_t)grown * sizeof *chain);
     if (chain == NULL)
-        return fail(s);
+        return pto_sim_fail(s);
     for (int64_t i = s->chain_first; i < node; i++)
         chain[i & (grown - 1)] = s->chain[i & (s->chain_capacity - 1)];
     free(s->chain);
@@ -217,10 +33,10 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst)
     if (at >= 0)
         s->links_free = s->links[at].next;
     else if (s->n_links >= INT32_MAX - 1 || !PTO_RESERVE(s->links, s->links_capacity, s->n_links + 1))
-        return fail(s);
+        return pto_sim_fail(s);
     else
         at = (int32_t)s->n_links++;
-    s->links[at] = (link){dst, -1};
+    s->links[at] = (pto_sim_link){dst, -1};
     pto_sim_node *n = pto_sim_at(&s->ring, src);
     if (n->first_link < 0)
         n->first_link = at;
@@ -230,17 +46,16 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst)
     return true;
 }
 
-/* Enter the node behind all others, with its predecessors src[0..n_src). */
-static bool enter(pto_sim *s, int64_t task, int64_t cost, int64_t at, const int64_t *src, int64_t n_src)
+/* Enter a node behind all others, with its predecessors src[0..n_src) and the longest chain that leads to its stream's front. */
+static bool enter(pto_sim *s, pto_sim_node entered, int64_t chain, const int64_t *src, int64_t n_src)
 {
     if (!pto_sim_ring_reserve(&s->ring))
-        return fail(s);
+        return pto_sim_fail(s);
     if (!reserve_chain(s))
         return false;
-    int64_t node = s->ring.next++, longest = 0;
+    int64_t node = s->ring.next++, longest = chain;
     pto_sim_node *n = pto_sim_at(&s->ring, node);
-    *n = (pto_sim_node){.task = task, .cost = cost, .executor = at, .next = -1, .first_link = -1, .last_link = -1,
-                        .state = PTO_SIM_WAITING};
+    *n = entered;
     for (int64_t i = 0; i < n_src; i++) {
         if (src[i] >= s->chain_first && s->chain[src[i] & (s->chain_capacity - 1)] > longest)
             longest = s->chain[src[i] & (s->chain_capacity - 1)];
@@ -250,9 +65,9 @@ static bool enter(pto_sim *s, int64_t task, int64_t cost, int64_t at, const int6
         if (!add_link(s, src[i], node))
             return false;
     }
-    longest = add(longest, cost);
+    longest = pto_sim_add(longest, entered.cost);
     s->chain[node & (s->chain_capacity - 1)] = longest;
-    if (longest > s->critical_path)
+    if (longest > s->critical_path && entered.task >= 0)
         s->critical_path = longest;
     return true;
 }
@@ -263,32 +78,71 @@ static bool reserve_trace(pto_sim *s, int64_t n)
         return true;
     int64_t start = s->trace_capacity, end = start, ready = start;
     if (!PTO_RESERVE(s->start, start, n) || !PTO_RESERVE(s->end, end, n) || !PTO_RESERVE(s->ready, ready, n))
-        return fail(s);
+        return pto_sim_fail(s);
     s->trace_capacity = start;
     return true;
 }
 
-static bool submit(pto_sim *s, int64_t cost, int64_t at, const int64_t *src, int64_t n_src)
+/* ---- feeding ---- */
+
+/* Go on in time while the stream is held and no other can submit: its next node is known to come. */
+static bool wait_for_stream(pto_sim *s, int32_t stream)
 {
-    int64_t window = s->options.window, before = s->now;
-    while (window > 0 && s->n_tasks - s->n_retired >= window)
-        if (!advance(s))
+    while (s->fronts[stream].hold != PTO_SIM_FREE && s->n_open_held == s->n_open)
+        if (!pto_sim_advance(s))
             return false;
-    if (s->now > before) {
-        s->window_stalls++;
-        s->window_stall_cycles += s->now - before;
-    }
-    if ((s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) || !enter(s, s->n_tasks, cost, at, src, n_src))
+    return true;
+}
+
+static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int64_t *src, int64_t n_src)
+{
+    int32_t stream = c->task_stream[task];
+    pto_sim_front *f = pto_sim_front_of(s, stream);
+    if (f == NULL)
         return false;
-    int64_t node = s->ring.next - 1;
+    pto_sim_hold_full(s, f);
+    pto_sim_node node = {.task = s->n_tasks, .cost = c->task_cost[task], .next = -1, .follower = -1, .first_link = -1,
+                         .last_link = -1, .executor = (int32_t)c->task_worker[task], .stream = stream,
+                         .state = PTO_SIM_QUEUED};
+    if (!wait_for_stream(s, stream) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
+        !enter(s, node, f->chain, src, n_src))
+        return false;
     s->n_tasks++;
-    s->work = add(s->work, cost);
-    if (s->n_tasks - s->n_retired > s->window_high_water)
-        s->window_high_water = s->n_tasks - s->n_retired;
-    if (pto_sim_at(&s->ring, node)->n_pending == 0)
-        return make_ready(s, node);
-    count_waiting(s, at);
-    s->executors[at].n_waiting++;
+    s->work = pto_sim_add(s->work, node.cost);
+    pto_sim_append(s, f, s->ring.next - 1);
+    return pto_sim_submit(s, f);
+}
+
+static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src)
+{
+    int32_t stream = c->mark_stream[mark];
+    pto_sim_front *f = pto_sim_front_of(s, stream);
+    if (f == NULL)
+        return false;
+    pto_sim_node node = {.task = -1, .cost = c->mark_delay[mark], .next = -1, .follower = -1, .first_link = -1,
+                         .last_link = -1, .executor = -1, .stream = stream, .state = PTO_SIM_QUEUED,
+                         .flags = c->mark_flags[mark], .stall = c->mark_stall[mark]};
+    if (!wait_for_stream(s, stream) || !enter(s, node, f->chain, src, n_src))
+        return false;
+    int64_t chain = s->chain[(s->ring.next - 1) & (s->chain_capacity - 1)];
+    if (node.flags & PTO_MARK_BLOCKS && chain > f->chain)
+        f->chain = chain;
+    pto_sim_append(s, f, s->ring.next - 1);
+    if (!pto_sim_submit(s, f) || !pto_sim_submit_all(s))
+        return false;
+    if (node.flags & PTO_MARK_RESTS)
+        pto_sim_rest(s, f);
+    return true;
+}
+
+static bool feed_join(pto_sim *s, const int64_t *src, int64_t n_src)
+{
+    pto_sim_node node = {.task = -1, .next = -1, .follower = -1, .first_link = -1, .last_link = -1, .executor = -1,
+                         .stream = -1, .state = PTO_SIM_WAITING};
+    if (!enter(s, node, 0, src, n_src))
+        return false;
+    if (pto_sim_at(&s->ring, s->ring.next - 1)->n_pending == 0)
+        pto_sim_complete(s, s->ring.next - 1);
     return true;
 }
 
@@ -305,25 +159,22 @@ int32_t pto_sim_feed(pto_sim *s, const pto_record *record)
             return PTO_E_ARGUMENT;
     while (s->chain_limit < c.n_nodes)
         s->chain_limit *= 2;
+    int64_t mark = 0;
     for (int64_t i = 0; i < c.n_nodes; i++) {
         const int64_t *src = c.edge_src + c.pred_begin[i];
-        int64_t n_src = c.pred_begin[i + 1] - c.pred_begin[i], task = c.node_task[i];
-        if (task >= 0) {
-            if (!submit(s, c.task_cost[task], c.task_worker[task], src, n_src))
-                return s->status != PTO_OK ? s->status : (s->status = PTO_E_DEADLOCK);
-        } else {
-            if (!enter(s, -1, 0, -1, src, n_src))
-                return s->status;
-            if (pto_sim_at(&s->ring, s->ring.next - 1)->n_pending == 0)
-                complete(s, s->ring.next - 1);
-        }
+        int64_t n_src = c.pred_begin[i + 1] - c.pred_begin[i];
+        bool fed = c.node_kind[i] == PTO_NODE_TASK   ? feed_task(s, &c, c.node_task[i], src, n_src)
+                   : c.node_kind[i] == PTO_NODE_MARK ? feed_mark(s, &c, mark++, src, n_src)
+                                                     : feed_join(s, src, n_src);
+        if (!fed)
+            return s->status != PTO_OK ? s->status : (s->status = PTO_E_DEADLOCK);
     }
     return s->status;
 }
 
 int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 {
-    while (s->status == PTO_OK && advance(s))
+    while (s->status == PTO_OK && pto_sim_advance(s))
         ;
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
@@ -333,6 +184,8 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
                             .window_stall_cycles = s->window_stall_cycles,
                             .window_high_water = s->window_high_water, .busy = s->busy, .waiting = s->waiting,
                             .tasks_run = s->tasks_run};
+    memcpy(out->stalls, s->stalls, sizeof s->stalls);
+    memcpy(out->stall_cycles, s->stall_cycles, sizeof s->stall_cycles);
     if (s->options.keep_trace) {
         out->start = s->start;
         out->end = s->end;
@@ -345,7 +198,7 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 
 pto_sim *pto_sim_new(const pto_sim_options *options)
 {
-    if (options->n_executors < 1 || options->window < 0)
+    if (options->n_executors < 1 || options->n_executors > INT32_MAX || options->window < 0)
         return NULL;
     pto_sim *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -353,7 +206,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     size_t n = (size_t)options->n_executors;
     s->options = *options;
     s->links_free = -1;
-    s->joins = -1;
+    s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
     s->executors = calloc(n, sizeof *s->executors);
     s->to_dispatch = calloc(n, sizeof *s->to_dispatch);
@@ -381,8 +234,11 @@ void pto_sim_free(pto_sim *s)
             free(s->executors[i].ready.late.data);
     free(s->ring.nodes);
     free(s->links);
+    free(s->fronts);
+    free(s->to_submit);
     free(s->executors);
     free(s->running.data);
+    free(s->delayed.data);
     free(s->to_dispatch);
     free(s->busy);
     free(s->waiting);

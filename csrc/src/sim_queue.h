@@ -1,4 +1,4 @@
-/* sim_queue.h: the simulator's three data structures: nodes in flight, ready tasks of an executor, running executors.
+/* sim_queue.h: the simulator's data structures: nodes in flight, ready tasks of an executor, heaps by time.
 
    Nodes live in a ring indexed by node id modulo a power of two, which grows with the nodes in flight, not with the
    stream; links between them are node ids, so growing moves nothing else. */
@@ -8,17 +8,24 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
+/* QUEUED: its stream has not come to it. READY, of a mark: only its delay is left. */
+enum { PTO_SIM_QUEUED, PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
 
+/* As large as a cache line. */
 typedef struct pto_sim_node {
-    int64_t task;              /* -1: a join */
-    int64_t cost;
+    int64_t task;              /* -1: a join or mark */
+    int64_t cost;              /* of a mark: its delay */
     int64_t ready;             /* time, once READY */
-    int64_t executor;
-    int64_t next;              /* node: in its executor's queue, or in the list of joins to complete */
+    int64_t next;              /* node: in its executor's queue, or in the list of nodes to complete */
+    int64_t follower;          /* the next node of its stream, -1: none yet */
     int32_t first_link, last_link;     /* successors, in submission order */
     int32_t n_pending;         /* predecessors not completed */
-    int32_t state;
+    int32_t executor;
+    int32_t stream;            /* -1: a join, which has no place in one */
+    uint8_t state;
+    uint8_t flags;             /* of a mark */
+    uint8_t stall;
+    uint8_t reserved;
 } pto_sim_node;
 
 typedef struct pto_sim_ring {

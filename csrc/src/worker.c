@@ -31,7 +31,7 @@ bool pto_worker_run_node(pto_worker *worker, uint32_t at)
             return true;
     }
     if (node->kernel >= 0) {
-        worker->context.node = at;
+        worker->context.node = pool->graph->begin + at;
         int32_t code = pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
                                                          worker->scratch, &worker->context);
         if (code != 0) {

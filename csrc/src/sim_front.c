@@ -1,0 +1,161 @@
+/* sim_front.c: the streams of the simulator: each submits on its own, see sim.h. */
+#include "sim.h"
+
+enum { NONE = -1 };
+
+pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)
+{
+    if (__builtin_expect(stream >= s->n_fronts, 0)) {
+        if (!PTO_RESERVE(s->fronts, s->fronts_capacity, (int64_t)stream + 1) ||
+            !PTO_RESERVE(s->to_submit, s->to_submit_capacity, (int64_t)stream + 1)) {
+            pto_sim_fail(s);
+            return NULL;
+        }
+        for (; s->n_fronts <= stream; s->n_fronts++)
+            s->fronts[s->n_fronts] = (pto_sim_front){.first = NONE, .next = NONE, .last = NONE, .mark = NONE};
+    }
+    pto_sim_front *f = &s->fronts[stream];
+    if (__builtin_expect(!f->is_open, 0)) {
+        f->is_open = true;
+        s->n_open++;
+        s->n_open_held += f->hold != PTO_SIM_FREE;
+    }
+    return f;
+}
+
+void pto_sim_rest(pto_sim *s, pto_sim_front *f)
+{
+    f->is_open = false;
+    s->n_open--;
+    s->n_open_held -= f->hold != PTO_SIM_FREE;
+}
+
+/* A node that `first` has passed may have left the ring: only a list that is not empty is linked to. */
+void pto_sim_append(pto_sim *s, pto_sim_front *f, int64_t node)
+{
+    if (f->first == NONE)
+        f->first = node;
+    else
+        pto_sim_at(&s->ring, f->last)->follower = node;
+    f->last = node;
+    if (f->next == NONE)
+        f->next = node;
+}
+
+/* ---- holding ---- */
+
+static void hold(pto_sim *s, pto_sim_front *f, pto_sim_hold by)
+{
+    f->hold = by;
+    f->since = s->now;
+    s->n_open_held += f->is_open;
+}
+
+static void let_go(pto_sim *s, pto_sim_front *f)
+{
+    f->hold = PTO_SIM_FREE;
+    s->n_open_held -= f->is_open;
+    if (!f->listed) {
+        f->listed = true;
+        s->to_submit[s->n_to_submit++] = (int32_t)(f - s->fronts);
+    }
+}
+
+static bool is_full(const pto_sim *s, const pto_sim_front *f)
+{
+    return s->options.window > 0 && f->n_held >= s->options.window;
+}
+
+void pto_sim_hold_full(pto_sim *s, pto_sim_front *f)
+{
+    if (f->hold == PTO_SIM_FREE && is_full(s, f))
+        hold(s, f, PTO_SIM_BY_WINDOW);
+}
+
+/* Pass what needs no slot any more, from the oldest on. */
+static void free_slots(pto_sim *s, pto_sim_front *f)
+{
+    while (f->first != NONE && f->first != f->next) {
+        const pto_sim_node *n = pto_sim_at(&s->ring, f->first);
+        if (n->task >= 0 && n->state != PTO_SIM_DONE)
+            break;
+        f->n_held -= n->task >= 0;
+        f->first = n->follower;
+    }
+    if (f->hold == PTO_SIM_BY_WINDOW && !is_full(s, f)) {
+        if (s->now > f->since) {
+            s->window_stalls++;
+            s->window_stall_cycles += s->now - f->since;
+        }
+        let_go(s, f);
+    }
+}
+
+void pto_sim_retire(pto_sim *s, int32_t stream, int64_t node)
+{
+    pto_sim_front *f = &s->fronts[stream];
+    if (f->first == node)
+        free_slots(s, f);
+}
+
+void pto_sim_pass_mark(pto_sim *s, int32_t stream, int64_t node)
+{
+    pto_sim_front *f = &s->fronts[stream];
+    if (f->hold != PTO_SIM_BY_MARK || f->mark != node)
+        return;
+    if (s->now > f->since) {
+        uint8_t stall = pto_sim_at(&s->ring, node)->stall;
+        s->stalls[stall]++;
+        s->stall_cycles[stall] += s->now - f->since;
+    }
+    let_go(s, f);
+}
+
+/* ---- submitting ---- */
+
+static bool submit_mark(pto_sim *s, pto_sim_front *f, int64_t node)
+{
+    if (f->first == node)
+        free_slots(s, f);
+    /* held first, so that completing at once lets it go */
+    if (pto_sim_at(&s->ring, node)->flags & PTO_MARK_BLOCKS) {
+        f->mark = node;
+        hold(s, f, PTO_SIM_BY_MARK);
+    }
+    return pto_sim_mark_submitted(s, node);
+}
+
+bool pto_sim_submit(pto_sim *s, pto_sim_front *f)
+{
+    while (f->next != NONE && f->hold == PTO_SIM_FREE) {
+        int64_t node = f->next;
+        const pto_sim_node *n = pto_sim_at(&s->ring, node);
+        if (n->task < 0) {
+            f->next = n->follower;
+            if (!submit_mark(s, f, node))
+                return false;
+            continue;
+        }
+        if (is_full(s, f)) {
+            hold(s, f, PTO_SIM_BY_WINDOW);
+            break;
+        }
+        f->next = n->follower;
+        if (++f->n_held > s->window_high_water)
+            s->window_high_water = f->n_held;
+        if (!pto_sim_task_submitted(s, node))
+            return false;
+    }
+    return true;
+}
+
+bool pto_sim_submit_all(pto_sim *s)
+{
+    while (s->n_to_submit > 0) {
+        pto_sim_front *f = &s->fronts[s->to_submit[--s->n_to_submit]];
+        f->listed = false;
+        if (!pto_sim_submit(s, f))
+            return false;
+    }
+    return true;
+}
