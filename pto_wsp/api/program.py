@@ -18,7 +18,7 @@ from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.graph import Edge, TaskGraph
-from pto_wsp.report.stats import ExecutorStats, Stats, WindowStats
+from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.failures import TaskNames
@@ -29,6 +29,8 @@ from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
+
+_JOIN = 1    # PTO_NODE_JOIN in pto_abi.h
 
 
 class Program:
@@ -254,8 +256,10 @@ class Program:
         executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
                           for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
         window = WindowStats(self.plan.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
+        stalls = tuple(StallStats(reason, count, cycles)
+                       for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self._execute_time_ms,
-                     self._compiled.compile_time_ms)
+                     self._compiled.compile_time_ms, stalls)
 
     @property
     def trace(self) -> Trace:
@@ -309,20 +313,21 @@ def _interrupts_as_usual() -> bool:
 
 
 def edges_of(columns: RecordColumns) -> list[Edge]:
-    """Return the edges between tasks, joins resolved to the tasks that they stand for."""
-    members: dict[int, frozenset[int]] = {}
+    """Return the edges between tasks, joins and marks resolved to the tasks that they stand for."""
+    members: dict[int, dict[int, int]] = {}    # of a join or mark: tasks, and why; 0: whatever waits for the join says it
     edges: list[Edge] = []
     for node in range(len(columns.node_kind)):
         begin, end = int(columns.pred_begin[node]), int(columns.pred_begin[node + 1])
         found: dict[int, int] = {}
+        is_join = columns.node_kind[node] == _JOIN
         for k in range(begin, end):
             source, why = int(columns.edge_src[k]) - columns.first_node, int(columns.edge_why[k])
             if source < 0:
                 continue
-            for task in members.get(source, (int(columns.node_task[source]),)):
-                found[task] = found.get(task, 0) | why   # why the task waits for the join, not how the join came about
+            for task, reason in members.get(source, {int(columns.node_task[source]): 0}).items():
+                found[task] = found.get(task, 0) | (reason if is_join else reason or why)
         if columns.node_kind[node]:
-            members[node] = frozenset(found)
+            members[node] = found
         else:
             edges.extend(Edge(task, int(columns.node_task[node]), reasons) for task, reasons in sorted(found.items()))
     return edges

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pto_wsp.values import dataclass
 
 # the bits of PTO_EDGE_ in pto_abi.h
-_REASONS: Mapping[int, str] = {1: "RAW", 2: "WAR", 4: "WAW", 8: "order", 16: "after"}
+_REASONS: Mapping[int, str] = {1: "RAW", 2: "WAR", 4: "WAW", 8: "order", 16: "after", 32: "channel", 64: "event", 128: "read"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,10 @@ class Edge:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """RAW, WAR, WAW: regions overlap; order: the workload's structure; after: an after=."""
+        """RAW, WAR, WAW: regions overlap; order: the workload's structure; after: an after=.
+
+        channel, event: a token or a recorded event; read: control flow that reads what the source writes.
+        """
         return tuple(name for bit, name in _REASONS.items() if self.bits & bit)
 
 

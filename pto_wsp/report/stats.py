@@ -26,8 +26,30 @@ class WindowStats:
 
 
 @dataclass(frozen=True, slots=True)
+class StallStats:
+    """One reason for which processes stood still: how often, and for how many cycles, added up over processes."""
+
+    reason: str
+    count: int
+    cycles: int
+
+
+# by PTO_STALL_ in pto_abi.h; the first is a mark that says no reason
+STALL_REASONS = ("", "CHANNEL_EMPTY_WAIT", "CHANNEL_FULL_WAIT", "DATA_READ_WAIT", "EVENT_WAIT")
+_STALLED = {
+    "CHANNEL_EMPTY_WAIT": "empty channels: processes mostly waited for tokens",
+    "CHANNEL_FULL_WAIT": "full channels: processes mostly waited for tokens to be received",
+    "DATA_READ_WAIT": "reads: the orchestrator mostly waited for data that it reads",
+    "EVENT_WAIT": "events: processes mostly waited for them",
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
-    """What a run did. Cycles are of the arch model; the same number on every machine and with any number of threads."""
+    """What a run did. Cycles are of the arch model; the same number on every machine and with any number of threads.
+
+    `stalls` has the reasons that occurred.
+    """
 
     task_count: int
     total_cycles: int
@@ -37,6 +59,7 @@ class Stats:
     window: WindowStats
     execute_time_ms: float
     compile_time_ms: float
+    stalls: tuple[StallStats, ...] = ()
 
     @property
     def lower_bound(self) -> int:
@@ -65,4 +88,7 @@ class Stats:
                 f"imbalance: the busiest executor has {spread:.2f} times the average work"
         if self.window.stall_cycles > 0.5 * self.total_cycles:
             return "the window: the orchestrator mostly waited for a slot"
+        longest = max(self.stalls, key=lambda stall: stall.cycles, default=None)
+        if longest is not None and longest.cycles > 0.5 * self.total_cycles:
+            return _STALLED[longest.reason]
         return "waiting: executors were idle while their tasks waited for others"

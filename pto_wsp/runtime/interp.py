@@ -13,16 +13,19 @@ from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import failure_of
+from pto_wsp.runtime.marks import MarkFlag
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
 from pto_wsp.runtime.prints import PrintKeeper, Prints
-from pto_wsp.runtime.stream import CheckFailed, PlacedView, TaskInstance, enumerate_tasks
+from pto_wsp.runtime.stream import CheckFailed, MarkInstance, PlacedView, TaskInstance, enumerate_tasks
+
+StreamNode = TaskInstance | MarkInstance | tuple[int, ...]    # the last: a join of nodes
 
 
 @dataclass(slots=True)
 class _Kept:
-    """Tasks and joins in the order in which they were made; a task's node is its place in it."""
+    """Tasks, marks and joins in the order in which they were made; a node is its place in it."""
 
-    nodes: list[TaskInstance | tuple[int, ...]] = field(default_factory=list)
+    nodes: list[StreamNode] = field(default_factory=list)
 
     def submit(self, task: TaskInstance) -> int:
         self.nodes.append(task)
@@ -32,9 +35,13 @@ class _Kept:
         self.nodes.append(nodes)
         return len(self.nodes) - 1
 
+    def mark(self, mark: MarkInstance) -> int:
+        self.nodes.append(mark)
+        return len(self.nodes) - 1
 
-def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[TaskInstance | tuple[int, ...], ...]:
-    """Return the plan's tasks, and joins as tuples of nodes, in the order in which they are made.
+
+def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
+    """Return the plan's tasks and marks, and joins as tuples of nodes, in the order in which they are made.
 
     Raises: R104 for a check that does not hold.
     """
@@ -52,7 +59,7 @@ class Interpreter:
     def __init__(self, plan: TaskPlan, *, check_finite: bool = False) -> None:
         self.plan = plan
         self._kernels = tuple(checked_kernel(use) if check_finite else use.kernel for use in plan.kernels)
-        self._stream: tuple[TaskInstance | tuple[int, ...], ...] = ()
+        self._stream: tuple[StreamNode, ...] = ()
         self._bindings: Bindings | None = None
         self._recorder: Recorder | None = None
         self._prints = PrintKeeper()
@@ -110,7 +117,7 @@ class Interpreter:
         return self.recorder.simulate(self.plan.n_executors, self.plan.window, keep_trace=keep_trace)
 
 
-def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[TaskInstance | tuple[int, ...], ...]) -> Recorder:
+def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:
     """Write a stream into a record through the same sink that C orchestrators use."""
     runtime = load_runtime()
     ffi, lib = runtime.ffi, runtime.lib
@@ -122,6 +129,9 @@ def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[TaskI
             assert bindings is not None
             raw = _raw_task(ffi, lib, plan, node, bindings, ids)
             ids.append(sink.submit(sink, raw[0]))
+        elif isinstance(node, MarkInstance):
+            raw = _raw_mark(ffi, lib, node, bindings, ids)
+            ids.append(sink.mark(sink, raw[0]))
         else:
             join = sink.join_open(sink)
             for member in node:
@@ -136,10 +146,7 @@ def _raw_task(ffi: Any, lib: Any, plan: TaskPlan, task: TaskInstance, bindings: 
     use = plan.kernels[submit.kernel]
     args = ffi.new("pto_arg[]", max(1, len(task.views)))
     for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
-        array = bindings.arrays[view.slot]
-        raw.data = ffi.cast("char *", array.__array_interface__["data"][0] + view.offset * array.itemsize)
-        raw.extent, raw.stride = list(view.extent), list(view.stride)
-        raw.buffer, raw.elem_bytes = bindings.groups[view.slot], array.itemsize
+        _place(ffi, raw, view, bindings)
         raw.flags = (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE if param.role.writes else 0)
     slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
     arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
@@ -148,8 +155,30 @@ def _raw_task(ffi: Any, lib: Any, plan: TaskPlan, task: TaskInstance, bindings: 
     raw_task = ffi.new("pto_task *", {
         "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
         "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
-        **arrays})
+        "stream": task.stream, **arrays})
     return raw_task, args, arrays
+
+
+def _place(ffi: Any, raw: Any, view: PlacedView, bindings: Bindings) -> None:
+    array = bindings.arrays[view.slot]
+    raw.data = ffi.cast("char *", array.__array_interface__["data"][0] + view.offset * array.itemsize)
+    raw.extent, raw.stride = list(view.extent), list(view.stride)
+    raw.buffer, raw.elem_bytes = bindings.groups[view.slot], array.itemsize
+
+
+def _raw_mark(ffi: Any, lib: Any, mark: MarkInstance, bindings: Bindings | None, ids: list[int]) -> tuple[Any, ...]:
+    """Return a pto_mark and what must stay alive with it. What it is to wait for has run: nothing executes here."""
+    args = ffi.new("pto_arg[]", max(1, len(mark.reads)))
+    for raw, view in zip(args, mark.reads, strict=False):
+        assert bindings is not None
+        _place(ffi, raw, view, bindings)
+        raw.flags = lib.PTO_READ
+    arrays = {name: ffi.new("int64_t[]", [ids[n] for n in nodes] or [0])
+              for name, nodes in (("before", mark.before), ("order", mark.order))}
+    raw_mark = ffi.new("pto_mark *", {
+        "stream": mark.stream, "flags": mark.flags & ~MarkFlag.NOW, "why": mark.why, "stall": mark.stall, "site": mark.site,
+        "n_before": len(mark.before), "n_order": len(mark.order), "n_args": len(mark.reads), "args": args, "delay": mark.delay, **arrays})
+    return raw_mark, args, arrays
 
 
 class _Memory:

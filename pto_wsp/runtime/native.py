@@ -38,7 +38,10 @@ def default_threads() -> int:
 
 @dataclass(frozen=True, slots=True)
 class SimResult:
-    """What the simulator found. Times are cycles; per executor: busy, waiting for a dependency; per task: start, end, ready."""
+    """What the simulator found. Times are cycles; per executor: busy, waiting for a dependency; per task: start, end, ready.
+
+    stalls and stall_cycles are by PTO_STALL_: how often and how long a stream stood at a mark.
+    """
 
     total_cycles: int
     n_tasks: int
@@ -47,6 +50,8 @@ class SimResult:
     window_stalls: int
     window_stall_cycles: int
     window_high_water: int
+    stalls: tuple[int, ...]
+    stall_cycles: tuple[int, ...]
     busy: tuple[int, ...]
     waiting: tuple[int, ...]
     tasks_run: tuple[int, ...]
@@ -102,8 +107,8 @@ def finish_sim(runtime: Runtime, sim: Any, n_executors: int) -> SimResult:
         return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * 8), np.int64).copy()
 
     return SimResult(out.total_cycles, out.n_tasks, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
-                     out.window_high_water, per_executor(out.busy), per_executor(out.waiting), per_executor(out.tasks_run),
-                     per_task(out.start), per_task(out.end), per_task(out.ready))
+                     out.window_high_water, tuple(out.stalls), tuple(out.stall_cycles), per_executor(out.busy), per_executor(out.waiting),
+                     per_executor(out.tasks_run), per_task(out.start), per_task(out.end), per_task(out.ready))
 
 
 class Engine:
@@ -166,7 +171,7 @@ class Engine:
         self._fingerprint = fingerprint
         columns_out = ffi.new("pto_columns *")
         lib.pto_record_columns(self.recorder.raw, columns_out)
-        if columns_out.total_tasks > columns_out.n_tasks and sim is not None:
+        if columns_out.first_node > 0 and sim is not None:
             self._overflow = finish_sim(self.runtime, sim, self.plan.n_executors)
 
     def cancel(self) -> None:

@@ -12,7 +12,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordColumns:
-    """Tasks and nodes as columns. Predecessors of node n are edge_src[pred_begin[n]:pred_begin[n + 1]]."""
+    """Tasks, nodes and marks as columns. Predecessors of node n are edge_src[pred_begin[n]:pred_begin[n + 1]]."""
 
     n_tasks: int
     first_task: int
@@ -29,8 +29,15 @@ class RecordColumns:
     task_site: np.ndarray[Any, Any]
     task_worker: np.ndarray[Any, Any]
     task_cost: np.ndarray[Any, Any]
+    task_stream: np.ndarray[Any, Any]
     index_begin: np.ndarray[Any, Any]
     index: np.ndarray[Any, Any]
+    mark_node: np.ndarray[Any, Any]
+    mark_delay: np.ndarray[Any, Any]
+    mark_stream: np.ndarray[Any, Any]
+    mark_site: np.ndarray[Any, Any]
+    mark_flags: np.ndarray[Any, Any]
+    mark_stall: np.ndarray[Any, Any]
 
     def index_of(self, task: int) -> tuple[int, ...]:
         """Return the indices of the task at position `task`."""
@@ -47,7 +54,7 @@ def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
         size = np.dtype(dtype).itemsize * count
         return np.frombuffer(ffi.buffer(pointer, size), dtype).copy() if count else np.zeros(0, dtype)
 
-    n_tasks, n_nodes, n_edges = raw.n_tasks, raw.n_nodes, raw.n_edges
+    n_tasks, n_nodes, n_edges, n_marks = raw.n_tasks, raw.n_nodes, raw.n_edges, raw.n_marks
     index_begin = column(raw.index_begin, n_tasks + 1 if n_tasks else 0, np.int64)
     return RecordColumns(
         n_tasks, raw.first_task, raw.first_node, raw.total_tasks,
@@ -56,5 +63,8 @@ def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
         column(raw.edge_why, n_edges, np.uint8), column(raw.edge_arg, n_edges, np.int32),
         column(raw.task_node, n_tasks, np.int64), column(raw.task_kernel, n_tasks, np.int32),
         column(raw.task_site, n_tasks, np.int32), column(raw.task_worker, n_tasks, np.int64),
-        column(raw.task_cost, n_tasks, np.int64), index_begin,
-        column(raw.index, int(index_begin[-1]) if n_tasks else 0, np.int64))
+        column(raw.task_cost, n_tasks, np.int64), column(raw.task_stream, n_tasks, np.int32), index_begin,
+        column(raw.index, int(index_begin[-1]) if n_tasks else 0, np.int64),
+        column(raw.mark_node, n_marks, np.int64), column(raw.mark_delay, n_marks, np.int64),
+        column(raw.mark_stream, n_marks, np.int32), column(raw.mark_site, n_marks, np.int32),
+        column(raw.mark_flags, n_marks, np.uint8), column(raw.mark_stall, n_marks, np.uint8))

@@ -13,6 +13,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, TrackedHandle, handle_uses
 from pto_wsp.plan.model import Check, Item, Loop, NumberedCheck, Sequence, Sides, Submit, TaskPlan, numbered_checks
 from pto_wsp.runtime.binding import Bindings, Number
+from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
@@ -39,6 +40,25 @@ class TaskInstance:
     cost: int
     order: tuple[int, ...]
     after: tuple[int, ...]
+    stream: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MarkInstance:
+    """A node that is no task: it completes `delay` cycles after its predecessors have and its stream has come to it.
+
+    `why` says why it waits for the nodes in `before`; it waits for `order` as structure, and for the latest writers of `reads`.
+    """
+
+    stream: int = 0
+    flags: MarkFlag = MarkFlag(0)
+    why: EdgeReason = EdgeReason(0)
+    stall: Stall = Stall.NONE
+    site: int = -1
+    before: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    reads: tuple[PlacedView, ...] = ()
+    delay: int = 0
 
 
 class Sink(Protocol):
@@ -50,6 +70,10 @@ class Sink(Protocol):
 
     def join(self, nodes: tuple[int, ...]) -> int:
         """Return a node that completes when two or more others have."""
+        ...
+
+    def mark(self, mark: MarkInstance) -> int:
+        """Take a mark and return its node."""
         ...
 
 
