@@ -27,6 +27,7 @@ from pto_wsp.expr.kernel import Kernel as KernelIR
 from pto_wsp.expr.kernel import Print, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import guards_of
+from pto_wsp.expr.layout_text import laid_out, listed
 from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, TensorAnnotation
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.frontend.workload.task_call import call_kernel
@@ -209,8 +210,20 @@ class Kernel:
                                      expected=repr(param.type), found=str(list(array.shape)))
         return array
 
+    @property
+    def type(self) -> str:
+        """What a call takes: `Kernel[x: In[Tile[16, 128, f32]], out: Out[Tile[16, 128, f32]]]`, in lines of at most 100 columns."""
+        return laid_out(listed("Kernel[", self._params, ",", "]"))
+
+    @property
+    def _params(self) -> tuple[str, ...]:
+        return tuple(f"{p.name}: {p.annotation!r}" for p in self._definition.params)
+
     def __repr__(self) -> str:
-        return f"kernel {self.name}({', '.join(f'{p.name}: {p.annotation!r}' for p in self._definition.params)})"
+        return laid_out(listed(f"kernel {self.name}(", self._params, ",", ")"))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
 
 
 class BoundKernel:

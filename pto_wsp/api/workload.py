@@ -12,7 +12,8 @@ from pto_wsp.errors import ArityError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
-from pto_wsp.expr.workload_text import print_workload, type_of
+from pto_wsp.expr.workload_text import print_workload
+from pto_wsp.expr.workload_type import type_of
 from pto_wsp.frontend.workload.trace import Placed, place, trace_workload, unplace
 from pto_wsp.schedule.directives import (
     Calendar,
@@ -57,7 +58,7 @@ class Workload:
 
     @property
     def type(self) -> str:
-        """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`."""
+        """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`, in lines of at most 100 columns."""
         return type_of(self._node)
 
     def to_json(self) -> str:

@@ -263,3 +263,36 @@ def test_fresh_ids_leave_variables_of_loops_around() -> None:
     assert free_vars(body) == free_vars(loop.body) == (loop.var,)
     fresh = {node.id for node in nodes(body) if isinstance(node, Var)} - {loop.var.id}
     assert len(fresh) == 1 and not fresh & {node.id for node in nodes(loop.body) if isinstance(node, Var)}
+
+
+# ---- kernels ----
+
+def test_a_kernel_shows_what_a_call_takes() -> None:
+    assert repr(attn) == "kernel attn(Q: In[Tile[1, 4, f32]], K: In[Tile[1, 4, f32]], O: Out[Tile[1, 4, f32]])"
+    assert tuned.type == "Kernel[x: InOut[Tile[1, 4, f32]], n: Scalar[f32], blocks: Constexpr[int]]"
+
+
+def test_a_kernel_of_many_parameters_has_a_line_each() -> None:
+    @kernel
+    def wide(first: In[Tile[1, 4, F32]], second: In[Tile[1, 4, F32]], third: In[Tensor], fourth: Out[Tile[1, 4, F32]]) -> None:
+        pto.store(fourth, first + second)
+    assert repr(wide) == """\
+kernel wide(
+    first: In[Tile[1, 4, f32]],
+    second: In[Tile[1, 4, f32]],
+    third: In[Tensor],
+    fourth: Out[Tile[1, 4, f32]])"""
+    assert wide.type == repr(wide).replace("kernel wide(", "Kernel[")[:-1] + "]"
+
+
+def test_a_notebook_shows_kernels_workloads_and_types_as_they_print() -> None:
+    class Printer:
+        shown = ""
+
+        def text(self, text: str) -> None:
+            self.shown += text
+
+    for value, text in ((attn, repr(attn)), (attention(), str(attention()))):
+        printer = Printer()
+        value._repr_pretty_(printer, False)
+        assert printer.shown == text

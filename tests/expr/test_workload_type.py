@@ -1,0 +1,217 @@
+"""Types of workloads: every node and every kind, written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pto_wsp.expr import workload as wl
+from pto_wsp.expr.kernel import Kernel, Role, TileParam
+from pto_wsp.expr.workload_text import print_workload
+from pto_wsp.expr.workload_type import kind_of, type_of
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar import Binary, Const, Element, Op, SlotValue, SymbolRef, Var
+from pto_wsp.types.tile import TileType
+from pto_wsp.types.view import Pick, View
+
+T = TensorRef(0, (4, 4), DType.F32, "X")
+INDPTR, INDICES = TensorRef(1, (5,), DType.I32, "indptr"), TensorRef(2, (9,), DType.I32, "columns")
+N = SymbolRef("n", 0)
+B, P_, E = Var("b", 0), Var("p", 1), Var("e", 2)
+TILES, DONE = wl.ChannelRef(0, "tiles", 2), wl.EventRef(0, "done")
+META = wl.ChannelRef(1, "meta", 0)
+
+
+def kernel(name: str, *roles: Role) -> Kernel:
+    """A kernel whose parameters are called x, y, z."""
+    return Kernel(name, tuple(TileParam(letter, role, TileType(1, 4, DType.F32)) for letter, role in zip("xyz", roles, strict=False)), ())
+
+
+def task(name: str = "k", *roles: Role, handle: int = 0, after: tuple[int, ...] = ()) -> wl.Task:
+    """A task on X[b]."""
+    roles = roles or (Role.IN, Role.OUT)
+    args = tuple(wl.ViewArg(letter, View(T, (Pick(0, B),))) for letter, _ in zip("xyz", roles, strict=False))
+    return wl.Task(kernel(name, *roles), (B,), args, handle, after)
+
+
+def block(*items: wl.Item) -> wl.Block:
+    """Items in order."""
+    return wl.Block(items)
+
+
+def loop(*items: wl.Item, ordered: bool = False, name: str = "batch") -> wl.Loop:
+    """A loop over four positions."""
+    return wl.Loop(B, wl.Axis(name, "Dense[4]"), Const(0), Const(4), Const(1), ordered, block(*items))
+
+
+def chosen(*items: wl.Item, ordered: bool = False) -> wl.Loop:
+    """A walk along row b of a sparse axis."""
+    return wl.Loop(P_, wl.Axis("routing", "Sparse"), Element(INDPTR, (B,)), Element(INDPTR, (Binary(Op.ADD, B, Const(1)),)), Const(1),
+                   ordered, block(*items), wl.Through(E, Element(INDICES, (P_,))))
+
+
+POSITIVE = Binary(Op.GT, N, Const(0))
+TWO = wl.Choice((wl.Branch(POSITIVE, block(task("big"))), wl.Branch(Binary(Op.EQ, N, Const(0)), block(task("none")))),
+                block(task("small")))
+ONE = wl.Choice((wl.Branch(POSITIVE, block(task())),), block())
+PIPE = wl.Pipeline((
+    wl.Process("load", block(loop(task("fetch", handle=7), wl.Send(TILES, (B,), (7,)))), produces=(TILES,)),
+    wl.Process("compute", block(wl.Consume(TILES, (E,), block(task("gemm"), task("norm", Role.INOUT)))), consumes=(TILES,), replicas=2),
+))
+K = "k(x: In, y: Out)"
+
+TYPES: dict[str, tuple[wl.Block, str, str]] = {
+    "nothing": (block(), "nothing", "Independent"),
+    "task": (block(task()), K, "Independent"),
+    "two tasks": (block(task(), task()), f"{K}; {K}", "Sequential"),
+    "loop": (block(loop(task())), f"batch: Dense[4] → {K}", "Independent"),
+    "loop without a name": (block(loop(task(), name="")), f"Dense[4] → {K}", "Independent"),
+    "nest": (block(loop(loop(task(), name="heads"))), f"batch: Dense[4] × heads: Dense[4] → {K}", "Independent"),
+    "loop around several": (block(loop(task(), task())), f"batch: Dense[4] → {{{K}; {K}}}", "Independent"),
+    "ordered loop": (block(loop(task(), ordered=True)), f"batch: Dense[4] → {K}", "Sequential"),
+    "free loop around an ordered one": (block(loop(loop(task(), ordered=True))), f"batch: Dense[4] × batch: Dense[4] → {K}", "Sequential"),
+    "ordered loop around a free one": (block(loop(loop(task()), ordered=True)), f"batch: Dense[4] × batch: Dense[4] → {K}", "Sequential"),
+    "loop around an empty body": (block(loop()), "batch: Dense[4] → nothing", "Independent"),
+    "sparse": (block(loop(chosen(task()))), f"batch: Dense[4] × routing: Sparse → {K}", "Selected"),
+    "ordered sparse": (block(loop(chosen(task(), ordered=True))), f"batch: Dense[4] × routing: Sparse → {K}", "Sequential"),
+    "choice": (block(TWO), "{when n > 0 → big(x: In, y: Out), elif_ n == 0 → none(x: In, y: Out), otherwise → small(x: In, y: Out)}",
+               "Conditional"),
+    "choice without otherwise": (block(ONE), f"{{when n > 0 → {K}}}", "Conditional"),
+    "choice in a loop": (block(loop(ONE)), f"batch: Dense[4] → {{when n > 0 → {K}}}", "Conditional"),
+    "choice and a task in a loop": (block(loop(ONE, task())), f"batch: Dense[4] → {{{{when n > 0 → {K}}}; {K}}}", "Independent"),
+    "sides": (block(wl.Combine((block(task()), block(task("other"))))), f"{K} | other(x: In, y: Out)", "Combined"),
+    "sides in a loop": (block(loop(wl.Combine((block(task()), block(task()))))), f"batch: Dense[4] → {{{K} | {K}}}", "Combined"),
+    "sides of several": (block(wl.Combine((block(task(), task()), block(task())))), f"{{{K}; {K}}} | {K}", "Combined"),
+    "sides among others": (block(task(), wl.Combine((block(task()), block(task())))), f"{K}; {{{K} | {K}}}", "Sequential"),
+    "sides in sides": (block(wl.Combine((block(task()), block(wl.Combine((block(task()), block(task()))))))), f"{K} | {{{K} | {K}}}",
+                       "Combined"),
+    "a block in a block": (block(block(block(task()))), K, "Independent"),
+    "blocks one behind the other": (block(block(task()), block(block(), task())), f"{K}; {K}", "Sequential"),
+    "fresh tensor": (block(loop(wl.Fresh(T), task())), f"batch: Dense[4] → {K}", "Independent"),
+    "slot": (block(wl.SetSlot(0, N), task()), K, "Independent"),
+    "only a slot": (block(wl.SetSlot(0, N)), "nothing", "Independent"),
+    "event": (block(wl.Pipeline((wl.Process("a", block(task(), wl.Record(DONE))), wl.Process("b", block(wl.Synchronize(DONE), task()))))),
+              f"a: {{{K}; record done}} ∥ b: {{synchronize done; {K}}}", "Pipeline"),
+    "rendezvous": (block(wl.Pipeline((wl.Process("a", block(wl.Send(META, (N,))), produces=(META,)),
+                                      wl.Process("b", block(wl.Receive(META, (E,)), task()), consumes=(META,))))),
+                   f"a: send meta[0] ∥ b: {{receive meta[0]; {K}}}", "Pipeline"),
+    "pipeline and a task": (block(wl.Pipeline((wl.Process("a", block(task())),)), task()), f"{{a: {K}}}; {K}", "Sequential"),
+    "process without a body": (block(wl.Pipeline((wl.Process("a", block()),))), "a: nothing", "Pipeline"),
+}
+
+
+@pytest.mark.parametrize(("body", "text", "kind"), TYPES.values(), ids=TYPES)
+def test_a_type_shows_the_body_and_its_kind(body: wl.Block, text: str, kind: str) -> None:
+    workload = wl.Workload("w", body)
+    assert type_of(workload, width=500) == f"Workload[{text}, {kind}]"
+    assert kind_of(workload) == kind
+
+
+def test_a_long_type_has_a_line_a_statement() -> None:
+    body = block(loop(task("prepare"), ordered=True), PIPE)
+    assert type_of(wl.Workload("w", body)) == """\
+Workload[
+    batch: Dense[4] → prepare(x: In, y: Out);
+    {
+        load: batch: Dense[4] → {fetch(x: In, y: Out); send tiles[2]} ∥
+        compute × 2: consume tiles[2] → {gemm(x: In, y: Out); norm(x: InOut)}},
+    Sequential]"""
+
+
+def test_a_pipeline_shows_its_processes_and_the_depth_of_channels() -> None:
+    assert type_of(wl.Workload("w", block(PIPE))) == """\
+Workload[
+    load: batch: Dense[4] → {fetch(x: In, y: Out); send tiles[2]} ∥
+    compute × 2: consume tiles[2] → {gemm(x: In, y: Out); norm(x: InOut)},
+    Pipeline]"""
+
+
+def test_no_line_of_a_type_is_wider_than_asked_for() -> None:
+    wide = replace(task(), kernel=kernel("a_kernel_with_a_long_name", Role.IN, Role.INOUT, Role.OUT))
+    choice = wl.Choice((wl.Branch(POSITIVE, block(wide)),), block(wide))
+    text = type_of(wl.Workload("w", block(loop(wl.Combine((block(wide, wide), block(choice)))))), width=60)
+    assert max(map(len, text.split("\n"))) <= 60
+    assert text.count("a_kernel_with_a_long_name(") == 4
+
+
+# ---- print(w) ----
+
+PROGRAMS: dict[str, tuple[wl.Block, str]] = {
+    "choice": (block(TWO), """\
+    with P.when(n > 0):
+        big[b](x=X[b], y=X[b])
+    with P.elif_(n == 0):
+        none[b](x=X[b], y=X[b])
+    with P.otherwise():
+        small[b](x=X[b], y=X[b])"""),
+    "choice without otherwise": (block(ONE), """\
+    with P.when(n > 0):
+        k[b](x=X[b], y=X[b])"""),
+    "branch without statements": (block(wl.Choice((wl.Branch(POSITIVE, block()),), block(task()))), """\
+    with P.when(n > 0):
+        pass
+    with P.otherwise():
+        k[b](x=X[b], y=X[b])"""),
+    "sparse": (block(loop(chosen(task()))), """\
+    for b in P(batch: 4):
+        for e in P.sel(routing: columns[indptr[b]:indptr[b + 1]]):
+            k[b](x=X[b], y=X[b])"""),
+    "sparse through a sum": (block(replace(chosen(task()), through=wl.Through(E, Binary(Op.ADD, Element(INDICES, (P_,)), N)))), """\
+    for e in P.sel(routing: columns[p] + n for p in range(indptr[b], indptr[b + 1], 1)):
+        k[b](x=X[b], y=X[b])"""),
+    "slots": (block(wl.SetSlot(3, SlotValue(2))), "    slot_set_u64(3, slot[2])"),
+    "fresh": (block(loop(wl.Fresh(T), wl.Fresh(INDPTR), task())), """\
+    for b in P(batch: 4):
+        X = Tensor.empty((4, 4), DType.F32)
+        indptr = Tensor.empty((5,), DType.I32)
+        k[b](x=X[b], y=X[b])"""),
+    "pipeline": (block(PIPE), """\
+    with P.pipe():
+        tiles = Channel('tiles', 2)
+        process('load').produces(tiles):
+            for b in P(batch: 4):
+                task7 = fetch[b](x=X[b], y=X[b])
+                send(tiles, task7, b)
+        replicate(process('compute').consumes(tiles), 2):
+            with consume(tiles) as e:
+                gemm[b](x=X[b], y=X[b])
+                norm[b](x=X[b])"""),
+    "tokens": (block(wl.Pipeline((wl.Process("a", block(wl.Send(META, (B, N)), wl.Record(DONE))),
+                                  wl.Process("b", block(wl.Receive(META, (B, E)), wl.Synchronize(DONE), wl.Receive(TILES, ()),
+                                                        wl.Consume(META, (B, E), block()), wl.Consume(TILES, (), block(task()))))))), """\
+    with P.pipe():
+        process('a'):
+            send(meta, b, n)
+            record(done)
+        process('b'):
+            b, e = receive(meta)
+            synchronize(done)
+            _ = receive(tiles)
+            with consume(meta) as (b, e):
+                pass
+            with consume(tiles) as _:
+                k[b](x=X[b], y=X[b])"""),
+    "a handle that a task elsewhere waits for": (block(loop(task(handle=4)), task(handle=5, after=(4,))), """\
+    for b in P(batch: 4):
+        task4 = k[b](x=X[b], y=X[b])
+    k[b](x=X[b], y=X[b], after=[task4])"""),
+}
+
+
+@pytest.mark.parametrize(("body", "text"), PROGRAMS.values(), ids=PROGRAMS)
+def test_a_workload_prints_as_a_program(body: wl.Block, text: str) -> None:
+    assert print_workload(wl.Workload("w", body)) == f"workload w:\n{text}"
+
+
+def test_a_long_call_prints_in_lines() -> None:
+    table = Element(TensorRef(5, (8, 8), DType.I32, "a_table_with_a_long_name"), (B, B))
+    args = tuple(wl.ViewArg(f"parameter{k}", View(T, (Pick(0, table),))) for k in range(2))
+    call = wl.Task(kernel("k"), (B,), args, 0)
+    assert print_workload(wl.Workload("w", block(loop(call)))) == """\
+workload w:
+    for b in P(batch: 4):
+        k[b](
+            parameter0=X[a_table_with_a_long_name[b, b]],
+            parameter1=X[a_table_with_a_long_name[b, b]])"""
