@@ -21,7 +21,9 @@ from pto_wsp.schedule.directives import (
     TracePolicy,
     WindowMode,
 )
-from pto_wsp.types.axis import Dense, DenseDyn, Ragged
+from pto_wsp.types.axes.dense import Dense, DenseDyn
+from pto_wsp.types.axes.ragged import Ragged
+from pto_wsp.types.axes.sparse import Sparse
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_functions import ceildiv, maximum, minimum
 from pto_wsp.types.symbolic import Symbol
@@ -33,7 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "In", "InOut", "Kernel", "Out", "P", "Pools", "Program",
-    "PtoError", "Ragged", "ReadyPolicy", "Scalar", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy",
+    "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy",
     "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv", "combine", "for_each",
     "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "ptoisa", "ptoisa_kernel", "sequential", "timeline", "workload",
 ]

@@ -57,12 +57,13 @@ class Axis:
     """How a loop's axis is called: the user's name for it ("" when it has none) and its kind, e.g. Dense[4].
 
     `tensors`: those that say how far it goes and where it leads, in the order in which the axis was made of them; a run that binds the
-    axis anew binds them.
+    axis anew binds them. `rows`: how many rows such an axis has.
     """
 
     name: str
     label: str
     tensors: tuple[TensorRef, ...] = ()
+    rows: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)

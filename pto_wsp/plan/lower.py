@@ -11,8 +11,10 @@ from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.checks import element_checks, view_checks
 from pto_wsp.plan.model import (
+    Branch,
     Check,
     CheckKind,
+    Choice,
     Item,
     KernelUse,
     Loop,
@@ -23,6 +25,7 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
     TensorSlot,
+    Through,
 )
 from pto_wsp.plan.waits import with_waits
 from pto_wsp.types import scalar as s
@@ -45,6 +48,7 @@ class _Tables:
     symbols: dict[int, s.SymbolRef] = field(default_factory=dict)
     kernels: dict[tuple[str, tuple[bool, ...]], int] = field(default_factory=dict)
     uses: list[KernelUse] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)     # loop variables that no user knows: those of walks through sparse rows
     n_sites: int = 0
 
     def slot(self, ref: TensorRef) -> int:
@@ -92,19 +96,35 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
         case wl.Task():
             return _submit(item, loops, tables)
         case wl.Loop():
-            tables.note(item.start, item.stop, item.step)
-            checks = [check for bound in (item.start, item.stop) for check in element_checks(bound, item.span)]
-            if not isinstance(item.stop, s.Const):   # a negative extent is a mistake, not an empty loop
-                checks.append(Check(CheckKind.EXTENT, item.stop, item.start, s.Const((1 << 63) - 1), s.print_scalar(item.stop),
-                                    span=item.span))
-            body = _block(item.body, (*loops, item.var), tables)
-            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body, tuple(checks), span=item.span)
+            return _loop(item, loops, tables)
+        case wl.Choice(branches, otherwise):
+            return Choice(tuple(_branch(branch, loops, tables) for branch in branches), _block(otherwise, loops, tables))
         case wl.Combine(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():
             return _block(item, loops, tables)
         case _:
             raise InternalError(f"{type(item).__name__} in a workload")   # nothing makes one yet
+
+
+def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:
+    tables.note(loop.start, loop.stop, loop.step)
+    checks = [check for bound in (loop.start, loop.stop) for check in element_checks(bound, loop.span)]
+    if not isinstance(loop.stop, s.Const):   # a negative extent is a mistake, not an empty loop
+        checks.append(Check(CheckKind.EXTENT, loop.stop, loop.start, s.Const((1 << 63) - 1), s.print_scalar(loop.stop), span=loop.span))
+    through = None
+    if loop.through is not None:
+        tables.note(loop.through.value)
+        tables.positions.add(loop.var.id)
+        through = Through(loop.through.var, loop.through.value, element_checks(loop.through.value, loop.span))
+    body = _block(loop.body, (*loops, *wl.bound_vars(loop)), tables)
+    return Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered, body, tuple(dict.fromkeys(checks)), through, span=loop.span)
+
+
+def _branch(branch: wl.Branch, loops: tuple[s.Var, ...], tables: _Tables) -> Branch:
+    tables.note(branch.condition)
+    checks = tuple(dict.fromkeys(element_checks(branch.condition, branch.span)))
+    return Branch(branch.condition, _block(branch.body, loops, tables), checks, span=branch.span)
 
 
 def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
@@ -114,7 +134,7 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
     values: list[ScalarValue] = []
     unit_inner: list[bool] = []
     checks: list[Check] = []
-    others = tuple(v for v in loops if v not in task.index)[:max(0, MAX_INDEX - len(task.index))]
+    others = tuple(v for v in loops if v not in task.index and v.id not in tables.positions)[:max(0, MAX_INDEX - len(task.index))]
     index = (*task.index, *others)
     for node in index:
         checks.extend(element_checks(node, task.span))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Check, Context, Item, Loop, Sequence, Sides, Submit, TaskPlan, numbered_checks
+from pto_wsp.plan.model import Branch, Check, Choice, Context, Item, Loop, Sequence, Sides, Submit, TaskPlan, numbered_checks
 from pto_wsp.plan.waits import Reads
 
 
@@ -34,13 +34,26 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
     def sequence(body: Sequence, held: set[Check]) -> Sequence:
         return Sequence(tuple(walk(item, held) for item in body.items))
 
+    def choice(branches: tuple[Branch, ...], otherwise: Sequence, held: set[Check]) -> Choice:
+        """The first condition is always asked, a later one when those before it do not hold."""
+        asked = held
+        made: list[Branch] = []
+        for branch in branches:
+            checks = fresh(branch.checks, asked)
+            made.append(replace(branch, checks=checks, body=sequence(branch.body, set(asked))))
+            asked = set(asked)
+        return Choice(tuple(made), sequence(otherwise, asked))
+
     def walk(item: Item, held: set[Check]) -> Item:
         match item:
             case Submit():
                 return replace(item, checks=fresh(item.checks, held))
             case Loop():
-                checks = fresh(item.checks, held)
-                return replace(item, checks=checks, body=sequence(item.body, set(held)))   # the body may never run
+                checks, inside = fresh(item.checks, held), set(held)   # the body may never run
+                through = None if item.through is None else replace(item.through, checks=fresh(item.through.checks, inside))
+                return replace(item, checks=checks, through=through, body=sequence(item.body, inside))
+            case Choice(branches, otherwise):
+                return choice(branches, otherwise, held)
             case Sides(sides):
                 return Sides(tuple(sequence(side, held) for side in sides))
             case Sequence():

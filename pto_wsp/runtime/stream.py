@@ -11,7 +11,19 @@ from typing import Protocol
 
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, TrackedHandle, handle_uses
-from pto_wsp.plan.model import Check, Item, Loop, NumberedCheck, Sequence, Sides, Submit, TaskPlan, numbered_checks
+from pto_wsp.plan.model import (
+    Branch,
+    Check,
+    Choice,
+    Item,
+    Loop,
+    NumberedCheck,
+    Sequence,
+    Sides,
+    Submit,
+    TaskPlan,
+    numbered_checks,
+)
 from pto_wsp.runtime.binding import Bindings, Number
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.types import scalar as s
@@ -138,6 +150,8 @@ class _Orchestrator:
                 return self._join([end for end in ends if end != after], after)
             case Loop():
                 return self._loop(item, after)
+            case Choice(branches, otherwise):
+                return self._sequence(self._chosen(branches, otherwise), after)
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
@@ -145,18 +159,26 @@ class _Orchestrator:
         self._check(loop.checks)
         start, stop, step = (int(self._value(bound)) for bound in (loop.start, loop.stop, loop.step))
         ends: list[int] = []
-        outer = self.vars.get(loop.var.id)
+        outer = dict(self.vars)
         for value in range(start, stop, step):
             self.vars[loop.var.id] = value
+            if loop.through is not None:
+                self._check(loop.through.checks)
+                self.vars[loop.through.var.id] = self._int(loop.through.value)
             if loop.ordered:
                 after = self._sequence(loop.body, after)
             else:
                 ends.append(self._sequence(loop.body, after))
-        if outer is None:
-            self.vars.pop(loop.var.id, None)
-        else:
-            self.vars[loop.var.id] = outer
+        self.vars = outer
         return after if loop.ordered else self._join([end for end in ends if end != after], after)
+
+    def _chosen(self, branches: tuple[Branch, ...], otherwise: Sequence) -> Sequence:
+        """Return the body of the first branch whose condition holds; conditions behind it are not evaluated."""
+        for branch in branches:
+            self._check(branch.checks)
+            if self._value(branch.condition):
+                return branch.body
+        return otherwise
 
     def _join(self, nodes: list[int], empty: int) -> int:
         if not self.plan.structure and empty != -1:

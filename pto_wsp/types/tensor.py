@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -23,7 +24,7 @@ from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewBoundsError, 
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.layout import Layout, TensorRef
+from pto_wsp.types.layout import Contract, Layout, TensorRef
 from pto_wsp.types.symbolic import Symbolic, as_scalar, held_by
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 
@@ -220,11 +221,11 @@ class Tensor(TensorView):
         return self._again(None if self.data is None else self.data.copy())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle, (self.data, self.ref.shape, self.dtype, self.ref.name, self.intermediate)
+        return _unpickle, (self.data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
         """A tensor of its own: ids tell tensors apart, so a copy may not keep one."""
-        return _unpickle(data, self.ref.shape, self.dtype, self.ref.name, self.intermediate)
+        return _unpickle(data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     @property
     def ref(self) -> TensorRef:
@@ -235,6 +236,11 @@ class Tensor(TensorView):
     def name(self) -> str:
         """The name given, or an empty string."""
         return self.ref.name
+
+    def promise(self, contract: Contract) -> None:
+        """Note what the user promises of the elements; it is checked when an array is bound."""
+        if contract not in self.ref.contracts:
+            self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)))
 
     @staticmethod
     def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
@@ -255,9 +261,12 @@ class Tensor(TensorView):
         return Tensor(wrapped, name=name)
 
 
-def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool) -> Tensor:
+def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool,
+              contracts: tuple[Contract, ...] = ()) -> Tensor:
     tensor = Tensor(data, shape, dtype, name or None)
     tensor.intermediate = intermediate
+    for contract in contracts:
+        tensor.promise(contract)
     return tensor
 
 

@@ -7,9 +7,10 @@ at corners of the iteration box. Whatever else there is stays guarded at run tim
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pto_wsp.errors import PtoError, ViewBoundsError
-from pto_wsp.plan.model import Check, CheckKind, Item, Loop, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Check, CheckKind, Choice, Item, Loop, Sequence, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
@@ -38,24 +39,40 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
     """Return a verdict for each of the plan's checks, in the orchestrator's order."""
     found: list[Finding] = []
 
-    def walk(item: Item, spans: Mapping[int, Span] | None) -> None:
-        """`spans` is None inside a loop that surely never runs."""
+    def note(checks: tuple[Check, ...], spans: Mapping[int, Span] | None, sure: bool) -> None:
+        decided = (_decide(check, spans) for check in checks)
+        found.extend(finding if sure or finding.error is None else replace(finding, verdict=Verdict.NOT_PROVED, error=None,
+                     detail=f"guarded at run time: outside where {finding.detail}, if it comes to that") for finding in decided)
+
+    def walk(item: Item, spans: Mapping[int, Span] | None, sure: bool) -> None:
+        """`spans` is None where nothing surely ever runs; not `sure`: what is here may run for some iterations alone."""
         match item:
             case Submit():
-                found.extend(_decide(check, spans) for check in item.checks)
+                note(item.checks, spans, sure)
             case Loop():
-                found.extend(_decide(check, spans) for check in item.checks)
-                walk(item.body, None if spans is None else _with_loop(spans, item))
+                note(item.checks, spans, sure)
+                inside = None if spans is None else _with_loop(spans, item)
+                if item.through is not None:
+                    note(item.through.checks, inside, sure)
+                walk(item.body, inside, sure)
+            case Choice(branches, otherwise):
+                for branch in branches:
+                    note(branch.checks, spans, sure)
+                    always = isinstance(branch.condition, s.Const) and bool(branch.condition.value)
+                    never = isinstance(branch.condition, s.Const) and not always
+                    walk(branch.body, None if never else spans, sure and always)
+                    sure, spans = sure and never, None if always else spans
+                walk(otherwise, spans, sure)
             case Sides(sides):
                 for side in sides:
-                    walk(side, spans)
+                    walk(side, spans, sure)
             case Sequence(items):
                 for inner in items:
-                    walk(inner, spans)
+                    walk(inner, spans, sure)
             case _:
                 pass
 
-    walk(plan.body, {})
+    walk(plan.body, {}, sure=True)
     return tuple(found)
 
 
@@ -77,7 +94,7 @@ def _known(node: s.Scalar) -> int | None:
 def _decide(check: Check, spans: Mapping[int, Span] | None) -> Finding:
     name = f"{check.kind.name.lower()} {check.subject}"
     if spans is None:
-        return Finding(name, Verdict.PROVED, "the loop around it never runs")
+        return Finding(name, Verdict.PROVED, "it never comes to that")
     low = _affine(declared(s.sub(check.value, check.lower)))
     high = _affine(declared(s.sub(check.upper, check.value)))
     if low is None or high is None or not (low.terms.keys() | high.terms.keys()) <= spans.keys():

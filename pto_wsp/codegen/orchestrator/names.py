@@ -53,7 +53,7 @@ class Names:
     def var(self, var: s.Var) -> str:
         """Return what a loop variable is called."""
         stem = c.c_ident(var.name)
-        own = stem in ("after", "join") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
+        own = stem in ("after", "join", "slot", "stop") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
         return f"{stem}_{'v' * own}{var.id}"
 
     def prologue(self) -> Iterator[c.Stmt]:

@@ -15,7 +15,8 @@ from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.tasks import submit
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
-from pto_wsp.plan.model import Item, Loop, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Branch, Choice, Item, Loop, Sequence, Sides, Submit, TaskPlan, inner_vars
+from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
 
@@ -72,6 +73,8 @@ class _Lowering:
                 yield from self._loop(item, after, needed=needed)
             case Sequence():
                 yield from self._sequence(item, after, needed=needed)
+            case Choice(branches, otherwise):
+                yield from self._choice(branches, otherwise, after, needed=needed)
             case Sides():
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
             case _:
@@ -86,18 +89,41 @@ class _Lowering:
         def around(body: tuple[c.Stmt, ...]) -> c.For:
             return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
 
-        yield c.Comment(f"{loop.span.short}: for {loop.var.name}")
+        yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
+        if any(isinstance(leaf, s.Element | s.SlotValue) for leaf in s.leaves(loop.stop)):   # the body may change what it reads
+            held = names.new("stop")
+            yield from names.declare("const int64_t", held, stop)
+            stop = names.ref(held)
         names.loops.append(loop.var)
+        through = tuple(self._through(loop))
         if loop.ordered:
             body = tuple(self._sequence(loop.body, after, needed=True))
-            names.loops.pop()
-            yield around(body)
+            del names.loops[-len(inner_vars(loop)):]
+            yield around((*through, *body))
             return
 
         def iteration(inner: str | None, join: str | None) -> Iterator[c.Stmt]:
-            yield around(tuple(self._side(loop.body, after, inner, join)))
+            yield around((*through, *self._side(loop.body, after, inner, join)))
         yield from self._free(after, needed, iteration)
-        names.loops.pop()
+        del names.loops[-len(inner_vars(loop)):]
+
+    def _through(self, loop: Loop) -> Iterator[c.Stmt]:
+        """What a position of a sparse row leads to, read in each turn."""
+        if loop.through is not None:
+            yield from self.names.checks(loop.through.checks)
+            yield from self.names.declare("const int64_t", self.names.var(loop.through.var), self.names.scalar(loop.through.value))
+            self.names.loops.append(loop.through.var)
+
+    def _choice(self, branches: tuple[Branch, ...], otherwise: Sequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        """The first branch, and in its else the rest: what a later condition reads is read only there."""
+        if not branches:
+            yield from self._sequence(otherwise, after, needed=needed)
+            return
+        first, rest = branches[0], branches[1:]
+        yield c.Comment(f"{first.span.short}: {s.print_scalar(first.condition)}")
+        yield from self.names.checks(first.checks)
+        then = tuple(self._sequence(first.body, after, needed=needed))
+        yield c.If(self.names.scalar(first.condition), then, tuple(self._choice(rest, otherwise, after, needed=needed)))
 
     def _free(self, after: str | None, needed: bool, body: _Parts) -> Iterator[c.Stmt]:
         """Unordered parts: each starts from `after`; when somebody needs their end, it is a join of all of theirs."""

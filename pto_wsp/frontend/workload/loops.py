@@ -1,4 +1,4 @@
-"""`P`: the loops of a workload. `for b, h in P(batch, heads)` traces its body once, for all iterations."""
+"""`P`: the loops and branches of a workload. `for b, h in P(batch, heads)` traces its body once, for all iterations."""
 
 from __future__ import annotations
 
@@ -10,21 +10,44 @@ from typing import Any, NoReturn
 
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.frontend.bytecode.loop_names import loop_names
+from pto_wsp.frontend.workload.branches import Side, branch
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, span_of, user_frame
 from pto_wsp.types import scalar as s
-from pto_wsp.types.axis import Walk, walk_of
+from pto_wsp.types.axes.sparse import Column, Sparse, SparseRow
+from pto_wsp.types.axes.walk import Walk, walk_of
 from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.values import dataclass
+
+
+class SparseWalks:
+    """`P.sel(routing[b])`: the columns of a sparse row; `P.sel(routing)`: rows and columns, `for b, e in …`; `P.sel.seq`: in order."""
+
+    def __call__(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """Walk the chosen columns, unordered. Each is a scalar with `.position`: where it stands in the indices.
+
+        Raises: W102 for what is not Sparse; K105 outside a workload.
+        """
+        return _loop(axes, names, ordered=False, only_sparse="P.sel")
+
+    def seq(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """Walk as `P.sel(…)` does, each column after the one before."""
+        return _loop(axes, names, ordered=True, only_sparse="P.sel.seq")
+
+    def __repr__(self) -> str:
+        return "P.sel"
 
 
 class Loops:
     """`P(axis, …)`: unordered loops over axes; `P.seq(axis, …)`: in order. The checks hold the user to what P promises."""
 
+    sel = SparseWalks()
+
     def __call__(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
         """Loop over one axis or several nested ones, iterations unordered.
 
-        Axes: Dense[N](), DenseDyn(n), a row of a Ragged, a range, a whole number, a scalar expression. The variables carry the
-        names that the `for` statement gives them; `names` overrides.
+        Axes: Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a Sparse (two variables: row and column), a range, a whole number,
+        a scalar expression. The variables carry the names that the `for` statement gives them; `names` overrides.
         Raises: W102 for what is no axis; K105 outside a workload.
         """
         return _loop(axes, names, ordered=False)
@@ -33,25 +56,26 @@ class Loops:
         """Loop as `P(…)` does, each iteration after the one before."""
         return _loop(axes, names, ordered=True)
 
-    def sel(self, *_: object) -> NoReturn:
-        """Walk the chosen columns of a sparse row (not supported yet: refused)."""
-        _not_yet("P.sel")
+    def when(self, condition: object) -> Side:
+        """Run a body where a condition holds: `with P.when(c): …`, then perhaps `with P.elif_(d): …` and `with P.otherwise(): …`.
 
-    def when(self, *_: object) -> NoReturn:
-        """Condition on a scalar (not supported yet: refused)."""
-        _not_yet("P.when")
+        The condition is known when tasks are made: loop variables, symbols, elements of tensors, slots, and comparisons of them
+        joined by &, | and ~; a whole number holds unless it is 0. All bodies are traced.
+        Raises: T205 for what is no condition; K105 outside a workload.
+        """
+        return branch("P.when", condition)
 
-    def elif_(self, *_: object) -> NoReturn:
-        """Another condition (not supported yet: refused)."""
-        _not_yet("P.elif_")
+    def elif_(self, condition: object) -> Side:
+        """Run a body where the conditions directly before it do not hold and this one does; it is evaluated only then."""
+        return branch("P.elif_", condition)
 
-    def otherwise(self) -> NoReturn:
-        """Where no condition held (not supported yet: refused)."""
-        _not_yet("P.otherwise")
+    def otherwise(self) -> Side:
+        """Run a body where none of the conditions directly before it holds."""
+        return branch("P.otherwise")
 
     def pipe(self) -> NoReturn:
         """Pipeline of processes (not supported yet: refused)."""
-        _not_yet("P.pipe")
+        raise WorkloadStructureError("P.pipe is not supported yet", here(), help="order tasks by P.seq, sequential and after=")
 
     def __repr__(self) -> str:
         return "P"
@@ -60,48 +84,77 @@ class Loops:
 P = Loops()
 
 
-def _loop(axes: tuple[object, ...], names: Sequence[str] | None, *, ordered: bool) -> Iterator[Any]:
+def _loop(axes: tuple[object, ...], names: Sequence[str] | None, *, ordered: bool, only_sparse: str = "") -> Iterator[Any]:
     trace = current_trace("a loop `P(...)`")
     frame, span = user_frame(), here()
     if not axes:
         raise WorkloadStructureError("P loops over at least one axis", span)
-    walks = tuple(walk_of(a) for a in axes)
-    if names is not None and len(names) != len(walks):
-        raise WorkloadStructureError("names= takes one name an axis", span, expected=f"{len(walks)} names", found=repr(names))
-    return _iterate(trace, walks, names, frame, span, ordered=ordered)
+    if only_sparse:
+        for axis in axes:
+            if not isinstance(axis, Sparse | SparseRow):
+                raise WorkloadStructureError(f"{only_sparse} walks the columns of a Sparse", span, expected="routing[b], or routing",
+                                             found=f"{type(axis).__name__}: {axis!r:.60}", help="P(...) loops over any other axis")
+    levels = tuple(level for axis in axes for level in _levels(axis))
+    if names is not None and len(names) != len(levels):
+        raise WorkloadStructureError("names= takes one name an axis", span, expected=f"{len(levels)} names", found=repr(names))
+    return _iterate(trace, levels, names, frame, span, ordered=ordered)
 
 
-def _iterate(trace: WorkloadTrace, walks: tuple[Walk, ...], names: Sequence[str] | None, frame: FrameType, span: Span, *,
+def _levels(axis: object) -> tuple[Walk | Sparse, ...]:
+    """Return the loops that an axis stands for; a `Sparse` among them is the row of the variable before it."""
+    return (walk_of(axis.outer), axis) if isinstance(axis, Sparse) else (walk_of(axis),)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A loop whose body is being traced: its variable, and of a walk through a sparse row also the position."""
+
+    walk: Walk
+    var: s.Var
+    position: s.Var | None
+    scope: Scope
+    value: Symbolic
+
+    @property
+    def bound(self) -> tuple[s.Var, ...]:
+        """The variables that the body may use."""
+        return (self.var,) if self.position is None else (self.var, self.position)
+
+
+def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Sequence[str] | None, frame: FrameType, span: Span, *,
              ordered: bool) -> Iterator[Any]:
-    found = names or loop_names(frame, len(walks)) or loop_names(frame, 1)
+    found = names or loop_names(frame, len(levels)) or loop_names(frame, 1)
     if found is None:
-        found = tuple(f"i{k}" for k in range(len(walks)))
-    elif len(found) != len(walks):   # for ij in P(a, b)
-        found = tuple(f"{found[0]}{k}" for k in range(len(walks)))
-    variables = tuple(trace.new_var(name) for name in found)
-    scopes: list[Scope] = []
+        found = tuple(f"i{k}" for k in range(len(levels)))
+    elif len(found) != len(levels):   # for ij in P(a, b)
+        found = tuple(f"{found[0]}{k}" for k in range(len(levels)))
+    opened: list[_Open] = []
     with ExitStack() as stack:
-        for variable in variables:
-            scopes.append(stack.enter_context(trace.scope(variable)))
-        values = tuple(Symbolic(variable) for variable in variables)
+        for level, name in zip(levels, found, strict=True):
+            walk = level if isinstance(level, Walk) else walk_of(level[opened[-1].value])
+            var = trace.new_var(name)
+            position = None if walk.leads_to is None else trace.new_var(f"{name}.position")
+            value = Symbolic(var) if position is None else Column(var, position, walk.tensors)
+            scope = stack.enter_context(trace.scope(var, *(() if position is None else (position,))))
+            opened.append(_Open(walk, var, position, scope, value))
         try:
-            yield values if len(values) > 1 else values[0]
+            yield tuple(each.value for each in opened) if len(opened) > 1 else opened[0].value
         except GeneratorExit:
             trace.abandoned = trace.abandoned or span_of(frame)
             raise
-    _close(trace, walks, variables, scopes, frame, span, ordered=ordered)
+    _close(trace, opened, frame, span, ordered=ordered)
 
 
-def _close(trace: WorkloadTrace, walks: tuple[Walk, ...], variables: tuple[s.Var, ...], scopes: list[Scope], frame: FrameType,
-           span: Span, *, ordered: bool) -> None:
+def _close(trace: WorkloadTrace, opened: list[_Open], frame: FrameType, span: Span, *, ordered: bool) -> None:
     """Add the loops, the innermost first, each as the only item of the one around it."""
-    for level in reversed(range(len(walks))):
-        around = variables[:level]   # an inner axis may depend on an outer variable
-        trace.open_vars.update(variable.id for variable in around)
-        trace.scopes.extend(scopes[:level])
-        trace.close_loop(walks[level], variables[level], scopes[level], ordered=ordered, frame=frame, span=span)
+    for level in reversed(range(len(opened))):
+        around, each = opened[:level], opened[level]   # an inner axis may depend on an outer variable
+        bound = {variable.id for outer in around for variable in outer.bound}
+        trace.open_vars |= bound
+        trace.scopes.extend(outer.scope for outer in around)
+        trace.close_loop(each.walk, each.var, each.position, each.scope, ordered=ordered, frame=frame, span=span)
         del trace.scopes[len(trace.scopes) - level:]
-        trace.open_vars.difference_update(variable.id for variable in around)
+        trace.open_vars -= bound
 
 
 def parallel_for(axis: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> None:
@@ -122,8 +175,3 @@ def _functional(axis: object, body: Callable[..., object], names: Sequence[str] 
                                      found=str(signature(body)))
     for variable in _loop((axis,), names or (positional[0].name,), ordered=ordered):
         body(variable)
-
-
-def _not_yet(what: str) -> NoReturn:
-    raise WorkloadStructureError(f"{what} is not supported yet", here(),
-                                 help="this version has P(...), P.seq(...), sequential and combine")

@@ -274,6 +274,9 @@ def _after(after: object, trace: WorkloadTrace, span: Span) -> tuple[int, ...]:
         if handle.trace is not trace:
             raise LoopVariableError(f"after= names a task of another workload: {handle!r}", span,
                                     help="order whole workloads with sequential(a, b) or a >> b")
+        if trace.excludes(handle):
+            raise LoopVariableError(f"after= names a task of another branch of the same choice: {handle!r}", span,
+                                    help="only one of the branches runs, so there is nothing to wait for")
         found.append(handle.id)
     return tuple(dict.fromkeys(found))
 

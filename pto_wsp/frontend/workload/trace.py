@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import field, replace
 from types import FrameType
 
 from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
@@ -13,7 +13,7 @@ from pto_wsp.expr import rewrite
 from pto_wsp.expr import workload as wl
 from pto_wsp.source import Span, here, is_internal
 from pto_wsp.types import scalar as s
-from pto_wsp.types.axis import Ragged, Walk
+from pto_wsp.types.axes.walk import Walk
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.types.tensor import Tensor, live_tensor, next_tensor_id
@@ -23,12 +23,18 @@ from pto_wsp.values import dataclass
 
 @dataclass(slots=True)
 class Scope:
-    """A body being written: its items so far; `var` is the loop variable that it lives under, None for the outermost."""
+    """A body being written: its items so far; `var` is the loop variable that it lives under, None for the outermost and for branches.
+
+    `choice`: what the branches of one choice have in common, None for other bodies. `decided`: the choice that ended last in this
+    body, with that, while another branch may follow.
+    """
 
     items: list[wl.Item] = field(default_factory=list)
     var: s.Var | None = None
     first_tensor: int = 0
     closed: bool = False
+    choice: object = None
+    decided: tuple[wl.Choice, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +44,7 @@ class TaskHandle:
     id: int
     trace: WorkloadTrace
     kernel: str
+    scopes: tuple[Scope, ...] = ()
 
     def __repr__(self) -> str:
         return f"TaskHandle({self.kernel})"
@@ -55,6 +62,7 @@ class WorkloadTrace:
     abandoned: Span | None = None
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
+    unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches that no `with` has opened
     _next_handle: int = 0
 
     # ---- structure ----
@@ -70,37 +78,50 @@ class WorkloadTrace:
     def new_handle(self, kernel: str) -> TaskHandle:
         """Return a fresh task handle."""
         self._next_handle += 1
-        return TaskHandle(self._next_handle - 1, self, kernel)
+        return TaskHandle(self._next_handle - 1, self, kernel, tuple(self.scopes))
+
+    def excludes(self, handle: TaskHandle) -> bool:
+        """Tell whether a task was made in a branch that never runs when the body being written does."""
+        choices = [scope.choice for scope in self.scopes if scope.choice is not None]
+        return any(scope.closed and any(scope.choice is choice for choice in choices) for scope in handle.scopes)
 
     @contextmanager
-    def scope(self, var: s.Var | None = None) -> Iterator[Scope]:
-        """Open a body; items go there until the block ends."""
-        inner = Scope(var=var, first_tensor=next_tensor_id())
+    def scope(self, *variables: s.Var, choice: object = None) -> Iterator[Scope]:
+        """Open a body; items go there until the block ends. The first of its variables is the user's."""
+        inner = Scope(var=variables[0] if variables else None, first_tensor=next_tensor_id(), choice=choice)
         self.scopes.append(inner)
-        if var is not None:
-            self.open_vars.add(var.id)
+        self.open_vars.update(variable.id for variable in variables)
         try:
             yield inner
         finally:
             inner.closed = True
             if any(scope is inner for scope in self.scopes):   # loops that end out of order have been reported already
                 del self.scopes[next(k for k, scope in enumerate(self.scopes) if scope is inner):]
-            if var is not None:
-                self.open_vars.discard(var.id)
+            self.open_vars.difference_update(variable.id for variable in variables)
 
-    def close_loop(self, walk: Walk, var: s.Var, inner: Scope, *, ordered: bool, frame: FrameType, span: Span) -> None:
-        """Add the loop whose body is `inner`."""
+    def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: Scope, *, ordered: bool, frame: FrameType,
+                   span: Span) -> None:
+        """Add the loop whose body is `inner`; `position` is the variable of a walk whose positions lead to `var`."""
         name = self._axis_name(walk, frame)
         start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
+        rows = None if walk.rows is None else self.use(walk.rows, frame, span)
+        refs = tuple(self.named_ref(tensor.ref, frame, span) for tensor in walk.tensors)
         label = s.print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
-        self.append(wl.Loop(var, wl.Axis(name, label), start, stop, step, ordered, wl.Block(tuple(inner.items)), span=span))
+        through = None
+        if position is not None and walk.leads_to is not None:
+            through = wl.Through(var, s.Element(self.named_ref(walk.leads_to.ref, frame, span), (position,)))
+        self.append(wl.Loop(position or var, wl.Axis(name, label, refs, rows), start, stop, step, ordered,
+                            wl.Block(tuple(inner.items)), through, span))
 
     def finish(self) -> wl.Workload:
         """Return the workload.
 
-        Raises: K103 when a loop was left early.
+        Raises: K103 when a loop was left early, or a branch never opened by `with`.
         """
         self.check_whole()
+        if self.unopened:
+            side, at = self.unopened[0]
+            raise SymbolicControlError(f"`{side!r}` stands without a `with`", at, expected=f"with {side!r}: ...")
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
@@ -129,6 +150,10 @@ class WorkloadTrace:
         """
         return rewrite.rewrite(view, lambda inner: self._named(inner, frame, span))
 
+    def named_ref(self, ref: TensorRef, frame: FrameType, span: Span) -> TensorRef:
+        """Return a tensor of an axis with the user's name."""
+        return rewrite.rewrite(ref, lambda inner: self._named(inner, frame, span))
+
     def _named(self, node: object, frame: FrameType, span: Span) -> object | None:
         match node:
             case TensorRef():
@@ -138,7 +163,7 @@ class WorkloadTrace:
                         raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
                                                      help="keep the Tensor in a variable")
                     self.keep(tensor)
-                return TensorRef(node.id, node.shape, node.dtype, self._tensor_name(node, frame), node.layout)
+                return replace(node, name=self._tensor_name(node, frame), contracts=self.tensors[node.id].ref.contracts)
             case s.SymbolRef(name="") if node.id in self.symbol_names:
                 return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
             case s.Var(name, id) if id not in self.open_vars:
@@ -179,8 +204,8 @@ class WorkloadTrace:
         name = "" if source is None or isinstance(source, int) else _name_in(frame, lambda value: value is source)
         if isinstance(walk.stop, s.SymbolRef) and not walk.stop.name:
             self.symbol_names.setdefault(walk.stop.id, name or f"axis{len(self.symbol_names)}")
-        if isinstance(source, Ragged):
-            self.tensors[source.lengths.ref.id] = source.lengths
+        for tensor in walk.tensors:
+            self.tensors[tensor.ref.id] = tensor
         return name
 
     def _axis_var(self, name: str, span: Span) -> s.Var:

@@ -28,5 +28,5 @@ def mistake() -> None:
 #      |
 #   18 |     for b in P(4.0):
 #      |              ^^^^^^
-#    = expected: Dense[N](), DenseDyn(n), a row of a Ragged, a range, a whole number, or a scalar expression
+#    = expected: Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a range, a whole number, or a scalar expression
 #    = found:    float: 4.0

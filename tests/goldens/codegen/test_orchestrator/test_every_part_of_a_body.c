@@ -28,7 +28,8 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
             return pto_fail(sink, 2, (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], 0, 9223372036854775807LL, (const int64_t[]){b_0}, 1);
         }
         /* test_orchestrator.py:98: for t */
-        for (int64_t t_1 = 0; t_1 < (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]]; ++t_1) {
+        const int64_t stop_2 = (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]];
+        for (int64_t t_1 = 0; t_1 < stop_2; ++t_1) {
             /* test_orchestrator.py:99: one[b, t] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
@@ -61,12 +62,12 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         if (sink->status) {
             return sink->status;
         }
-        int64_t join_3 = sink->join_open(sink);
-        if (join_3 < 0) {
+        int64_t join_4 = sink->join_open(sink);
+        if (join_4 < 0) {
             return sink->status;
         }
         {
-            int64_t after_2 = after_1;
+            int64_t after_3 = after_1;
             /* test_orchestrator.py:89: one[b] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
@@ -82,21 +83,21 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 pto_bind(&args[0], Y, b_0 * Y->stride[0], 1, Y->dim[2], 0, Y->stride[2], PTO_WRITE, 4);
                 const int64_t scalars[2] = {b_0, pto_f64_slot((double)(float)scale)};
                 const int64_t index[1] = {b_0};
-                const int64_t order[1] = {after_2};
+                const int64_t order[1] = {after_3};
                 const pto_task task = {0, 1, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 1, 1, args, scalars, index, order, 0, 0, 0};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
                 }
                 task_index += 1;
-                after_2 = node;
+                after_3 = node;
             }
-            if (after_2 != after_1 && sink->join_add(sink, join_3, after_2)) {
+            if (after_3 != after_1 && sink->join_add(sink, join_4, after_3)) {
                 return sink->status;
             }
         }
         {
-            int64_t after_2 = after_1;
+            int64_t after_3 = after_1;
             /* test_orchestrator.py:93: one[b] */
             {
                 if (!pto_within(1, 0, Y->dim[1] - 1)) {
@@ -106,20 +107,20 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 pto_bind(&args[0], Y, b_0 * Y->stride[0] + Y->stride[1], 1, Y->dim[2], 0, Y->stride[2], PTO_WRITE, 4);
                 const int64_t scalars[2] = {b_0 * 2, pto_f64_slot((double)(float)0.5)};
                 const int64_t index[1] = {b_0};
-                const int64_t order[1] = {after_2};
+                const int64_t order[1] = {after_3};
                 const pto_task task = {0, 2, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 1, 1, args, scalars, index, order, 0, 0, 0};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
                 }
                 task_index += 1;
-                after_2 = node;
+                after_3 = node;
             }
-            if (after_2 != after_1 && sink->join_add(sink, join_3, after_2)) {
+            if (after_3 != after_1 && sink->join_add(sink, join_4, after_3)) {
                 return sink->status;
             }
         }
-        after_1 = sink->join_close(sink, join_3, after_1);
+        after_1 = sink->join_close(sink, join_4, after_1);
         if (sink->status) {
             return sink->status;
         }

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import PtoError, ViewBoundsError, WorkloadStructureError
-from pto_wsp.types.axis import Dense, DenseDyn, Ragged, walk_of
+from pto_wsp.types.axes.dense import Dense, DenseDyn
+from pto_wsp.types.axes.ragged import Ragged
+from pto_wsp.types.axes.walk import walk_of
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, SymbolRef, print_scalar
 from pto_wsp.types.symbolic import Symbol

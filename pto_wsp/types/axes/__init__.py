@@ -1,0 +1,1 @@
+"""Axes: what a workload's loops walk."""
