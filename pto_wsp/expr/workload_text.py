@@ -74,7 +74,7 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
                 yield f"{pad}    {_process(process)}:"
                 yield from _block(process.body, depth + 2, waited)
         case wl.Send(channel, payload, after):
-            sent = (*(f"task{h}" for h in after), *(print_scalar(value) for value in payload))
+            sent = (*map("task{}".format, after), *map(print_scalar, payload))
             yield f"{pad}send({', '.join((channel.name, *sent))})"
         case wl.Receive(channel, variables):
             yield f"{pad}{_received(variables)} = receive({channel.name})"
