@@ -12,10 +12,14 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.values import dataclass
-from pto_wsp.verify.affine.rows import Form, Rows, Solved, insert, interval, project, put, replace
+from pto_wsp.verify.affine.rows import Form, Rows, Solved, insert, interval, project, put, replace, tighten
 
-# More places than this between the shadows are not tried one by one: the range is cut in two at a point instead.
+# A projection with more pairs than this is worth a look at the bounds of variables first.
+_MANY_PAIRS = 6
+# More places than this are not tried one by one: the range of a variable is cut in two instead.
 _MOST_PLACES = 24
+# So many cuts inside of each other: deeper ones mean that the search walks along a thin set step by step.
+_MOST_DEPTH = 40
 
 
 class Nothing(Enum):
@@ -99,6 +103,19 @@ class Tableau:
             self.rows = parts[0]
             self.trail.append(Projected(var, parts[1]))
 
+    def drop(self, free: dict[int, int]) -> None:
+        """Drop variables that are bounded on one side at most, in the order of their numbers in `free`, with the rows that hold them."""
+        kept: Rows = {}
+        dropped: dict[int, Rows] = {var: {} for var in free}
+        for form, bounds in self.rows.items():
+            first = min([var for var, _ in form if var in free], key=free.__getitem__, default=-1)
+            if first < 0:
+                kept[form] = bounds
+            else:
+                dropped[first][form] = bounds
+        self.rows = kept
+        self.trail.extend([Projected(var, rows) for var, rows in dropped.items()])
+
     def unwind(self, point: dict[int, int]) -> dict[int, int]:
         """Add values of the variables that were eliminated to a point of what is left. All projections were exact."""
         for step in reversed(self.trail):
@@ -140,29 +157,48 @@ def _equality(rows: Rows) -> Form | None:
 
 
 class Search:
-    """A search for a point, with a budget: how many rows it may look at."""
+    """A search for a point, with a budget: how many rows it may look at. `depth` counts the cuts that it is in."""
 
-    __slots__ = ("steps",)
+    __slots__ = ("depth", "steps")
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
+        self.depth = 0
 
     def find(self, tableau: Tableau) -> Found:
         """Return an integer point of a tableau (a variable that it does not name is 0), or why there is none. Uses it up."""
+        is_tight = False
         while True:
             tableau.settle()
             if tableau.empty:
                 return Nothing.EMPTY
             if not tableau.rows:
                 return tableau.unwind({})
-            self.steps -= len(tableau.rows)
+            columns = _columns(tableau.rows)
+            free = {var: at for at, (var, column) in enumerate(columns.items()) if not (column.n_low and column.n_high)}
+            if free:
+                tableau.drop(free)
+                continue
+            var, exact = _next(columns)
+            n_pairs = columns[var].n_low * columns[var].n_high
+            if not is_tight and (n_pairs > _MANY_PAIRS or not exact):
+                rows = tighten(tableau.rows)
+                if rows is None:
+                    return Nothing.EMPTY
+                tableau.rows, is_tight = rows, True
+                continue
+            is_tight = False
+            self.steps -= len(tableau.rows) + n_pairs
             if self.steps < 0:
                 return Nothing.UNKNOWN
-            var, exact = _next(tableau.rows)
             if exact:
                 tableau.project(var)
                 continue
+            if self.depth == _MOST_DEPTH:
+                return Nothing.UNKNOWN
+            self.depth += 1
             found = self._split(tableau, var)
+            self.depth -= 1
             return found if isinstance(found, Nothing) else tableau.unwind(found)
 
     def _split(self, tableau: Tableau, var: int) -> Found:
@@ -184,8 +220,8 @@ class Search:
             found = self.find(Tableau(dark[0], n_vars))
             if isinstance(found, dict) and lift(dark[1], var, found):
                 return found
-        places = _places(real[1], var)
-        if places is None or len(places) > _MOST_PLACES:
+        places = _places(rows, real[1], var)
+        if places is None:
             if hole is None:
                 return Nothing.UNKNOWN
             places = [({var: 1}, None, hole), ({var: 1}, hole + 1, None)]
@@ -206,14 +242,29 @@ class Search:
 _Place: TypeAlias = tuple[dict[int, int], int | None, int | None]
 
 
-def _places(rows: Rows, var: int) -> list[_Place] | None:
+def _places(rows: Rows, mine: Rows, var: int) -> list[_Place] | None:
     """Return equalities of which one holds at every integer point that is not over the dark shadow; None: too many to say.
 
-    Source: Pugh, The Omega test, 1991 (splinters). Where the variable has few values by constant bounds, those.
+    The values of the narrowest row, or the places just above each lower bound, or just below each upper one: what is fewest.
+    Source: Pugh, The Omega test, 1991 (splinters).
     """
-    bounds = rows.get(((var, 1),))
-    if bounds is not None and bounds[0] is not None and bounds[1] is not None and bounds[1] - bounds[0] <= _MOST_PLACES // 2:
-        return [({var: 1}, value, value) for value in sorted(range(bounds[0], bounds[1] + 1), key=abs)]
+    thin: Form | None = None
+    least = _MOST_PLACES
+    for form, (low, high) in rows.items():
+        if low is not None and high is not None and high - low < least:
+            thin, least = form, high - low
+    chosen = _splinters(mine, var, least)
+    if chosen is not None:
+        return chosen
+    if thin is None:
+        return None
+    first, last = rows[thin]
+    assert first is not None and last is not None
+    return [(dict(thin), value, value) for value in sorted(range(first, last + 1), key=abs)]
+
+
+def _splinters(rows: Rows, var: int, most: int) -> list[_Place] | None:
+    """Return the places between the shadows of one variable, by the rows that hold it; None where there are more than `most`."""
     below: list[tuple[int, dict[int, int], int]] = []
     above: list[tuple[int, dict[int, int], int]] = []
     for form, (low, high) in rows.items():
@@ -228,50 +279,64 @@ def _places(rows: Rows, var: int) -> list[_Place] | None:
             above.append((factor, {v: -c for v, c in terms.items()}, -high))
     choices = []
     for side, others in ((below, above), (above, below)):
-        most = max([other[0] for other in others])
-        counts = [(most * factor - most - factor) // most + 1 for factor, _, _ in side]
-        choices.append((sum(counts), [(counts[at], terms, low) for at, (_, terms, low) in enumerate(side)]))
+        widest = max([factor for factor, _, _ in others])
+        counts = [(widest * factor - widest - factor) // widest + 1 for factor, _, _ in side]
+        choices.append((sum(counts), [(count, terms, low) for count, (_, terms, low) in zip(counts, side, strict=True)]))
     n_places, chosen = min(choices, key=lambda choice: choice[0])
-    if n_places > _MOST_PLACES:
-        return None
-    return [(terms, low + step, low + step) for n, terms, low in chosen for step in range(n)]
+    return [(terms, low + step, low + step) for count, terms, low in chosen for step in range(count)] if n_places <= most else None
 
 
-def _next(rows: Rows) -> tuple[int, bool]:
-    """Return the variable to eliminate next, and whether projecting it away is exact.
+class _Column:
+    """What the rows say about one variable: how many bounds from below and above, and those with a coefficient above 1."""
 
-    Exact where of each lower and upper bound one has coefficient 1, or both are of one row that is wide enough to hold an integer.
-    """
-    lower: dict[int, int] = {}
-    upper: dict[int, int] = {}
-    big_lower: dict[int, int] = {}
-    big_upper: dict[int, int] = {}
-    narrow: dict[int, int] = {}     # rows with a coefficient above 1 that do not surely hold an integer
-    big: dict[int, int] = {}
-    size: dict[int, int] = {}
+    __slots__ = ("big_high", "big_low", "is_narrow", "n_big", "n_high", "n_low", "size")
+
+    def __init__(self) -> None:
+        self.n_low = self.n_high = self.big_low = self.big_high = self.n_big = 0
+        self.size = 1
+        self.is_narrow = False   # some row with a coefficient above 1 does not surely hold an integer
+
+    def is_exact(self) -> bool:
+        """Tell whether projecting the variable away is exact.
+
+        So it is where of each lower and upper bound one has coefficient 1, or both are of one row that is wide enough to hold an integer.
+        """
+        return not self.big_low or not self.big_high or (self.n_big == 1 and not self.is_narrow)
+
+
+def _columns(rows: Rows) -> dict[int, _Column]:
+    """Return what some rows say about each of their variables."""
+    columns: dict[int, _Column] = {}
     for form, (low, high) in rows.items():
         for var, c in form:
-            if c < 0:
-                n_low, n_high, c = high is not None, low is not None, -c
-            else:
+            column = columns.get(var)
+            if column is None:
+                column = columns[var] = _Column()
+            if c > 0:
                 n_low, n_high = low is not None, high is not None
-            lower[var] = lower.get(var, 0) + n_low
-            upper[var] = upper.get(var, 0) + n_high
+            else:
+                n_low, n_high, c = high is not None, low is not None, -c
+            column.n_low += n_low
+            column.n_high += n_high
             if c > 1:
-                big[var] = big.get(var, 0) + 1
-                big_lower[var] = big_lower.get(var, 0) + n_low
-                big_upper[var] = big_upper.get(var, 0) + n_high
-                size[var] = max(size.get(var, 0), c)
+                column.n_big += 1
+                column.big_low += n_low
+                column.big_high += n_high
+                column.size = max(column.size, c)
                 if low is not None and high is not None and high - low < c - 1:
-                    narrow[var] = 1
-    best = (1 << 60, -1)
-    worst = (1 << 60, 1 << 60, -1)
-    for var, n_lower in lower.items():
-        n_upper = upper[var]
-        growth = n_lower * n_upper - n_lower - n_upper
-        if not big_lower.get(var) or not big_upper.get(var) or (big[var] == 1 and var not in narrow):
-            if growth < best[0]:
-                best = (growth, var)
-        elif (size[var], growth) < worst[:2]:
-            worst = (size[var], growth, var)
-    return (best[1], True) if best[1] >= 0 else (worst[2], False)
+                    column.is_narrow = True
+    return columns
+
+
+def _next(columns: dict[int, _Column]) -> tuple[int, bool]:
+    """Return the variable to project away next, and whether that is exact: those first, by how many rows they add."""
+    best: tuple[bool, int, int] | None = None
+    chosen = -1
+    for var, column in columns.items():
+        exact = column.is_exact()
+        growth = column.n_low * column.n_high - column.n_low - column.n_high
+        cost = (not exact, 0 if exact else column.size, growth)
+        if best is None or cost < best:
+            best, chosen = cost, var
+    assert best is not None, "rows have variables"
+    return chosen, not best[0]

@@ -146,3 +146,83 @@ def interval(rows: Rows, var: int, point: dict[int, int]) -> Bounds:
             bound = (high - rest) // factor
             most = bound if most is None or bound < most else most
     return least, most
+
+
+def tighten(rows: Rows, rounds: int = 3) -> Rows | None:
+    """Return the same set with constant bounds of variables as tight as rows make them one by one, without rows that these imply.
+
+    None where some row cannot be satisfied within the bounds.
+    """
+    low: dict[int, int] = {}
+    high: dict[int, int] = {}
+    wide: list[tuple[Form, int | None, int | None]] = []
+    for form, (least, most) in rows.items():
+        if len(form) == 1:
+            var = form[0][0]
+            if least is not None:
+                low[var] = least
+            if most is not None:
+                high[var] = most
+        else:
+            wide.append((form, least, most))
+    for _ in range(rounds):
+        changed = False
+        kept: list[tuple[Form, int | None, int | None]] = []
+        for form, least, most in wide:
+            # The least and the greatest value of the form, and of how many variables that leaves a side open.
+            bottom = top = open_bottom = open_top = 0
+            for var, c in form:
+                at_bottom, at_top = (low.get(var), high.get(var)) if c > 0 else (high.get(var), low.get(var))
+                if at_bottom is None:
+                    open_bottom += 1
+                else:
+                    bottom += c * at_bottom
+                if at_top is None:
+                    open_top += 1
+                else:
+                    top += c * at_top
+            if least is not None:
+                if not open_top and top < least:
+                    return None
+                if not open_bottom and bottom >= least:
+                    least = None
+            if most is not None:
+                if not open_bottom and bottom > most:
+                    return None
+                if not open_top and top <= most:
+                    most = None
+            if least is None and most is None:
+                continue
+            kept.append((form, least, most))
+            if open_top > 1:
+                least = None   # says nothing of a single variable
+            if open_bottom > 1:
+                most = None
+            if least is None and most is None:
+                continue
+            for var, c in form:
+                at_bottom, at_top = (low.get(var), high.get(var)) if c > 0 else (high.get(var), low.get(var))
+                new_low = new_high = None
+                if least is not None and (not open_top or (open_top == 1 and at_top is None)):
+                    rest = least - (top if at_top is None else top - c * at_top)          # c · var >= rest
+                    new_low, new_high = (-(-rest // c), None) if c > 0 else (None, rest // c)
+                if most is not None and (not open_bottom or (open_bottom == 1 and at_bottom is None)):
+                    rest = most - (bottom if at_bottom is None else bottom - c * at_bottom)   # c · var <= rest
+                    if c > 0:
+                        new_high = rest // c
+                    else:
+                        new_low = -(-rest // c)
+                if new_low is not None and (var not in low or low[var] < new_low):
+                    low[var] = new_low
+                    changed = True
+                if new_high is not None and (var not in high or high[var] > new_high):
+                    high[var] = new_high
+                    changed = True
+                if var in low and var in high and low[var] > high[var]:
+                    return None
+        wide = kept
+        if not changed:
+            break
+    tight: Rows = {((var, 1),): (low.get(var), high.get(var)) for var in {**low, **high}}
+    tight.update({form: (least, most) for form, least, most in wide})
+    return tight

@@ -19,7 +19,8 @@ from pto_wsp.verify.affine.eliminate import Nothing, Search, Tableau
 from pto_wsp.verify.affine.linear import Key, LinExpr, Point, System, closed
 from pto_wsp.verify.verdict import Verdict
 
-BUDGET = 20_000   # rows looked at; some microseconds each
+BUDGET = 20_000   # rows looked at; about a microsecond each
+_MOST_CLAUSES = 120   # decided one inside of the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class _Question:
         for expr in system.inequalities:
             tableau.add({numbers[key]: c for key, c in expr.terms.items()}, -expr.constant, None)
 
-    def _find(self, tableau: Tableau, clauses: list[tuple[System, ...]]) -> dict[Key, int] | Nothing:
+    def _find(self, tableau: Tableau, clauses: list[tuple[System, ...]], depth: int = 0) -> dict[Key, int] | Nothing:
         """Return a point of the tableau and the clauses."""
         tableau.settle()
         found = self.search.find(tableau.branch())
@@ -117,7 +118,7 @@ class _Question:
                 return point
         else:
             broken = clauses
-        if not broken or self.search.steps < 0:
+        if not broken or self.search.steps < 0 or depth == _MOST_CLAUSES:
             return Nothing.UNKNOWN
         clause = min(broken, key=len)
         rest = [other for other in clauses if other is not clause]
@@ -125,7 +126,7 @@ class _Question:
         for one in clause:
             branch = tableau.branch()
             self._add(branch, one)
-            inner = self._find(branch, [*rest, *one.clauses])
+            inner = self._find(branch, [*rest, *one.clauses], depth + 1)
             if isinstance(inner, dict):
                 return inner
             if inner is Nothing.UNKNOWN:
