@@ -8,6 +8,7 @@ from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
 from pto_wsp.frontend.workload.loops import P, for_each, parallel_for
+from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
 from pto_wsp.plan.capability import capabilities
 from pto_wsp.schedule.directives import (
@@ -37,5 +38,6 @@ __all__ = [
     "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "In", "InOut", "Kernel", "Out", "P", "Pools", "Program",
     "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy",
     "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv", "combine", "for_each",
-    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "ptoisa", "ptoisa_kernel", "sequential", "timeline", "workload",
+    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "pto", "ptoisa", "ptoisa_kernel", "sequential",
+    "slot_load_u64", "slot_set_u64", "slot_u64", "timeline", "workload",
 ]

@@ -61,6 +61,7 @@ from pto_wsp.errors.workload import DTypeNameError as DTypeNameError
 from pto_wsp.errors.workload import KeyTraceError as KeyTraceError
 from pto_wsp.errors.workload import LoopVariableError as LoopVariableError
 from pto_wsp.errors.workload import PolicyValueError as PolicyValueError
+from pto_wsp.errors.workload import SlotOrderError as SlotOrderError
 from pto_wsp.errors.workload import TensorDataError as TensorDataError
 from pto_wsp.errors.workload import UnboundSymbolError as UnboundSymbolError
 from pto_wsp.errors.workload import WorkloadStructureError as WorkloadStructureError

@@ -47,6 +47,13 @@ class DataDependentError(PtoError):
     fix = "Compute the lengths before the program, or split the work into two programs."
 
 
+class SlotOrderError(PtoError):
+    code = "W107"
+    cause = "A slot is read where its value would depend on the order of iterations, sides or processes that have none."
+    example = "for b in P(4): slot_set_u64(0, b)\nk(n=slot_u64(0))"
+    fix = "Set the slot in the same body before it is read, or loop with P.seq."
+
+
 class DirectiveError(PtoError):
     code = "S101"
     cause = "A schedule directive that this version or this target does not enforce."

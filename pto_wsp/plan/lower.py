@@ -21,6 +21,7 @@ from pto_wsp.plan.model import (
     Place,
     ScalarValue,
     Sequence,
+    SetSlot,
     Sides,
     Submit,
     TaskPlan,
@@ -99,6 +100,9 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
             return _loop(item, loops, tables)
         case wl.Choice(branches, otherwise):
             return Choice(tuple(_branch(branch, loops, tables) for branch in branches), _block(otherwise, loops, tables))
+        case wl.SetSlot(slot, value):
+            tables.note(value)
+            return SetSlot(slot, value, tuple(dict.fromkeys(element_checks(value, item.span))), span=item.span)
         case wl.Combine(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():

@@ -12,11 +12,12 @@ from typing import TypeAlias
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.expr.kernel import Kernel, Role
+from pto_wsp.expr.rewrite import nodes
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Const, Scalar, SymbolRef, Var
+from pto_wsp.types.scalar import Const, Scalar, SlotValue, SymbolRef, Var
 from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
@@ -346,6 +347,11 @@ def items_of(plan: TaskPlan) -> Iterator[Item]:
             yield from walk(inner)
 
     return walk(plan.body)
+
+
+def slots_used(plan: TaskPlan) -> tuple[int, ...]:
+    """Return the slots of the orchestrator that a plan sets or reads, ascending."""
+    return tuple(sorted({node.slot for node in nodes(plan.body) if isinstance(node, SetSlot | SlotValue)}))
 
 
 def submits(plan: TaskPlan) -> tuple[Submit, ...]:

@@ -12,8 +12,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Branch, Check, Choice, Context, Item, Loop, Sequence, Sides, Submit, TaskPlan, numbered_checks
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import (
+    Branch,
+    Check,
+    Choice,
+    Context,
+    Item,
+    Loop,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    inner_items,
+    numbered_checks,
+)
 from pto_wsp.plan.waits import Reads
+from pto_wsp.types.scalar import SlotValue
 
 
 def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
@@ -30,6 +46,11 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
                 held.add(_comparison(check))
                 new.append(check)
         return tuple(new)
+
+    def forget(held: set[Check], slots: set[int]) -> None:
+        """What was compared with these slots is to be compared again: they hold something else."""
+        if slots:
+            held -= {check for check in held if slots & _slots_in(check)}
 
     def sequence(body: Sequence, held: set[Check]) -> Sequence:
         return Sequence(tuple(walk(item, held) for item in body.items))
@@ -49,11 +70,19 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
             case Submit():
                 return replace(item, checks=fresh(item.checks, held))
             case Loop():
-                checks, inside = fresh(item.checks, held), set(held)   # the body may never run
+                checks = fresh(item.checks, held)
+                forget(held, _set_in(item.body))      # ahead of the body: the turn before may have set them
+                inside = set(held)                    # the body may never run
                 through = None if item.through is None else replace(item.through, checks=fresh(item.through.checks, inside))
                 return replace(item, checks=checks, through=through, body=sequence(item.body, inside))
+            case SetSlot(slot):
+                checks = fresh(item.checks, held)
+                forget(held, {slot})
+                return replace(item, checks=checks)
             case Choice(branches, otherwise):
-                return choice(branches, otherwise, held)
+                decided = choice(branches, otherwise, held)
+                forget(held, _set_in(item))
+                return decided
             case Sides(sides):
                 return Sides(tuple(sequence(side, held) for side in sides))
             case Sequence():
@@ -69,7 +98,7 @@ def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
     seen: dict[tuple[object, ...], set[Check]] = {}
     reads = Reads.of(plan)
     for numbered in numbered_checks(plan):
-        if _may_change(numbered.check, reads):
+        if _may_change(numbered.check, reads) or _slots_in(numbered.check):
             continue
         own = seen.setdefault((numbered.check.span, numbered.loops), set())
         if _comparison(numbered.check) in own:
@@ -79,6 +108,15 @@ def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
 
 def _may_change(check: Check, reads: Reads) -> bool:
     return bool(reads.within(check.value, check.lower, check.upper))
+
+
+def _slots_in(check: Check) -> set[int]:
+    return {node.slot for node in nodes((check.value, check.lower, check.upper)) if isinstance(node, SlotValue)}
+
+
+def _set_in(item: Item) -> set[int]:
+    own = {item.slot} if isinstance(item, SetSlot) else set()
+    return own.union(*(_set_in(inner) for inner in inner_items(item)))
 
 
 def _comparison(check: Check) -> Check:

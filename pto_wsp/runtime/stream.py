@@ -19,6 +19,7 @@ from pto_wsp.plan.model import (
     Loop,
     NumberedCheck,
     Sequence,
+    SetSlot,
     Sides,
     Submit,
     TaskPlan,
@@ -113,6 +114,7 @@ class _Orchestrator:
     def __init__(self, plan: TaskPlan, bindings: Bindings, sink: Sink) -> None:
         self.plan, self.bindings, self.sink = plan, bindings, sink
         self.vars: dict[int, int] = {}
+        self.slot_values: dict[int, int] = {}
         self.slots = {slot.ref.id: k for k, slot in enumerate(plan.tensors)}
         self.symbols = {symbol.id: bindings.symbols[k] for k, symbol in enumerate(plan.symbols)}
         self.handles: HandleUses = handle_uses(plan)
@@ -150,6 +152,10 @@ class _Orchestrator:
                 return self._join([end for end in ends if end != after], after)
             case Loop():
                 return self._loop(item, after)
+            case SetSlot():
+                self._check(item.checks)
+                self.slot_values[item.slot] = self._int(item.value)
+                return after
             case Choice(branches, otherwise):
                 return self._sequence(self._chosen(branches, otherwise), after)
             case _:
@@ -234,5 +240,7 @@ class _Orchestrator:
                 return number
             case s.TaskIndex():
                 return self.n_tasks
+            case s.SlotValue(slot):
+                return self.slot_values.get(slot, 0)
             case _:
                 raise AssertionError(f"{node} in a plan")

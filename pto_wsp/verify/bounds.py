@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pto_wsp.errors import PtoError, ViewBoundsError
-from pto_wsp.plan.model import Check, CheckKind, Choice, Item, Loop, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Check, CheckKind, Choice, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
@@ -47,7 +47,7 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
     def walk(item: Item, spans: Mapping[int, Span] | None, sure: bool) -> None:
         """`spans` is None where nothing surely ever runs; not `sure`: what is here may run for some iterations alone."""
         match item:
-            case Submit():
+            case Submit() | SetSlot():
                 note(item.checks, spans, sure)
             case Loop():
                 note(item.checks, spans, sure)

@@ -8,7 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import Dense, DType, In, InOut, P, Scalar, Sparse, Symbol, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp import (
+    Dense,
+    DType,
+    In,
+    InOut,
+    P,
+    PtoError,
+    Scalar,
+    Sparse,
+    Symbol,
+    Tensor,
+    Tile,
+    Workload,
+    kernel,
+    pto,
+    slot_load_u64,
+    slot_set_u64,
+    slot_u64,
+    workload,
+)
 
 I64 = DType.I64
 TARGETS = ("interp", "cpu_sim")
@@ -124,3 +143,53 @@ def test_a_whole_matrix_is_walked_row_by_row(walk: Any) -> None:
                 y[e] = y[e] * 3 + X.data[b] + e  # type: ignore[index]
 
     check(whole(), Y, expected)
+
+
+def test_slots_carry_numbers_along_program_order() -> None:
+    X, Y = arrays()
+    table = Tensor(np.array([[5, 1], [2, 7], [0, 3]]))
+
+    @workload
+    def counted() -> None:
+        mix(X[0], slot_u64(3), Y[0])                   # never set: 0
+        slot_load_u64(3, table, 1, 1)
+        slot_set_u64(4, slot_u64(3) * 2)
+        for b in P.seq(slot_u64(3) - 4):               # three turns, whatever the body does to the slot
+            slot_set_u64(3, slot_u64(3) + b)
+            with P.when(slot_u64(3) > 8):
+                mix[b](X[b], slot_u64(3), Y[b])
+            with P.otherwise():
+                mix[b](X[b], slot_u64(4), Y[b])
+        slot_load_u64(5, table[2], 0, 1)
+        slot_set_u64(6, table[0, 0])
+        mix(X[5], slot_u64(3) + slot_u64(5) + slot_u64(6), Y[slot_u64(5)])
+
+    def expected(y: Any) -> None:
+        x: Any = X.data
+        y[0] = x[0]
+        slot = 7
+        for b in range(3):
+            slot += b
+            y[b] = y[b] * 3 + x[b] + (slot if slot > 8 else 14)
+        y[3] = x[5] + slot + 3 + 5
+
+    check(counted(), Y, expected)
+
+
+def test_a_slot_is_checked_again_after_it_was_set() -> None:
+    X, Y = arrays()
+    n = Symbol("n")
+
+    @workload
+    def moved() -> None:
+        slot_set_u64(0, 1)
+        mix(X[slot_u64(0)], 1, Y[0])
+        with P.when(n > 0):
+            slot_set_u64(0, n)
+        mix(X[slot_u64(0)], 1, Y[1])
+
+    for target in TARGETS:
+        program = moved().compile(target).run(n=0)
+        with pytest.raises(PtoError) as caught:
+            program.run(n=6)
+        assert caught.value.code == "R104" and caught.value.found == "slot[0] = 6"

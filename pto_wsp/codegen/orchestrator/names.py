@@ -102,6 +102,8 @@ class Names:
                 return self.ref(self.var(node))
             case s.TaskIndex():
                 return c.Name("task_index")
+            case s.SlotValue(slot):
+                return self.ref(f"slot_{slot}")
             case s.SymbolRef(_, symbol):
                 return c.Name(self.symbols[symbol])
             case s.DimOf(tensor, dim):

@@ -15,7 +15,7 @@ from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.tasks import submit
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
-from pto_wsp.plan.model import Branch, Choice, Item, Loop, Sequence, Sides, Submit, TaskPlan, inner_vars
+from pto_wsp.plan.model import Branch, Choice, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan, inner_vars, slots_used
 from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
@@ -46,6 +46,9 @@ class _Lowering:
         yield c.Evaluate(c.Cast("void", c.Name("task_index")))
         if self.plan.structure:
             yield from self.names.declare("int64_t", "after", c.Int(-1))
+        for slot in slots_used(self.plan):
+            yield from self.names.declare("int64_t", f"slot_{slot}", c.Int(0))
+            yield c.Evaluate(c.Cast("void", self.names.ref(f"slot_{slot}")))
         if not self.plan.tensors and not self.plan.symbols:
             yield c.Evaluate(c.Cast("void", c.Name("bound")))
 
@@ -73,6 +76,10 @@ class _Lowering:
                 yield from self._loop(item, after, needed=needed)
             case Sequence():
                 yield from self._sequence(item, after, needed=needed)
+            case SetSlot():
+                yield c.Comment(f"{item.span.short}: slot {item.slot}")
+                yield from self.names.checks(item.checks)
+                yield c.Assign(self.names.ref(f"slot_{item.slot}"), self.names.scalar(item.value))
             case Choice(branches, otherwise):
                 yield from self._choice(branches, otherwise, after, needed=needed)
             case Sides():

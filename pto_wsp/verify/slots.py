@@ -1,0 +1,156 @@
+"""Slots: does every read of one mean the same value in any order that the workload leaves open?
+
+A slot that one iteration of an unordered loop sets is not for another, nor for what follows the loop: which of them set it last is
+nobody's promise. The same holds between the sides of a combine and between the processes of a pipeline. So a read is sound when the
+slot was set before it in the same iteration, or before the loop and nowhere inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from pto_wsp.errors import PtoError, SlotOrderError
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import (
+    Choice,
+    Consume,
+    Item,
+    Loop,
+    Pipeline,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    inner_items,
+    items_of,
+)
+from pto_wsp.source import Span
+from pto_wsp.types.scalar import SlotValue
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why what a slot holds is nobody's promise: where it is set, and which parts have no order."""
+
+    set_at: Span
+    parts: str
+
+
+State: TypeAlias = Mapping[int, Doubt]     # of slots that are in doubt
+
+
+def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
+    """Return an error for each read of a slot whose value would depend on an order that the workload leaves open."""
+    if not any(isinstance(item, SetSlot) for item in items_of(plan)):
+        return ()
+    errors: dict[tuple[Span, int], PtoError] = {}
+
+    def read(state: State, span: Span, *roots: object) -> None:
+        for slot in _slots_read(*roots):
+            if slot in state:
+                errors.setdefault((span, slot), _error(slot, span, state[slot]))
+
+    def walk(item: Item, state: State) -> State:
+        match item:
+            case Submit():
+                read(state, item.span, item.checks, item.index, item.places, item.scalars, item.worker)
+            case SetSlot(slot, value):
+                read(state, item.span, item.checks, value)
+                return {key: doubt for key, doubt in state.items() if key != slot}
+            case Send():
+                read(state, item.span, item.checks, item.payload)
+            case Loop():
+                read(state, item.span, item.checks, item.start, item.stop, item.step)
+                return loop(item, state)
+            case Consume():
+                return again(item.body, state)
+            case Choice(branches, otherwise):
+                ends: list[State] = []
+                for branch in branches:
+                    read(state, branch.span, branch.checks, branch.condition)
+                    ends.append(walk(branch.body, state))
+                return _either((*ends, walk(otherwise, state)))
+            case Sequence(items):
+                for inner in items:
+                    state = walk(inner, state)
+            case Sides(sides):
+                return apart(sides, state, "the sides of a combine")
+            case Pipeline(processes):
+                return apart(tuple(body for process in processes for body in (process.body,) * min(process.replicas, 2)), state,
+                             "the processes of a pipeline")
+            case _:
+                pass
+        return state
+
+    def loop(item: Loop, state: State) -> State:
+        if item.ordered:
+            return again(item.body, state, item)
+        name = (item.var if item.through is None else item.through.var).name
+        doubts = {slot: Doubt(span, f"iterations of the loop over `{name}`") for slot, span in _set_in(item.body).items()}
+        turn({**state, **doubts}, item)
+        return {**state, **doubts}
+
+    def again(body: Sequence, state: State, item: Loop | None = None) -> State:
+        """A body that runs any number of times, each after the one before."""
+        once = _either((state, turn(state, item) if item is not None else walk(body, state)))
+        return _either((state, turn(once, item) if item is not None else walk(body, once)))
+
+    def turn(state: State, item: Loop) -> State:
+        if item.through is not None:
+            read(state, item.span, item.through.checks, item.through.value)
+        return walk(item.body, state)
+
+    def apart(parts: tuple[Sequence, ...], state: State, called: str) -> State:
+        """Parts without an order: none may read what another one sets; behind them all, a slot that one part alone sets is known."""
+        sets = [_set_in(part) for part in parts]
+        end = dict(state)
+        for number, part in enumerate(parts):
+            others = {slot: Doubt(span, called) for k, found in enumerate(sets) if k != number for slot, span in found.items()}
+            after = walk(part, {**state, **others})
+            for slot in sets[number]:
+                doubt = others.get(slot, after.get(slot))
+                if doubt is None:
+                    end.pop(slot, None)
+                else:
+                    end[slot] = doubt
+        return end
+
+    walk(plan.body, {})
+    return tuple(errors.values())
+
+
+def _either(states: Iterable[State]) -> State:
+    return {slot: doubt for state in states for slot, doubt in state.items()}
+
+
+def _set_in(body: Sequence) -> dict[int, Span]:
+    """Return the slots that are set in a body, each with the first line that does."""
+    found: dict[int, Span] = {}
+
+    def walk(item: Item) -> None:
+        if isinstance(item, SetSlot):
+            found.setdefault(item.slot, item.span)
+        for inner in inner_items(item):
+            walk(inner)
+
+    walk(body)
+    return found
+
+
+def _slots_read(*roots: object) -> Iterator[int]:
+    for root in roots:
+        for node in nodes(root):
+            if isinstance(node, SlotValue):
+                yield node.slot
+
+
+def _error(slot: int, span: Span, doubt: Doubt) -> PtoError:
+    return SlotOrderError(f"slot {slot} is read where its value depends on an order that nobody promises", span,
+                          expected="a slot set before, in the same iteration, side or process",
+                          found=f"slot {slot}, which {doubt.parts} set: they have no order",
+                          help="set the slot in this body before it is read, or loop with P.seq",
+                          notes=(f"it is set at {doubt.set_at}",))
