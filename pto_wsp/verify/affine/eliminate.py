@@ -204,6 +204,8 @@ class Search:
     def _split(self, tableau: Tableau, var: int) -> Found:
         """Return a point of the rows when projecting `var` away is not exact, and no other variable would be better."""
         rows, n_vars = tableau.rows, tableau.n_vars
+        columns = _columns(rows)
+        self.steps -= columns[var].n_low * columns[var].n_high   # for the second shadow
         real = project(rows, var, False)
         if real is None:
             return Nothing.EMPTY

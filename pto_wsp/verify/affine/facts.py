@@ -9,9 +9,11 @@ q - m >= 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from pto_wsp.verify.affine.linear import LinExpr, System
+from pto_wsp.types.scalar_ops import Op, apply_binary
+from pto_wsp.values import dataclass
+from pto_wsp.verify.affine.linear import LinExpr, Point, System, fresh
 
 
 def extreme_facts(least: bool, left: LinExpr, right: LinExpr, value: LinExpr) -> System:
@@ -50,6 +52,52 @@ def quotient_facts(rest: bool, left: LinExpr, right: LinExpr, value: LinExpr) ->
         else:
             cases += [small.equal(value), large.within(value, 1, first + 1), under.within(value, first, 0)]
     return System().either(*cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The meaning of a variable that is `op` of two expressions."""
+
+    op: Op
+    left: LinExpr
+    right: LinExpr
+    name: LinExpr
+
+    def value(self, point: Point) -> int:
+        """Return the value that a run gives it where the others are as in a point."""
+        return int(apply_binary(self.op, self.left.value(point), self.right.value(point)))
+
+    def cases(self, point: Point) -> Iterator[System]:
+        """Return systems with one operand fixed, or both, that leave no other value: first as in a point, then small numbers."""
+        left, right, value = self.left, self.right, self.name
+        here = left.value(point), right.value(point)
+        match self.op:
+            case Op.MUL:
+                for number in dict.fromkeys((here[1], *_SMALL)):
+                    yield System().equal(right, number).equal(value, left * number)
+                for number in dict.fromkeys((here[0], *_SMALL)):
+                    yield System().equal(left, number).equal(value, right * number)
+            case Op.FLOORDIV | Op.MOD:
+                for number in dict.fromkeys((here[1], *_SMALL)):
+                    quotient = fresh("quotient")
+                    case = System().equal(right, number)
+                    if number == 0:
+                        yield case.equal(value)
+                        continue
+                    rest = left - quotient * number
+                    case.within(rest if number > 0 else -rest, 0, abs(number))
+                    yield case.equal(value, quotient if self.op is Op.FLOORDIV else rest)
+            case Op.AND | Op.OR:
+                neutral = -1 if self.op is Op.AND else 0
+                yield System().equal(right, neutral).equal(value, left)
+                yield System().equal(left, neutral).equal(value, right)
+            case _:
+                for number in dict.fromkeys((here[0], 0, *_SMALL)):
+                    found = int(apply_binary(self.op, number, here[1]))
+                    yield System().equal(left, number).equal(right, here[1]).equal(value, found)
+
+
+_SMALL = (1, 2, 3, 4)
 
 
 def same_where_equal(value: LinExpr, index: Sequence[LinExpr], other: LinExpr, other_index: Sequence[LinExpr]) -> System:

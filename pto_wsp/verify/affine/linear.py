@@ -11,9 +11,9 @@ size; loop variables, symbolic sizes and those that only need to exist are treat
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from pto_wsp.values import dataclass
 
@@ -186,16 +186,30 @@ class Kind(Enum):
     OPAQUE = "opaque"      # its real value is known less well than it could be: a point may be impossible
 
 
-class Variable:
-    """A variable of which `facts` hold wherever it occurs, and what stands in `together` where another one occurs as well."""
+class Meaning(Protocol):
+    """What an opaque variable really is."""
 
-    __slots__ = ("facts", "kind", "name", "together")
+    def value(self, point: Point) -> int:
+        """Return the value that a run gives it where the others are as in a point."""
+
+    def cases(self, point: Point) -> Iterable[System]:
+        """Return systems in each of which it has no other value than a run gives it, the ones near a point first."""
+
+
+class Variable:
+    """A variable of which `facts` hold wherever it occurs, and what stands in `together` where another one occurs as well.
+
+    An opaque one may have a `meaning`, by which a point can be judged and mended.
+    """
+
+    __slots__ = ("facts", "kind", "meaning", "name", "together")
 
     def __init__(self, name: str, kind: Kind = Kind.FREE) -> None:
         self.name = name
         self.kind = kind
         self.facts = System()
         self.together: list[tuple[Variable, System]] = []
+        self.meaning: Meaning | None = None
 
     def __str__(self) -> str:
         return self.name

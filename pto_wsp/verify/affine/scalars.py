@@ -25,7 +25,7 @@ from pto_wsp.types.dtype import DType, Family
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Binary, Const, Element, Op, Select, Unary, print_scalar, scalar_dtype
 from pto_wsp.values import dataclass
-from pto_wsp.verify.affine.facts import extreme_facts, product_facts, quotient_facts, same_where_equal
+from pto_wsp.verify.affine.facts import Result, extreme_facts, product_facts, quotient_facts, same_where_equal
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable
 
 _OPPOSITE: Mapping[Op, Op] = {Op.EQ: Op.NE, Op.NE: Op.EQ, Op.LT: Op.GE, Op.GE: Op.LT, Op.GT: Op.LE, Op.LE: Op.GT}
@@ -104,6 +104,7 @@ class Translator:
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.include(product_facts(left, right, value))
+            variable.meaning = Result(Op.MUL, left, right, value)
             for first, second, other in self._products:
                 shared = left if left in (first, second) else right if right in (first, second) else None
                 if shared is not None:   # a·b - a·c is the product of a and b - c
@@ -140,9 +141,11 @@ class Translator:
     def division(self, op: Op, left: LinExpr, right: LinExpr) -> LinExpr:
         """Return left // right or left % right where right is not constant."""
         variable, is_new = self.made((op, left, right), f"({left}) {op.value} ({right})", Kind.OPAQUE)
+        value = LinExpr.of(variable)
         if is_new:
-            variable.facts.include(quotient_facts(op is Op.MOD, left, right, LinExpr.of(variable)))
-        return LinExpr.of(variable)
+            variable.facts.include(quotient_facts(op is Op.MOD, left, right, value))
+            variable.meaning = Result(op, left, right, value)
+        return value
 
 
 class Scope:
@@ -260,8 +263,8 @@ class Scope:
                 return left - translator.quotient(left, right.constant + 1) * (right.constant + 1)
             case Op.AND if _is_mask(left):
                 return right - translator.quotient(right, left.constant + 1) * (left.constant + 1)
-            case _:
-                return self._opaque(node)
+            case op:
+                return self._opaque(node, Result(op, left, right, LinExpr.known(0)))
 
     def _leaf(self, node: s.Scalar) -> LinExpr:
         translator = self.translator
@@ -278,10 +281,12 @@ class Scope:
             case _:
                 return self._opaque(node)
 
-    def _opaque(self, node: s.Scalar) -> LinExpr:
+    def _opaque(self, node: s.Scalar, meaning: Result | None = None) -> LinExpr:
         variable, is_new = self.translator.made(self._sameness(node), print_scalar(node), Kind.OPAQUE)
         value = LinExpr.of(variable)
         if is_new:
+            if meaning is not None:
+                variable.meaning = Result(meaning.op, meaning.left, meaning.right, value)
             match node:
                 case s.TaskIndex():
                     variable.facts.at_least(value)

@@ -16,10 +16,11 @@ from typing import TypeAlias
 
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.eliminate import Nothing, Search, Tableau
-from pto_wsp.verify.affine.linear import Key, LinExpr, Point, System, closed
+from pto_wsp.verify.affine.linear import Key, Kind, LinExpr, Point, System, Variable, closed
 from pto_wsp.verify.verdict import Verdict
 
-BUDGET = 20_000   # rows looked at; about a microsecond each
+BUDGET = 5_000   # rows looked at and made, some microseconds each: what programs ask takes some tens to some hundreds
+_MOST_REPAIRS = 20
 _MOST_CLAUSES = 120   # decided one inside of the other
 
 
@@ -46,6 +47,35 @@ Answer: TypeAlias = Unsat | Sat | Unknown
 def solve(system: System, budget: int = BUDGET) -> Answer:
     """Return whether a system has an integer point."""
     return _Question(system, budget).answer()
+
+
+def reach(system: System, budget: int = BUDGET) -> Answer:
+    """Return whether a system has a point that a run can come to: `solve` whose points give opaque variables their real values.
+
+    A point that does not is mended by fixing operands at its numbers, then at small ones. What has no known meaning, as the number of a
+    task, makes the answer `Unknown`. Elements of tables are as free as before: a point says what the table would hold.
+    """
+    answer = solve(system, budget)
+    return _mend(system, answer.point, budget, [_MOST_REPAIRS]) if isinstance(answer, Sat) else answer
+
+
+def _mend(system: System, point: Point, budget: int, left: list[int]) -> Answer:
+    opaque = [key for key in point if isinstance(key, Variable) and key.kind is Kind.OPAQUE]
+    if any(key.meaning is None for key in opaque):
+        return Unknown()
+    wrong = next((key.meaning for key in opaque if key.meaning is not None and key.meaning.value(point) != point[key]), None)
+    if wrong is None:
+        return Sat(point)
+    for case in wrong.cases(point):
+        if left[0] == 0:
+            break
+        left[0] -= 1
+        whole = system.branch().include(case)
+        answer = solve(whole, budget)
+        mended = _mend(whole, answer.point, budget, left) if isinstance(answer, Sat) else answer
+        if isinstance(mended, Sat):
+            return mended
+    return Unknown()
 
 
 def any_of(systems: Iterable[System], budget: int = BUDGET) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from pto_wsp.verify.affine.linear import LinExpr, System
+from pto_wsp.verify.affine.linear import LinExpr, Point, System
 
 
 def boxed(rng: random.Random) -> tuple[System, list[str], int]:
@@ -42,15 +42,28 @@ def nested(rng: random.Random) -> System:
     for at in range(first):
         system.equal(one[at], two[at])
     system.below(one[first], two[first])
+    is_odd = rng.random() < 0.2   # the second access walks the tensor in another order, or another one with other strides
     for dim in range(rng.randint(1, 3)):
         where = LinExpr.of(f"e{dim}")
+        strides = _strides(rng, n_loops)
         for side in (one, two):
             start = LinExpr.known(rng.choice([0, 0, 1, 16]))
-            for var in rng.sample(side, rng.randint(1, n_loops)):
-                start = start + var * rng.choice([1, 4, 16, 128, 128 * 64, 4096 * 64 * 128])
-            system.within(where, start, start + rng.choice([1, 4, 16, 17, 128]))
+            for var, stride in zip(side, strides, strict=True):
+                start = start + var * stride
+            system.within(where, start, start + rng.choice([1, 4, 16, 17, 128, 64 * 128]))
+            if is_odd:
+                strides = _strides(rng, n_loops)
         system.within(where, 0, LinExpr.of(f"s{dim}"))
     return system
+
+
+def _strides(rng: random.Random, n_loops: int) -> list[int]:
+    """Return how far each loop moves an access: some loops not at all, the others by multiples of each other."""
+    strides, step = [], rng.choice([1, 1, 4, 16])
+    for _ in range(n_loops):
+        strides.append(step if rng.random() < 0.6 else 0)
+        step *= rng.choice([1, 4, 64, 128, 4096])
+    return rng.sample(strides, n_loops)
 
 
 def _fill(system: System, names: list[str], rng: random.Random, largest: int, n: int, density: float) -> None:
@@ -71,6 +84,6 @@ def _fill(system: System, names: list[str], rng: random.Random, largest: int, n:
             system.at_least(expr)
 
 
-def points(names: list[str], most: int) -> list[dict[str, int]]:
+def points(names: list[str], most: int) -> list[Point]:
     """Return all points of a box around 0."""
     return [dict(zip(names, values, strict=True)) for values in itertools.product(range(-most, most + 1), repeat=len(names))]

@@ -13,7 +13,7 @@ from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Select, Unary, Var
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, closed
 from pto_wsp.verify.affine.scalars import Application, Translator
-from pto_wsp.verify.affine.solve import Sat, Unsat, implies, solve
+from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, implies, reach, solve
 from pto_wsp.verify.verdict import Verdict
 
 A, B = Var("a", 1), Var("b", 2)
@@ -252,3 +252,60 @@ def test_a_law_holds_of_two_elements() -> None:
     system = System().equal(one, two).differ(scope.linear(A), scope.linear(B))
     assert isinstance(solve(system), Sat)
     assert solve(system.at_least(one)) == Unsat()
+
+
+# ---- points that a run can come to ----
+
+def test_a_point_over_a_product_is_mended() -> None:
+    """Rows of n elements read with a halo of one: they meet, and the point has the products that n gives."""
+    translator = Translator()
+    i, j, k, m = (LinExpr.of(name) for name in ("i", "j", "k", "m"))
+    one, two = translator.scope({A: i, B: j}), translator.scope({A: k, B: m})
+    flat = add(mul(A, N), B)
+    n = one.linear(N)
+    system = System().within(j, 0, n + 1).within(m, 0, n).below(i, k).at_least(i, 2).at_least(n, 3)
+    system.equal(one.linear(flat), two.linear(flat))
+    answer = reach(system)
+    assert isinstance(answer, Sat)
+    at = {str(key): value for key, value in answer.point.items()}
+    assert at["i"] * at["n"] + at["j"] == at["k"] * at["n"] + at["m"]
+    assert (at["i"], at["j"], at["k"], at["m"], at["n"]) == (2, 3, 3, 0, 3)
+
+
+@pytest.mark.parametrize("op", [Op.MUL, Op.FLOORDIV, Op.MOD, Op.OR, Op.AND])
+def test_a_reached_point_is_what_evaluate_says(op: Op) -> None:
+    reached = 0
+    for seed in range(20):
+        rng = random.Random(seed)
+        scope = Translator().scope({})
+        a, b = scope.linear(A), scope.linear(B)
+        target = rng.randint(-4, 9)
+        answer = reach(System().equal(scope.linear(Binary(op, A, B)), target).within(a, -9, 20).within(b, rng.choice([-9, 1]), 20))
+        if isinstance(answer, Sat):
+            reached += 1
+            assert s.apply_binary(op, a.value(answer.point), b.value(answer.point)) == target
+    assert reached >= 15
+
+
+def test_a_hash_is_reached_by_trying() -> None:
+    scope = Translator().scope({})
+    wanted = [number for number in range(5) if s.fnv1a64(number) % 3 == 1]
+    answer = reach(System().equal(scope.linear(Binary(Op.HASHMOD, A, Const(3))), 1))
+    assert isinstance(answer, Sat)
+    assert scope.linear(A).value(answer.point) == wanted[0]
+    assert reach(System().equal(scope.linear(Binary(Op.HASHMOD, A, Const(3))), 3)) == Unsat()
+
+
+def test_products_of_two_unknown_numbers_reach_a_square() -> None:
+    scope = Translator().scope({})
+    answer = reach(System().equal(scope.linear(mul(A, A)), 9).at_least(scope.linear(A)))
+    assert isinstance(answer, Sat)
+    assert list(answer.point.values()) == [9, 3]
+
+
+def test_what_is_not_known_is_never_reached() -> None:
+    scope = Translator().scope({})
+    assert isinstance(solve(System().equal(scope.linear(s.TaskIndex()), 3)), Sat)
+    assert reach(System().equal(scope.linear(s.TaskIndex()), 3)) == Unknown()
+    assert reach(System().equal(scope.linear(s.TaskIndex()), -3)) == Unsat()
+    assert isinstance(reach(System().equal(scope.linear(element(TABLE, A, B)), 3)), Sat)
