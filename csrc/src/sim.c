@@ -86,12 +86,23 @@ static bool reserve_trace(pto_sim *s, int64_t n)
 /* ---- feeding ---- */
 
 /* Go on in time while the stream is held and no other can submit: its next node is known to come. */
-static bool wait_for_stream(pto_sim *s, int32_t stream)
+static bool wait_for_stream(pto_sim *s, const pto_sim_front *f)
 {
-    while (s->fronts[stream].hold != PTO_SIM_FREE && s->n_open_held == s->n_open)
+    while (f->hold != PTO_SIM_FREE && s->n_open_held == s->n_open)
         if (!pto_sim_advance(s))
             return false;
     return true;
+}
+
+/* As above for a task, which needs a slot as well. */
+static bool wait_for_slot(pto_sim *s, pto_sim_front *f)
+{
+    if (!wait_for_stream(s, f))
+        return false;
+    if (f->hold != PTO_SIM_FREE || !pto_sim_is_full(s, f))
+        return true;
+    pto_sim_hold(s, f, PTO_SIM_BY_WINDOW);
+    return wait_for_stream(s, f);
 }
 
 static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int64_t *src, int64_t n_src)
@@ -100,17 +111,16 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
     pto_sim_front *f = pto_sim_front_of(s, stream);
     if (f == NULL)
         return false;
-    pto_sim_hold_full(s, f);
     pto_sim_node node = {.task = s->n_tasks, .cost = c->task_cost[task], .next = -1, .follower = -1, .first_link = -1,
                          .last_link = -1, .executor = (int32_t)c->task_worker[task], .stream = stream,
                          .state = PTO_SIM_QUEUED};
-    if (!wait_for_stream(s, stream) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
+    if (!wait_for_slot(s, f) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
         !enter(s, node, f->chain, src, n_src))
         return false;
     s->n_tasks++;
     s->work = pto_sim_add(s->work, node.cost);
     pto_sim_append(s, f, s->ring.next - 1);
-    return pto_sim_submit(s, f);
+    return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, s->ring.next - 1);
 }
 
 static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src)
@@ -122,7 +132,7 @@ static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int6
     pto_sim_node node = {.task = -1, .cost = c->mark_delay[mark], .next = -1, .follower = -1, .first_link = -1,
                          .last_link = -1, .executor = -1, .stream = stream, .state = PTO_SIM_QUEUED,
                          .flags = c->mark_flags[mark], .stall = c->mark_stall[mark]};
-    if (!wait_for_stream(s, stream) || !enter(s, node, f->chain, src, n_src))
+    if (!wait_for_stream(s, f) || !enter(s, node, f->chain, src, n_src))
         return false;
     int64_t chain = s->chain[(s->ring.next - 1) & (s->chain_capacity - 1)];
     if (node.flags & PTO_MARK_BLOCKS && chain > f->chain)

@@ -28,7 +28,7 @@ typedef struct pto_sim_executor {
     bool listed;               /* in sim->to_dispatch */
 } pto_sim_executor;
 
-typedef enum pto_sim_hold { PTO_SIM_FREE, PTO_SIM_BY_WINDOW, PTO_SIM_BY_MARK } pto_sim_hold;
+typedef enum pto_sim_holder { PTO_SIM_FREE, PTO_SIM_BY_WINDOW, PTO_SIM_BY_MARK } pto_sim_holder;
 
 /* One stream. Its nodes from `first` to `last` are a list by follower; from `next` on they have not been submitted. */
 typedef struct pto_sim_front {
@@ -38,7 +38,7 @@ typedef struct pto_sim_front {
     int64_t since;             /* when it was held */
     int64_t chain;             /* longest chain up to the last mark that blocked it */
     int64_t mark;              /* the mark that holds it */
-    pto_sim_hold hold;
+    pto_sim_holder hold;
     bool is_open;
     bool listed;               /* in sim->to_submit */
 } pto_sim_front;
@@ -99,14 +99,46 @@ void pto_sim_complete(pto_sim *s, int64_t node);           /* and all joins and 
 bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next completion; false too when nothing runs any more */
 
 /* sim_front.c */
-pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream);           /* opened; NULL: no memory */
-void pto_sim_append(pto_sim *s, pto_sim_front *f, int64_t node);       /* behind the others of its stream */
-void pto_sim_hold_full(pto_sim *s, pto_sim_front *f);      /* a task comes next: held if there is no slot */
+pto_sim_front *pto_sim_open(pto_sim *s, int32_t stream);   /* NULL: no memory */
+void pto_sim_rest(pto_sim *s, pto_sim_front *f);
+void pto_sim_hold(pto_sim *s, pto_sim_front *f, pto_sim_holder by);
+void pto_sim_free_slots(pto_sim *s, pto_sim_front *f);     /* of all tasks that are done from the oldest on */
 bool pto_sim_submit(pto_sim *s, pto_sim_front *f);         /* what can be */
 bool pto_sim_submit_all(pto_sim *s);                       /* of the streams that may go on */
-void pto_sim_rest(pto_sim *s, pto_sim_front *f);
-void pto_sim_retire(pto_sim *s, int32_t stream, int64_t node);         /* a task has completed */
-void pto_sim_pass_mark(pto_sim *s, int32_t stream, int64_t node);      /* a mark has completed */
+void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node);    /* a mark has completed */
+
+static inline pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)      /* opened; NULL: no memory */
+{
+    if (__builtin_expect(stream < s->n_fronts && s->fronts[stream].is_open, 1))
+        return &s->fronts[stream];
+    return pto_sim_open(s, stream);
+}
+
+static inline bool pto_sim_is_full(const pto_sim *s, const pto_sim_front *f)
+{
+    return s->options.window > 0 && f->n_held >= s->options.window;
+}
+
+/* Put a node behind the others of its stream. One that `first` has passed may have left the ring: only a list that is not
+   empty is linked to. */
+static inline void pto_sim_append(pto_sim *s, pto_sim_front *f, int64_t node)
+{
+    if (f->first < 0)
+        f->first = node;
+    else
+        pto_sim_at(&s->ring, f->last)->follower = node;
+    f->last = node;
+    if (f->next < 0)
+        f->next = node;
+}
+
+static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t node)     /* which is next, and has a slot */
+{
+    f->next = pto_sim_at(&s->ring, node)->follower;
+    if (++f->n_held > s->window_high_water)
+        s->window_high_water = f->n_held;
+    return pto_sim_task_submitted(s, node);
+}
 
 #pragma GCC visibility pop
 

@@ -3,9 +3,9 @@
 
 enum { NONE = -1 };
 
-pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)
+pto_sim_front *pto_sim_open(pto_sim *s, int32_t stream)
 {
-    if (__builtin_expect(stream >= s->n_fronts, 0)) {
+    if (stream >= s->n_fronts) {
         if (!PTO_RESERVE(s->fronts, s->fronts_capacity, (int64_t)stream + 1) ||
             !PTO_RESERVE(s->to_submit, s->to_submit_capacity, (int64_t)stream + 1)) {
             pto_sim_fail(s);
@@ -15,11 +15,9 @@ pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)
             s->fronts[s->n_fronts] = (pto_sim_front){.first = NONE, .next = NONE, .last = NONE, .mark = NONE};
     }
     pto_sim_front *f = &s->fronts[stream];
-    if (__builtin_expect(!f->is_open, 0)) {
-        f->is_open = true;
-        s->n_open++;
-        s->n_open_held += f->hold != PTO_SIM_FREE;
-    }
+    f->is_open = true;
+    s->n_open++;
+    s->n_open_held += f->hold != PTO_SIM_FREE;
     return f;
 }
 
@@ -30,21 +28,9 @@ void pto_sim_rest(pto_sim *s, pto_sim_front *f)
     s->n_open_held -= f->hold != PTO_SIM_FREE;
 }
 
-/* A node that `first` has passed may have left the ring: only a list that is not empty is linked to. */
-void pto_sim_append(pto_sim *s, pto_sim_front *f, int64_t node)
-{
-    if (f->first == NONE)
-        f->first = node;
-    else
-        pto_sim_at(&s->ring, f->last)->follower = node;
-    f->last = node;
-    if (f->next == NONE)
-        f->next = node;
-}
-
 /* ---- holding ---- */
 
-static void hold(pto_sim *s, pto_sim_front *f, pto_sim_hold by)
+void pto_sim_hold(pto_sim *s, pto_sim_front *f, pto_sim_holder by)
 {
     f->hold = by;
     f->since = s->now;
@@ -61,19 +47,7 @@ static void let_go(pto_sim *s, pto_sim_front *f)
     }
 }
 
-static bool is_full(const pto_sim *s, const pto_sim_front *f)
-{
-    return s->options.window > 0 && f->n_held >= s->options.window;
-}
-
-void pto_sim_hold_full(pto_sim *s, pto_sim_front *f)
-{
-    if (f->hold == PTO_SIM_FREE && is_full(s, f))
-        hold(s, f, PTO_SIM_BY_WINDOW);
-}
-
-/* Pass what needs no slot any more, from the oldest on. */
-static void free_slots(pto_sim *s, pto_sim_front *f)
+void pto_sim_free_slots(pto_sim *s, pto_sim_front *f)
 {
     while (f->first != NONE && f->first != f->next) {
         const pto_sim_node *n = pto_sim_at(&s->ring, f->first);
@@ -82,7 +56,7 @@ static void free_slots(pto_sim *s, pto_sim_front *f)
         f->n_held -= n->task >= 0;
         f->first = n->follower;
     }
-    if (f->hold == PTO_SIM_BY_WINDOW && !is_full(s, f)) {
+    if (f->hold == PTO_SIM_BY_WINDOW && !pto_sim_is_full(s, f)) {
         if (s->now > f->since) {
             s->window_stalls++;
             s->window_stall_cycles += s->now - f->since;
@@ -91,16 +65,8 @@ static void free_slots(pto_sim *s, pto_sim_front *f)
     }
 }
 
-void pto_sim_retire(pto_sim *s, int32_t stream, int64_t node)
+void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node)
 {
-    pto_sim_front *f = &s->fronts[stream];
-    if (f->first == node)
-        free_slots(s, f);
-}
-
-void pto_sim_pass_mark(pto_sim *s, int32_t stream, int64_t node)
-{
-    pto_sim_front *f = &s->fronts[stream];
     if (f->hold != PTO_SIM_BY_MARK || f->mark != node)
         return;
     if (s->now > f->since) {
@@ -116,11 +82,11 @@ void pto_sim_pass_mark(pto_sim *s, int32_t stream, int64_t node)
 static bool submit_mark(pto_sim *s, pto_sim_front *f, int64_t node)
 {
     if (f->first == node)
-        free_slots(s, f);
+        pto_sim_free_slots(s, f);
     /* held first, so that completing at once lets it go */
     if (pto_sim_at(&s->ring, node)->flags & PTO_MARK_BLOCKS) {
         f->mark = node;
-        hold(s, f, PTO_SIM_BY_MARK);
+        pto_sim_hold(s, f, PTO_SIM_BY_MARK);
     }
     return pto_sim_mark_submitted(s, node);
 }
@@ -136,14 +102,11 @@ bool pto_sim_submit(pto_sim *s, pto_sim_front *f)
                 return false;
             continue;
         }
-        if (is_full(s, f)) {
-            hold(s, f, PTO_SIM_BY_WINDOW);
+        if (pto_sim_is_full(s, f)) {
+            pto_sim_hold(s, f, PTO_SIM_BY_WINDOW);
             break;
         }
-        f->next = n->follower;
-        if (++f->n_held > s->window_high_water)
-            s->window_high_water = f->n_held;
-        if (!pto_sim_task_submitted(s, node))
+        if (!pto_sim_submit_task(s, f, node))
             return false;
     }
     return true;

@@ -117,10 +117,13 @@ static void release(pto_sim *s, int64_t node)
         at = next;
         arrive(s, succ);
     }
-    if (n->task >= 0)
-        pto_sim_retire(s, n->stream, node);
-    else if (n->stream >= 0)
-        pto_sim_pass_mark(s, n->stream, node);
+    if (n->stream < 0)
+        return;
+    pto_sim_front *f = &s->fronts[n->stream];
+    if (n->task < 0)
+        pto_sim_pass_mark(s, f, node);
+    else if (f->first == node)
+        pto_sim_free_slots(s, f);
 }
 
 void pto_sim_complete(pto_sim *s, int64_t node)
