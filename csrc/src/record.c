@@ -304,7 +304,7 @@ pto_record *pto_record_new(const pto_record_options *options)
     r->options = *options;
     pto_arena_init(&r->arena, options->arena_bytes > 0 ? options->arena_bytes : PTO_ARENA_BYTES, options->poison != 0);
     if (options->infer)
-        r->deps = pto_deps_new(options->max_tasks > 0 && options->window > 0);
+        r->deps = pto_deps_new(options->window > 0);
     if ((options->infer && r->deps == NULL) || !reserve_tasks(r, 1) || !reserve_nodes(r, 1) ||
         !pto_reserve_marks(r, 1)) {
         pto_record_free(r);
