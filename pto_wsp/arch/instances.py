@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from pto_wsp.arch.host import host_cpu
-from pto_wsp.arch.model import Aicpu, Arch, Cores, ExecUnit, Memory, Rate
+from pto_wsp.arch.model import Aicpu, Arch, Channels, Cores, ExecUnit, Memory, Rate
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.source import here
 
@@ -52,6 +52,7 @@ def _ascend_910b_units() -> tuple[ExecUnit, ...]:
 
 def _ascend_910b() -> Arch:
     return Arch(name="ascend_910b", family="a2a3", cores=Cores(cube=24, vector=48), units=_ascend_910b_units(),
+                channels=Channels(latency_cycles=600, source=f"{_LATENCY}: a store to L2 and a load from it"),
                 memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 128, "UB": 192}, {"UB": 8}))
 
 

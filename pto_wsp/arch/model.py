@@ -67,6 +67,14 @@ class Aicpu(Record):
     retire_cycles: int | None = Field(default=None, description="Cost of one retired task. Source: as submit_cycles.")
 
 
+class Channels(Record):
+    """How tokens get from the process that sends them to the one that takes them."""
+
+    latency_cycles: int = Field(default=0, description="Between the completion of what is sent and the token's appearance. "
+                                "Source: `source`, by definition 0 for `unit`.")
+    source: str = Field(default="", description="Source: of the number above; one that starts with `estimate` is not measured.")
+
+
 class Arch(Record):
     """A machine."""
 
@@ -77,6 +85,7 @@ class Arch(Record):
     units: tuple[ExecUnit, ...] = Field(default=(), description="The execution units of its cores.")
     cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")
     aicpu: Aicpu = Field(default_factory=Aicpu, description="The control processors.")
+    channels: Channels = Field(default_factory=Channels, description="How tokens travel between processes.")
     family: str = Field(default="", description="Whose tile instructions its cores take: a2a3, a5, or none. Source: the arch's name.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 

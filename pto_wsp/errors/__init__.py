@@ -56,13 +56,16 @@ from pto_wsp.errors.run import ProgramStateError as ProgramStateError
 from pto_wsp.errors.run import RunBoundsError as RunBoundsError
 from pto_wsp.errors.run import TaskFailedError as TaskFailedError
 from pto_wsp.errors.workload import DataDependentError as DataDependentError
+from pto_wsp.errors.workload import DeadlockError as DeadlockError
 from pto_wsp.errors.workload import DirectiveError as DirectiveError
 from pto_wsp.errors.workload import DTypeNameError as DTypeNameError
 from pto_wsp.errors.workload import KeyTraceError as KeyTraceError
 from pto_wsp.errors.workload import LoopVariableError as LoopVariableError
+from pto_wsp.errors.workload import PipelineError as PipelineError
 from pto_wsp.errors.workload import PolicyValueError as PolicyValueError
 from pto_wsp.errors.workload import SlotOrderError as SlotOrderError
 from pto_wsp.errors.workload import TensorDataError as TensorDataError
+from pto_wsp.errors.workload import TokenError as TokenError
 from pto_wsp.errors.workload import UnboundSymbolError as UnboundSymbolError
 from pto_wsp.errors.workload import WorkloadStructureError as WorkloadStructureError
 

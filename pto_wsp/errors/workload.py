@@ -54,6 +54,27 @@ class SlotOrderError(PtoError):
     fix = "Set the slot in the same body before it is read, or loop with P.seq."
 
 
+class PipelineError(PtoError):
+    code = "W110"
+    cause = "The processes of a pipeline, their channels and events do not fit together."
+    example = "process('a').produces(ch).body(one_that_sends_nothing)"
+    fix = "The error names the statements that disagree."
+
+
+class DeadlockError(PtoError):
+    code = "W111"
+    cause = "Processes wait for each other and none can go on."
+    example = "two processes that each receive before they send"
+    fix = "The report shows who waits for whom; give the channels the depths that it names, or let one process send first."
+
+
+class TokenError(PtoError):
+    code = "W112"
+    cause = "A process takes a token that never comes, or a token is sent that no process takes."
+    example = "receive(ch) once more than the other process sends"
+    fix = "Send as many tokens as are received; consume(ch) takes all that come."
+
+
 class DirectiveError(PtoError):
     code = "S101"
     cause = "A schedule directive that this version or this target does not enforce."

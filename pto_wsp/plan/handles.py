@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Item, Sequence, Sides, Submit, TaskPlan, inner_items
+from pto_wsp.plan.model import Item, Send, Sequence, Sides, Submit, TaskPlan, inner_items
 from pto_wsp.values import dataclass
 
 Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
@@ -35,7 +35,7 @@ class HandleTask:
     """A task site as handles see it: its handle, those that it waits for, and the bodies around it."""
 
     site: int
-    handle: int
+    handle: int | None       # None: a send, which only waits
     after: tuple[int, ...]
     path: Path
 
@@ -57,6 +57,10 @@ class HandleUses:
         """Return the collections that a task waits for."""
         return self._waits.get(site, ())
 
+    def send_waits(self, site: int) -> tuple[TrackedHandle, ...]:
+        """Return the collections that the token of a send waits for."""
+        return self.waits(_send_site(site))
+
     def closed_after(self, body: object, position: int) -> tuple[TrackedHandle, ...]:
         """Return the collections that open before and close after item `position` of `body`."""
         return self._closed.get((self._bodies[id(body)], position), ())
@@ -71,6 +75,8 @@ def handle_uses(plan: TaskPlan) -> HandleUses:
         match item:
             case Submit():
                 tasks.append(HandleTask(item.site, item.handle, item.after, path))
+            case Send():
+                tasks.append(HandleTask(_send_site(item.site), None, item.after, path))
             case Sequence(parts) | Sides(parts):
                 number = bodies.setdefault(id(item), len(bodies))
                 for position, part in enumerate(parts):
@@ -88,7 +94,8 @@ def tracked_uses(tasks: Iterable[HandleTask], bodies: Mapping[int, int]) -> Hand
     made: dict[int, HandleTask] = {}
     waiting: list[HandleTask] = []
     for task in tasks:
-        made[task.handle] = task
+        if task.handle is not None:
+            made[task.handle] = task
         if task.after:
             waiting.append(task)
     uses = HandleUses(bodies)
@@ -101,6 +108,11 @@ def tracked_uses(tasks: Iterable[HandleTask], bodies: Mapping[int, int]) -> Hand
             _add(uses._collects, maker.site, tracked)
             _add(uses._closed, (body, position), tracked)
     return uses
+
+
+def _send_site(site: int) -> int:
+    """Sends count for themselves: a number that no task has."""
+    return -1 - site
 
 
 def _add(table: dict, key: object, tracked: TrackedHandle) -> None:  # type: ignore[type-arg]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from pto_wsp.errors import InternalError
+from pto_wsp.errors import InternalError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel, MemoryParam
 from pto_wsp.expr.kernel_digest import kernel_digest
@@ -15,6 +15,7 @@ from pto_wsp.plan.model import (
     Check,
     CheckKind,
     Choice,
+    Consume,
     Item,
     KernelUse,
     Loop,
@@ -28,6 +29,8 @@ from pto_wsp.plan.model import (
     TensorSlot,
     Through,
 )
+from pto_wsp.plan.pipeline_rules import pipeline_errors
+from pto_wsp.plan.pipelines import Network
 from pto_wsp.plan.waits import with_waits
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -51,6 +54,7 @@ class _Tables:
     uses: list[KernelUse] = field(default_factory=list)
     positions: set[int] = field(default_factory=set)     # loop variables that no user knows: those of walks through sparse rows
     n_sites: int = 0
+    network: Network = field(default_factory=Network)
 
     def slot(self, ref: TensorRef) -> int:
         if ref.id not in self.slots:
@@ -81,15 +85,26 @@ class _Tables:
 
 
 def lower(workload: wl.Workload) -> TaskPlan:
-    """Return the plan of a workload, before the schedule has its say."""
+    """Return the plan of a workload, before the schedule has its say.
+
+    Raises: W110 for processes, channels and events that do not fit together.
+    """
+    raise_all(pipeline_errors(workload.body))
     tables = _Tables()
     body = _block(workload.body, (), tables)
     slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars) for k, ref in enumerate(tables.refs))
-    return with_waits(TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites))
+    return with_waits(TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
+                               channels=tuple(tables.network.channels), events=tuple(tables.network.events),
+                               n_streams=tables.network.n_streams))
 
 
 def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
-    return Sequence(tuple(_item(item, loops, tables) for item in block.items))
+    items: list[Item] = []
+    for item in block.items:
+        items.append(_item(item, loops, tables))
+        if isinstance(item, wl.Receive):
+            loops = (*loops, *item.vars)
+    return Sequence(tuple(items))
 
 
 def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
@@ -107,6 +122,20 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():
             return _block(item, loops, tables)
+        case wl.Pipeline():
+            return tables.network.pipeline(item, lambda body: _block(body, loops, tables))
+        case wl.Send():
+            tables.note(item.payload)
+            return tables.network.send(item)
+        case wl.Receive():
+            return tables.network.receive(item)
+        case wl.Consume(channel, variables, body):
+            number, site = tables.network.channel(channel), tables.network.site()
+            return Consume(number, variables, _block(body, (*loops, *variables), tables), site, item.span)
+        case wl.Record():
+            return tables.network.record(item)
+        case wl.Synchronize():
+            return tables.network.synchronize(item)
         case _:
             raise InternalError(f"{type(item).__name__} in a workload")   # nothing makes one yet
 

@@ -258,19 +258,27 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Processes side by side."""
+    """Processes side by side, with channels and events (of the plan, by number) that are new each time control comes here."""
 
     processes: tuple[Process, ...]
+    channels: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel of a plan: how many tokens it holds, and of how many scalars each is made."""
+    """A channel of a plan: how many tokens it holds, of how many scalars each is made, and the streams that send and that take.
+
+    `latency`: cycles between the completion of what is sent and the token's appearance.
+    """
 
     name: str
     depth: int
     n_payload: int
+    producers: tuple[int, ...] = ()
+    consumers: tuple[int, ...] = ()
+    latency: int = 0
 
 
 @dataclass(frozen=True, slots=True)

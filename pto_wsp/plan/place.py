@@ -7,6 +7,7 @@ from typing import assert_never
 
 from pto_wsp.errors import InternalError, KeyTraceError, raise_all
 from pto_wsp.plan.model import Context, Submit, TaskPlan
+from pto_wsp.plan.own_executors import with_own_executors
 from pto_wsp.plan.walk import map_submits
 from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin
 from pto_wsp.types import scalar as s
@@ -32,6 +33,9 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
             executors, key, op = n, traced.node, Op.HASHMOD
         case _:
             assert_never(dispatch)
+
+    if key is None:
+        plan, executors = with_own_executors(plan)
 
     def place(task: Submit) -> Submit:
         if key is None:

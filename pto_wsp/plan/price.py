@@ -15,9 +15,10 @@ from pto_wsp.types import scalar as s
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set `cost` of every kernel and task, in cycles of the arch."""
+    """Set `cost` of every kernel and task and the latency of every channel, in cycles of the arch."""
     kernels = tuple(replace(use, cost=kernel_cost(priced_kernel(use.kernel, context.arch), context.arch)) for use in plan.kernels)
-    priced = replace(plan, kernels=kernels)
+    channels = tuple(replace(channel, latency=context.arch.channels.latency_cycles) for channel in plan.channels)
+    priced = replace(plan, kernels=kernels, channels=channels)
     return map_submits(priced, lambda task: replace(task, cost=_instantiate(priced, task)))
 
 

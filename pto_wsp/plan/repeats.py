@@ -17,9 +17,12 @@ from pto_wsp.plan.model import (
     Branch,
     Check,
     Choice,
+    Consume,
     Context,
     Item,
     Loop,
+    Pipeline,
+    Send,
     Sequence,
     SetSlot,
     Sides,
@@ -87,6 +90,12 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
                 return Sides(tuple(sequence(side, held) for side in sides))
             case Sequence():
                 return sequence(item, held)
+            case Send():
+                return replace(item, checks=fresh(item.checks, held))
+            case Consume():
+                return replace(item, body=sequence(item.body, set(held)))
+            case Pipeline(processes):
+                return replace(item, processes=tuple(replace(each, body=sequence(each.body, set(held))) for each in processes))
             case _:
                 return item
 

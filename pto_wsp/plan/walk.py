@@ -10,6 +10,11 @@ from pto_wsp.plan.model import Choice, Consume, Item, Loop, Pipeline, Sequence, 
 
 def map_items(plan: TaskPlan, change: Callable[[Item], Item]) -> TaskPlan:
     """Return the plan with `change` applied to every item that is no sequence, parents first, in program order."""
+    return replace(plan, body=map_sequence(plan.body, change))
+
+
+def map_sequence(body: Sequence, change: Callable[[Item], Item]) -> Sequence:
+    """Return a sequence with `change` applied to every item in it that is no sequence, parents first, in program order."""
     def walk(item: Item) -> Item:
         if isinstance(item, Sequence):
             return sequence(item)
@@ -26,10 +31,10 @@ def map_items(plan: TaskPlan, change: Callable[[Item], Item]) -> TaskPlan:
             case _:
                 return changed
 
-    def sequence(body: Sequence) -> Sequence:
-        return Sequence(tuple(walk(item) for item in body.items))
+    def sequence(inner: Sequence) -> Sequence:
+        return Sequence(tuple(walk(item) for item in inner.items))
 
-    return replace(plan, body=sequence(plan.body))
+    return sequence(body)
 
 
 def map_submits(plan: TaskPlan, task: Callable[[Submit], Submit], loop: Callable[[Loop], Loop] = lambda loop: loop) -> TaskPlan:

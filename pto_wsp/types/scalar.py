@@ -60,6 +60,11 @@ class TaskIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaIndex:
+    """Which replica of its process evaluates this, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class SymbolRef:
     """A run-time value that the user binds by name. `default` is what an axis of known size starts with.
 
@@ -156,8 +161,8 @@ class Sum:
     body: Scalar
 
 
-Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | SymbolRef | ParamScalar | ParamExtent | DimOf | StrideOf | Element
-                     | SlotValue | Unary | Binary | Select | Sum)
+Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | ReplicaIndex | SymbolRef | ParamScalar | ParamExtent | DimOf
+                     | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
 
 
 # ---- building, with the simplifications that keep printed expressions as the user would write them ----
@@ -322,7 +327,7 @@ def scalar_dtype(node: Scalar) -> DType:
             return kinds.pop() if len(kinds) == 1 else DType.F64 if DType.F64 in kinds else DType.I64
         case Sum(_, _, _, _, body):
             return scalar_dtype(body)
-        case Var() | AxisName() | BracketIndex() | TaskIndex() | ParamExtent() | DimOf() | StrideOf() | SlotValue():
+        case (Var() | AxisName() | BracketIndex() | TaskIndex() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf() | SlotValue()):
             return DType.I64
         case _:
             assert_never(node)
@@ -397,6 +402,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return f"params[{position}]"
         case TaskIndex():
             return "task_index"
+        case ReplicaIndex():
+            return "replica"
         case SlotValue(slot):
             return f"slot[{slot}]"
         case ParamExtent(name, dim):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pto_wsp.errors import PtoError, ViewBoundsError
-from pto_wsp.plan.model import Check, CheckKind, Choice, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Check, CheckKind, Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
@@ -66,6 +66,13 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
             case Sides(sides):
                 for side in sides:
                     walk(side, spans, sure)
+            case Send():
+                note(item.checks, spans, sure)
+            case Pipeline(processes):
+                for process in processes:
+                    walk(process.body, spans, sure)
+            case Consume():
+                walk(item.body, spans, False)    # perhaps no token comes
             case Sequence(items):
                 for inner in items:
                     walk(inner, spans, sure)

@@ -12,11 +12,17 @@ _LONGEST_TARGET = 12   # instructions that store the loop variables
 
 def loop_names(frame: FrameType, count: int) -> tuple[str, ...] | None:
     """Return the `count` names that the `for` running in `frame` stores to, or None when it does not store that many plain names."""
-    after = _instructions_after(frame.f_code, frame.f_lasti)
+    after = instructions_after(frame.f_code, frame.f_lasti, only="FOR_ITER")
+    if after and after[0] == ("UNPACK_SEQUENCE", count) and count > 1:
+        after = after[1:]
+    names = stored_names(after, count)
+    return names if len(names) == count else None
+
+
+def stored_names(instructions: tuple[tuple[str, object], ...], count: int) -> tuple[str, ...]:
+    """Return the plain names that the first of some instructions store to, at most `count`."""
     names: list[str] = []
-    for name, argument in after:
-        if name == "UNPACK_SEQUENCE" and not names and argument == count and count > 1:
-            continue
+    for name, argument in instructions:
         if name.startswith("STORE_") and isinstance(argument, str):
             names.append(argument)
         elif name.startswith("STORE_FAST_STORE_FAST") and isinstance(argument, tuple):
@@ -26,8 +32,8 @@ def loop_names(frame: FrameType, count: int) -> tuple[str, ...] | None:
         else:
             break
         if len(names) >= count:
-            return tuple(names[:count])
-    return None
+            break
+    return tuple(names[:count])
 
 
 @lru_cache(maxsize=256)
@@ -40,9 +46,10 @@ def _listed(code: CodeType) -> tuple[dis.Instruction, ...]:
     return tuple(dis.get_instructions(code))
 
 
-def _instructions_after(code: CodeType, offset: int) -> tuple[tuple[str, object], ...]:
+def instructions_after(code: CodeType, offset: int, only: str = "") -> tuple[tuple[str, object], ...]:
+    """Return the name and argument of what follows an instruction; nothing unless it is called `only`, where that is given."""
     position = _all_instructions(code).get(offset)
-    if position is None or _listed(code)[position].opname != "FOR_ITER":
+    if position is None or only not in ("", _listed(code)[position].opname):
         return ()
     following = (i for i in islice(_listed(code), position + 1, None) if i.opname not in ("CACHE", "EXTENDED_ARG"))
     return tuple((i.opname, i.argval) for i in islice(following, _LONGEST_TARGET))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from inspect import Parameter, signature
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.frontend.bytecode.loop_names import loop_names
 from pto_wsp.frontend.workload.branches import Side, branch
+from pto_wsp.frontend.workload.csp.pipe import Pipe, pipe
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, span_of, user_frame
 from pto_wsp.types import scalar as s
@@ -73,9 +74,9 @@ class Loops:
         """Run a body where none of the conditions directly before it holds."""
         return branch("P.otherwise")
 
-    def pipe(self) -> NoReturn:
-        """Pipeline of processes (not supported yet: refused)."""
-        raise WorkloadStructureError("P.pipe is not supported yet", here(), help="order tasks by P.seq, sequential and after=")
+    def pipe(self) -> Pipe:
+        """Run every statement directly inside as a process of its own, named after what it is: `with P.pipe(): …`."""
+        return pipe()
 
     def __repr__(self) -> str:
         return "P"

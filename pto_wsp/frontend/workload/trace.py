@@ -35,6 +35,7 @@ class Scope:
     closed: bool = False
     choice: object = None
     decided: tuple[wl.Choice, object] | None = None
+    received: list[s.Var] = field(default_factory=list)   # variables that a statement of this body has bound, to its end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +98,12 @@ class WorkloadTrace:
             inner.closed = True
             if any(scope is inner for scope in self.scopes):   # loops that end out of order have been reported already
                 del self.scopes[next(k for k, scope in enumerate(self.scopes) if scope is inner):]
-            self.open_vars.difference_update(variable.id for variable in variables)
+            self.open_vars.difference_update(variable.id for variable in (*variables, *inner.received))
+
+    def bind(self, variables: tuple[s.Var, ...]) -> None:
+        """Let variables be known from here to the end of the innermost body."""
+        self.open_vars.update(variable.id for variable in variables)
+        self.scopes[-1].received.extend(variables)
 
     def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: Scope, *, ordered: bool, frame: FrameType,
                    span: Span) -> None:
@@ -210,9 +216,10 @@ class WorkloadTrace:
 
     def _axis_var(self, name: str, span: Span) -> s.Var:
         for scope in reversed(self.scopes):
-            if scope.var is not None and scope.var.name == name:
-                return scope.var
-        known = [scope.var.name for scope in self.scopes if scope.var is not None]
+            for var in (*reversed(scope.received), scope.var):
+                if var is not None and var.name == name:
+                    return var
+        known = [var.name for scope in self.scopes for var in (scope.var, *scope.received) if var is not None]
         raise LoopVariableError(f"no loop around this has a variable `{name}`", span,
                                 expected=f"one of {', '.join(known)}" if known else "a loop around the call")
 

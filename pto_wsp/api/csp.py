@@ -1,0 +1,144 @@
+"""Processes and pipelines: `connect([load, scale], [tiles])` is a workload.
+
+>>> load = process("load").produces(tiles).body(loading)
+>>> scale = process("scale").consumes(tiles).body(scaling)
+>>> pipeline = connect([load, replicate(scale, 2)], [tiles])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+
+from pto_wsp.api.workload import Workload, WorkloadFunction
+from pto_wsp.errors import PipelineError, WorkloadStructureError
+from pto_wsp.expr import workload as wl
+from pto_wsp.expr.rewrite import with_fresh_ids
+from pto_wsp.frontend.workload.csp.ends import Channel, send_placed_task, send_token
+from pto_wsp.frontend.workload.trace import place, trace_workload, unplace
+from pto_wsp.source import UNKNOWN, Span, here
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.values import dataclass
+
+MAX_REPLICAS = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Process:
+    """A part of a pipeline with an order of its own. Every method returns a new value."""
+
+    name: str
+    takes: tuple[Channel, ...] = ()
+    gives: tuple[Channel, ...] = ()
+    node: wl.Block | None = field(default=None, repr=False)
+    tensors: Mapping[int, Tensor] = field(default_factory=dict, repr=False)
+    replicas: int = 1
+    span: Span = field(default=UNKNOWN, repr=False)
+
+    def consumes(self, *channels: Channel) -> Process:
+        """Say which channels its body takes tokens from."""
+        return replace(self, takes=(*self.takes, *_channels("consumes", channels)))
+
+    def produces(self, *channels: Channel) -> Process:
+        """Say which channels its body sends tokens to."""
+        return replace(self, gives=(*self.gives, *_channels("produces", channels)))
+
+    def body(self, what: Workload | WorkloadFunction | Callable[[], object]) -> Process:
+        """Say what it does: a workload, or a function that is traced as one.
+
+        Raises: W102 for anything else.
+        """
+        if isinstance(what, Workload):
+            if what._placed is not None:
+                unplace(what._placed)
+            return replace(self, node=what._node.body, tensors=what._tensors)
+        if not callable(what):
+            raise WorkloadStructureError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
+        node, trace = trace_workload(self.name, what)
+        return replace(self, node=node.body, tensors=trace.tensors)
+
+
+def process(name: str) -> Process:
+    """Begin a process: `process("load").produces(tiles).body(loading)`."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise WorkloadStructureError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
+    return Process(name, span=here())
+
+
+def replicate(which: Process, n: int) -> Process:
+    """Return the process n times side by side: its channels deal their tokens out to the replicas in turn.
+
+    Raises: W102 for a number that there is none of.
+    """
+    if not isinstance(which, Process):
+        raise WorkloadStructureError("replicate takes a process", here(), found=repr(which))
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_REPLICAS:
+        raise WorkloadStructureError(f"process `{which.name}` is replicated a number of times", here(),
+                                     expected=f"1 .. {MAX_REPLICAS}", found=repr(n))
+    return replace(which, replicas=which.replicas * n)
+
+
+def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Workload:
+    """Return the workload in which processes run side by side, ordered by their channels and events alone.
+
+    Raises: W110 for channels that are not those of the processes, W102 for what is no process.
+    """
+    span = here()
+    listed = {channel.ref.id: channel for channel in _channels("connect", channels)}
+    parts = tuple(_processes(processes, span))
+    for part in parts:
+        for ref in (*part.takes, *part.gives):
+            if ref.ref.id not in listed:
+                raise PipelineError(f"process `{part.name}` uses channel `{ref.name}`, which is not connected", span,
+                                    help=f"connect(processes, [..., {ref.name}])")
+    used = {channel.ref.id for part in parts for channel in (*part.takes, *part.gives)}
+    for number, channel in listed.items():
+        if number not in used:
+            raise PipelineError(f"channel `{channel.name}` is connected and no process has it", span,
+                                help=f"process(...).produces({channel.name}), and .consumes({channel.name}) of another")
+    tensors: dict[int, Tensor] = {}
+    nodes: list[wl.Process] = []
+    n_handles = 0
+    for part in parts:
+        assert part.node is not None
+        body, n_handles = with_fresh_ids(part.node, n_handles)
+        tensors |= part.tensors
+        nodes.append(wl.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
+                                part.span))
+    block = wl.Block((wl.Pipeline(tuple(nodes), span),))
+    whole = Workload(wl.Workload("_".join(part.name for part in parts), block), tensors)
+    whole._placed = place(block, tensors)
+    return whole
+
+
+def send(channel: Channel, *what: object) -> None:
+    """Give a token to a channel: `send(ch, kernel[i](…))`, `send(ch, part(i))` for a workload of one task, or `send(ch, i, j)`.
+
+    A task's token carries its bracket indices and appears when it has completed. Whole numbers and truth values can be sent.
+    Raises: W102 and T205 for what is no token, W103 for what is out of scope, K105 outside a workload.
+    """
+    if len(what) == 1 and isinstance(what[0], Workload) and what[0]._placed is not None:
+        send_placed_task(channel, what[0]._placed.item)
+    else:
+        send_token(channel, what)
+
+
+def _processes(given: object, span: Span) -> Iterator[Process]:
+    if isinstance(given, Process):
+        if given.node is None:
+            raise PipelineError(f"process `{given.name}` has no body", given.span, help=".body(workload) says what it does")
+        yield given
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        for one in given:
+            yield from _processes(one, span)
+    else:
+        raise WorkloadStructureError("connect takes processes", span, found=f"{type(given).__name__}: {given!r:.60}")
+
+
+def _channels(what: str, given: Iterable[object]) -> tuple[Channel, ...]:
+    found: list[Channel] = []
+    for one in given:
+        if not isinstance(one, Channel):
+            raise WorkloadStructureError(f"{what} takes channels", here(), found=f"{type(one).__name__}: {one!r:.60}")
+        found.append(one)
+    return tuple(found)

@@ -1,0 +1,281 @@
+"""The ends of channels and events, and the statements that use them: send, consume, receive, record, synchronize.
+
+>>> with P.pipe():
+...     for i in P.seq(n):
+...         send(tiles, load[i](x=X[i], out=T[i]))
+...     with consume(tiles) as i:
+...         scale[i](x=T[i], out=Y[i])
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from inspect import Parameter, signature
+from types import TracebackType
+from typing import Any, NoReturn
+
+from pto_wsp.errors import ArgumentKindError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.expr import workload as wl
+from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.frontend.bytecode.early_exit import left_early
+from pto_wsp.frontend.bytecode.target_names import Target, target_of
+from pto_wsp.frontend.workload.trace import Scope, TaskHandle, WorkloadTrace, current_trace, is_tracing
+from pto_wsp.source import Span, here, user_frame
+from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.symbolic import Symbolic, as_scalar
+
+MAX_PAYLOAD = 8
+MAX_DEPTH = 1 << 20
+_ids = itertools.count()
+
+
+class Channel:
+    """`Channel("tiles", depth=2)`: tokens in order, from the processes that send to those that take.
+
+    `depth`: how many tokens it holds. A send waits while it is full; with 0 a send and a receive meet.
+    """
+
+    __slots__ = ("ref",)
+
+    def __init__(self, name: str, depth: int = 1) -> None:
+        _check_name("a Channel", name)
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
+            raise WorkloadStructureError(f"channel `{name}` has a depth that there is none of", here(),
+                                         expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
+        self.ref = wl.ChannelRef(next(_ids), name, depth)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.ref.name
+
+    @property
+    def depth(self) -> int:
+        """How many tokens it holds."""
+        return self.ref.depth
+
+    def __iter__(self) -> NoReturn:
+        raise WorkloadStructureError(f"channel `{self.name}` is no loop", here(),
+                                     help=f"with consume({self.name}) as i: ... takes its tokens")
+
+    def __repr__(self) -> str:
+        return f"Channel({self.name!r}, depth={self.depth})"
+
+
+class Event:
+    """`Event("loaded")`: what one process records and others wait for; the n-th `synchronize` waits for the n-th `record`."""
+
+    __slots__ = ("happened", "ref")
+
+    def __init__(self, name: str) -> None:
+        _check_name("an Event", name)
+        self.ref = wl.EventRef(next(_ids), name)
+        self.happened = False
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.ref.name
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r})"
+
+
+def send_token(channel: object, what: tuple[object, ...]) -> None:
+    """Give a token: a task (it carries the task's bracket indices and appears when that has completed), or whole numbers.
+
+    Raises: W102 and T205 for what is no token, W103 for what is out of scope, K105 outside a workload.
+    """
+    trace = current_trace("send(...)")
+    frame, span = user_frame(), here()
+    ref = _channel("send", channel, span)
+    if len(what) == 1 and isinstance(what[0], TaskHandle):
+        task = _task_of(what[0], trace, span)
+        send_payload(trace, ref, tuple(trace.use(node, frame, span) for node in task.index), (task.handle,), span)
+    else:
+        send_payload(trace, ref, tuple(trace.use(_whole(ref, value, span), frame, span) for value in what), (), span)
+
+
+def send_placed_task(channel: object, body: wl.Block) -> None:
+    """Give the one task of a workload that stands here.
+
+    Raises: W102 when it does not have one.
+    """
+    trace, span = current_trace("send(...)"), here()
+    ref = _channel("send", channel, span)
+    items = tuple(item for item in outer_nodes(body) if not isinstance(item, wl.Block))
+    if len(items) != 1 or not isinstance(items[0], wl.Task):
+        raise WorkloadStructureError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
+                                     help="send each task where it is made: send(channel, kernel[i](...))")
+    send_payload(trace, ref, items[0].index, (items[0].handle,), span)
+
+
+def send_payload(trace: WorkloadTrace, ref: wl.ChannelRef, payload: tuple[s.Scalar, ...], after: tuple[int, ...], span: Span) -> None:
+    """Add the statement."""
+    if len(payload) > MAX_PAYLOAD:
+        raise WorkloadStructureError(f"a token of `{ref.name}` is too long", span, expected=f"at most {MAX_PAYLOAD} numbers",
+                                     found=str(len(payload)))
+    trace.append(wl.Send(ref, payload, after, span))
+
+
+class Consumer:
+    """What `consume(channel)` returns: `with` opens the body that is run for each token."""
+
+    __slots__ = ("_body", "_channel", "_entered_at", "_scope", "_span", "_trace", "_vars")
+
+    def __init__(self, trace: WorkloadTrace, channel: wl.ChannelRef, span: Span) -> None:
+        self._trace, self._channel, self._span = trace, channel, span
+        self._vars: tuple[s.Var, ...] = ()
+        self._body: AbstractContextManager[Scope] | None = None
+
+    def __enter__(self) -> Any:
+        if self._trace is not current_trace("consume(...)") or self._body is not None:
+            raise WorkloadStructureError(f"consume({self._channel.name}) is opened where it was not made", here(),
+                                         help=f"write it here: with consume({self._channel.name}) as i: ...")
+        frame = user_frame()
+        self._entered_at = frame.f_lasti
+        return self._open(target_of(frame))
+
+    def _open(self, target: Target) -> Any:
+        self._vars = _new_vars(self._trace, target)
+        self._body = self._trace.scope(*self._vars)
+        self._scope = self._body.__enter__()
+        return _value_of(self._vars)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._body is None:
+            return
+        self._body.__exit__(None, None, None)
+        if kind is not None:
+            return
+        if left_early(user_frame(), self._entered_at):
+            raise SymbolicControlError(f"the body of consume({self._channel.name}) is left early", here(),
+                                       help="it is traced once and stands for every token, so break and return have no meaning in it")
+        self._close()
+
+    def _close(self) -> None:
+        self._trace.append(wl.Consume(self._channel, self._vars, wl.Block(tuple(self._scope.items)), self._span))
+
+    def run(self, body: Callable[..., object]) -> None:
+        """Trace a function of the token's numbers as the body."""
+        parameters = [p for p in signature(body).parameters.values()
+                      if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+        value = self._open(Target(len(parameters), tuple(p.name for p in parameters)))
+        assert self._body is not None
+        try:
+            body(*(value if isinstance(value, tuple) else () if value is None else (value,)))
+        finally:
+            self._body.__exit__(None, None, None)
+        self._close()
+
+
+def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
+    """Take token after token until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
+
+    Raises: K105 outside a workload, W102 for what is no channel.
+    """
+    trace, span = current_trace("consume(...)"), here()
+    consumer = Consumer(trace, _channel("consume", channel, span), span)
+    if body is None:
+        return consumer
+    if not callable(body):
+        raise WorkloadStructureError("consume takes a function of the token's numbers", span, found=repr(body))
+    consumer.run(body)
+    return None
+
+
+def receive(channel: Channel) -> Any:
+    """Take one token: `i = receive(ch)`, `b, h = receive(ch)`. It ends the run with an error where no token will come.
+
+    Raises: K105 outside a workload, W102 for what is no channel.
+    """
+    trace, span = current_trace("receive(...)"), here()
+    ref = _channel("receive", channel, span)
+    variables = _new_vars(trace, target_of(user_frame()))
+    trace.bind(variables)
+    trace.append(wl.Receive(ref, variables, span))
+    return _value_of(variables)
+
+
+def record(event: Event) -> None:
+    """Let an event happen when everything before this in its process has completed."""
+    trace, span = current_trace("record(...)"), here()
+    trace.append(wl.Record(_event("record", event, span), span))
+
+
+def synchronize(event: Event) -> None:
+    """Let what follows in the process wait for the event: the n-th time for its n-th record."""
+    trace, span = current_trace("synchronize(...)"), here()
+    trace.append(wl.Synchronize(_event("synchronize", event, span), span))
+
+
+def query(event: Event) -> bool:
+    """Tell, on the host, whether the last finished run of a program with this event recorded it.
+
+    Raises: W102 in a workload: what it says is known when a run is over, not when tasks are made.
+    """
+    ref = _event("query", event, here())
+    if is_tracing():
+        raise WorkloadStructureError(f"query({ref.name}) in a workload", here(),
+                                     help="it asks the host about the last run; synchronize(event) waits for one in a process")
+    return event.happened
+
+
+def _new_vars(trace: WorkloadTrace, target: Target) -> tuple[s.Var, ...]:
+    names = target.names or tuple(f"t{k}" if target.count > 1 else "t" for k in range(target.count))
+    return tuple(trace.new_var(name) for name in names)
+
+
+def _value_of(variables: tuple[s.Var, ...]) -> Any:
+    values = tuple(Symbolic(variable) for variable in variables)
+    return values[0] if len(values) == 1 else values or None
+
+
+def _channel(what: str, channel: object, span: Span) -> wl.ChannelRef:
+    if isinstance(channel, Channel):
+        return channel.ref
+    raise WorkloadStructureError(f"{what} takes a channel", span, expected="a Channel", found=f"{type(channel).__name__}: {channel!r:.60}")
+
+
+def _event(what: str, event: object, span: Span) -> wl.EventRef:
+    if isinstance(event, Event):
+        return event.ref
+    raise WorkloadStructureError(f"{what} takes an event", span, expected="an Event", found=f"{type(event).__name__}: {event!r:.60}")
+
+
+def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
+    """Return the task that a handle names: most often the last statement."""
+    if handle.trace is not trace:
+        raise OutsideTraceError(f"send of a task of another workload: {handle!r}", span,
+                                help="a process sends tasks of its own: make the task and send it in one body")
+    for scope in reversed(trace.scopes):
+        for item in reversed(scope.items):
+            for node in outer_nodes(item):
+                if isinstance(node, wl.Task) and node.handle == handle.id:
+                    return node
+    raise WorkloadStructureError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
+
+
+def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:
+    try:
+        node = as_scalar(value)
+    except ArgumentKindError:
+        raise ArgumentKindError(f"send to `{ref.name}`: this is no token", span,
+                                expected="a task, a workload of one task, or whole numbers and truth values",
+                                found=f"{type(value).__name__}: {value!r:.60}") from None
+    kind = s.scalar_dtype(node)
+    if kind is DType.BOOL:
+        return s.select(node, s.Const(1), s.Const(0))
+    if not kind.is_integer:
+        raise ArgumentKindError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,
+                                found=f"a float: {s.print_scalar(node)}",
+                                help="let a task write it to a tensor, and send where it stands")
+    return node
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise WorkloadStructureError(f"{what} needs a name", here(), expected='text, e.g. Channel("tiles")', found=repr(name))

@@ -1,0 +1,43 @@
+"""Without a dispatch, the main program and every replica of a process have an executor of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pto_wsp.plan.model import Item, Pipeline, Process, Submit, TaskPlan, inner_items, items_of
+from pto_wsp.plan.walk import map_sequence
+from pto_wsp.types import scalar as s
+
+
+def with_own_executors(plan: TaskPlan) -> tuple[TaskPlan, int]:
+    """Return the plan with `worker` of every task set, and the number of executors: streams without tasks have none."""
+    first: dict[int, int] = {}     # of each process with tasks, by its stream
+    count = int(_has_tasks(plan.body, into_pipelines=False))
+    for item in items_of(plan):
+        if isinstance(item, Pipeline):
+            for process in item.processes:
+                if _has_tasks(process.body):
+                    first[process.stream] = count
+                    count += process.replicas
+
+    def placed(item: Item) -> Item:
+        if not isinstance(item, Pipeline):
+            return item
+        return replace(item, processes=tuple(_on(process, first.get(process.stream, 0)) for process in item.processes))
+
+    return replace(plan, body=map_sequence(plan.body, placed)), max(1, count)
+
+
+def _on(process: Process, executor: int) -> Process:
+    """Let the tasks of a process run on an executor, those of its other replicas on the ones behind it."""
+    worker = s.Const(executor) if process.replicas == 1 else s.add(s.Const(executor), s.ReplicaIndex())
+    def placed(item: Item) -> Item:
+        return replace(item, worker=worker) if isinstance(item, Submit) else item
+
+    return replace(process, body=map_sequence(process.body, placed))
+
+
+def _has_tasks(item: Item, *, into_pipelines: bool = True) -> bool:
+    if isinstance(item, Pipeline) and not into_pipelines:
+        return False
+    return isinstance(item, Submit) or any(_has_tasks(inner, into_pipelines=into_pipelines) for inner in inner_items(item))
