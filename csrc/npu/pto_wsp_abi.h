@@ -143,14 +143,15 @@ auto add_integer(A &task, int64_t value, Rank<0>) -> decltype(task.add_scalar(st
 }
 PTO_WSP_INLINE void add_integer(Arguments &task, int64_t value) { add_integer(task, value, Rank<1>()); }
 
-// Says on stderr that something does not hold; the caller then submits nothing.
-__attribute__((cold, noinline, unused)) static bool refuse(const char *what, int64_t found, int64_t lower, int64_t upper) {
-    fprintf(stderr, "pto_wsp: %s: found %lld, expected %lld .. %lld; no task was submitted\n", what, static_cast<long long>(found),
-            static_cast<long long>(lower), static_cast<long long>(upper));
+// Says on stderr that something does not hold, and how that ends.
+__attribute__((cold, noinline, unused)) static bool refuse(const char *what, int64_t found, int64_t lower, int64_t upper, const char *end) {
+    fprintf(stderr, "pto_wsp: %s: found %lld, expected %lld .. %lld; %s\n", what, static_cast<long long>(found),
+            static_cast<long long>(lower), static_cast<long long>(upper), end);
     return false;
 }
-PTO_WSP_INLINE bool within(int64_t value, int64_t lower, int64_t upper, const char *what) {
-    return (value >= lower && value <= upper) || refuse(what, value, lower, upper);
+// Before tasks are made: where it does not hold, the caller submits nothing. Behind some, of what they compute: it submits no more.
+PTO_WSP_INLINE bool within(int64_t value, int64_t lower, int64_t upper, const char *what, const char *end = "no task was submitted") {
+    return (value >= lower && value <= upper) || refuse(what, value, lower, upper, end);
 }
 
 #ifdef PTO_WSP_NEW_TENSORS
@@ -283,6 +284,7 @@ class List {
     T *data() { return items_; }
     const T &operator[](uint32_t i) const { return items_[i]; }
     void clear() { n_ = 0; }
+    bool is(const List &other) const { return n_ == other.n_ && (n_ == 0 || memcmp(items_, other.items_, n_ * sizeof(T)) == 0); }
     void add(const T &item) {
         if (n_ == capacity_) grow();
         memcpy(static_cast<void *>(items_ + n_++), static_cast<const void *>(&item), sizeof item);

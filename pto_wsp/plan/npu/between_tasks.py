@@ -17,8 +17,8 @@ from pto_wsp.expr.kernel import Kernel, Role, TensorParam
 from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.model import TaskPlan, TensorSlot
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.model import SetSlot, TaskPlan, TensorSlot
+from pto_wsp.plan.npu.model import Block, Descriptor, Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -132,7 +132,7 @@ def _may_hold_scopes(item: NpuItem) -> bool:
     match item:
         case Block() | Unordered():
             return len({launch.source for launch in launches_of(item)}) > 1
-        case Launch() | Repeat() | Scope():
+        case Launch() | Repeat() | Fork() | Scope() | SetSlot():
             return False
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pto_wsp.expr.kernel import Kernel, Role, Store, TileParam
 from pto_wsp.plan.npu.model import Descriptor, NpuKernel, NpuPlan, Repeat, Window
 from pto_wsp.plan.npu.tiles.touches import linear
-from pto_wsp.plan.npu.walk import launches_within
+from pto_wsp.plan.npu.walk import Around, launches_within
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.view import declared
@@ -28,29 +28,32 @@ def _direction(plan: NpuPlan, number: int) -> Role:
         return Role.IN
     if slot.reads or slot.scalars:
         return Role.INOUT
-    whole = any(_covers(found, plan.kernels[launch.kernel], position, slot.ref, loops)
-                for launch, loops in launches_within(plan.body)
+    whole = any(_covers(found, plan.kernels[launch.kernel], position, slot.ref, around)
+                for launch, around in launches_within(plan.body)
                 for position, found in enumerate(launch.arguments) if isinstance(found, Descriptor) and found.slot == number)
     return Role.OUT if whole else Role.INOUT
 
 
-def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, loops: tuple[Repeat, ...]) -> bool:
-    """Tell whether the turns of the loops around a launch surely write every element of a tensor."""
+def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, around: tuple[Around, ...]) -> bool:
+    """Tell whether the turns of the loops around a launch surely write every element of a tensor. A way of a fork may not be taken."""
     access = use.access[position]
+    loops = tuple(one for one in around if isinstance(one, Repeat))
+    if len(loops) < len(around):
+        return False
     if not _stores_all(use.kernel, position) or access.row_step != 1 or access.col_step != 1:     # steps leave elements out
         return False
     if not found.steps:
         return all(_constant(loop.start) is not None and _turns(loop) for loop in loops)
     if len(found.steps) != 1 or not isinstance(found.steps[0], Window):
         return False
-    around = {loop.var: loop for loop in loops}
+    turned = {loop.var: loop for loop in loops}
     window, used = found.steps[0], set[s.Var]()
     for offset, shape, extent in zip(window.offset, window.shape, ref.shape, strict=True):
-        tiles = _tiled(declared(offset), declared(shape), extent, around)
+        tiles = _tiled(declared(offset), declared(shape), extent, turned)
         if tiles is None or tiles & used:
             return False
         used |= tiles
-    return all(_turns(loop) for var, loop in around.items() if var not in used)
+    return all(_turns(loop) for var, loop in turned.items() if var not in used)
 
 
 def _stores_all(kernel: Kernel, position: int) -> bool:

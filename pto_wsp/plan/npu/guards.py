@@ -1,7 +1,8 @@
 """What must hold at run time for every task of a plan to stay inside its tensors, with as few comparisons as that takes.
 
 A check whose sides are affine in the variable of a loop with known bounds is taken out of the loop: it is made for the turns in which it
-comes closest to failing. Everything is checked before the first task is submitted.
+comes closest to failing. Everything is checked before the first task is submitted, but for what depends on what tasks compute (late.py).
+What stands in a way of a fork is checked where that way is taken.
 
 >>> # for b in range(4): 0 <= b <= X.shape[0] - 1          becomes    0 <= 3 <= X.shape[0] - 1
 """
@@ -12,8 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from pto_wsp.plan.model import Check
-from pto_wsp.plan.npu.model import Block, Launch, NpuItem, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import Check, SetSlot
+from pto_wsp.plan.npu.late import Late
+from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuPlan, Repeat
+from pto_wsp.plan.npu.walk import inner_items
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 from pto_wsp.values import dataclass
@@ -30,40 +34,146 @@ class GuardLoop:
     body: tuple[Guard, ...]
 
 
-Guard: TypeAlias = Check | GuardLoop
+@dataclass(frozen=True, slots=True)
+class GuardLet:
+    """In each turn of the loop around this, a variable is a value."""
+
+    var: s.Var
+    value: s.Scalar
 
 
-def guards_of(plan: NpuPlan) -> tuple[Guard, ...]:
+@dataclass(frozen=True, slots=True)
+class GuardFork:
+    """Guards for where a condition holds, and for where it does not."""
+
+    condition: s.Scalar
+    then: tuple[Guard, ...]
+    other: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSlot:
+    """A slot of the orchestrator gets a value that guards behind this depend on."""
+
+    slot: int
+    value: s.Scalar
+
+
+Guard: TypeAlias = Check | GuardLoop | GuardLet | GuardFork | GuardSlot
+
+
+def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
     """Return what is checked before anything is submitted, in an order in which nothing is read before it is known to be there."""
-    return _once(_guards(plan.body))
+    guards = _once(_guards(plan.body, late or Late(plan)))
+    needed: frozenset[int] = frozenset()
+    while (found := slots_read(guards, needed)) != needed:
+        needed = found
+    return _pruned(guards, needed)
 
 
-def _guards(item: NpuItem) -> Iterator[Guard]:
+def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int]:
+    """Return the slots that guards read, with those that the values of `needed` slots are made of."""
+    found = set(needed)
+
+    def note(*nodes: s.Scalar) -> None:
+        found.update(leaf.slot for node in nodes for leaf in s.leaves(node) if isinstance(leaf, s.SlotValue))
+
+    for guard in guards:
+        match guard:
+            case Check(value=value, lower=lower, upper=upper):
+                note(value, lower, upper)
+            case GuardLet(value=value):
+                note(value)
+            case GuardSlot(slot, value):
+                if slot in needed:
+                    note(value)
+            case GuardLoop(_, start, stop, step, body):
+                inner = slots_read(body, needed)
+                if _pruned(body, inner):
+                    note(start, stop, step)
+                found |= inner
+            case GuardFork(condition, then, other):
+                inner = slots_read((*then, *other), needed)
+                if _pruned((*then, *other), inner):
+                    note(condition)
+                found |= inner
+    return frozenset(found)
+
+
+def _pruned(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]:
+    """Return the guards without slots that none of them needs, and without what is empty then."""
+    found: list[Guard] = []
+    for guard in guards:
+        match guard:
+            case GuardSlot(slot):
+                found += [guard] if slot in needed else []
+            case GuardLoop(body=body):
+                inner = _pruned(body, needed)
+                if any(not isinstance(one, GuardLet) for one in inner):
+                    found.append(replace(guard, body=inner))
+            case GuardFork(condition, then, other):
+                pruned = GuardFork(condition, _pruned(then, needed), _pruned(other, needed))
+                found += [pruned] if pruned.then or pruned.other else []
+            case _:
+                found.append(guard)
+    return tuple(found)
+
+
+def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
     match item:
         case Launch():
-            yield from item.checks
+            yield from late.early_checks_of(item)
+        case SetSlot(slot, value):
+            yield from late.early_checks_of(item)
+            if not late.is_late(s.SlotValue(slot)):
+                yield GuardSlot(slot, value)
         case Repeat():
-            yield from item.checks
-            yield from _around(item, _once(_guards(item.body)))
-        case Scope(body=body):
-            yield from _guards(body)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                yield from _guards(part)
+            yield from late.early_checks_of(item)
+            if not late.is_late(item.start, item.stop, item.step):
+                yield from _around(item, _once(_turn(item, late)))
+        case Fork():
+            yield from _ways(item, 0, late)
+        case _:
+            for inner in inner_items(item):
+                yield from _guards(inner, late)
+
+
+def _turn(loop: Repeat, late: Late) -> Iterator[Guard]:
+    if loop.lead is not None:
+        yield from late.early_checks_of(loop.lead)
+        if not late.is_late(loop.lead.value):
+            yield GuardLet(loop.lead.var, loop.lead.value)
+    yield from _guards(loop.body, late)
+
+
+def _ways(fork: Fork, position: int, late: Late) -> Iterator[Guard]:
+    """What is checked from a way of a fork on: its condition is asked where no earlier one holds."""
+    if position == len(fork.ways):
+        yield from _guards(fork.otherwise, late)
+        return
+    way = fork.ways[position]
+    yield from late.early_checks_of(way)
+    if not late.is_late(way.condition):      # else nobody knows yet what is taken
+        yield GuardFork(way.condition, _once(_guards(way.body, late)), _once(_ways(fork, position + 1, late)))
 
 
 def _once(guards: Iterable[Guard]) -> tuple[Guard, ...]:
     """Return the guards without those that always hold, and without those that another one says more sharply."""
     found: dict[object, Guard] = {}
     for guard in guards:
-        if isinstance(guard, GuardLoop):
-            found.setdefault(guard, guard)
+        if not isinstance(guard, Check) or _reads_slots(guard):
+            found.setdefault(len(found) if _reads_slots(guard) else guard, guard)
         elif not _always_holds(guard):
             key = _subject(guard)
             known = found.get(key)
             if not isinstance(known, Check) or _number(guard.value) > _number(known.value):
                 found[key] = guard
     return tuple(found.values())
+
+
+def _reads_slots(guard: Guard) -> bool:
+    """Tell whether a guard may say something else where it stands again."""
+    return any(isinstance(node, s.SlotValue | GuardSlot) for node in nodes(guard))
 
 
 def _subject(check: Check) -> object:
@@ -93,7 +203,7 @@ def _around(loop: Repeat, guards: tuple[Guard, ...]) -> Iterator[Guard]:
                 return
             inside: list[Guard] = []
             for guard in guards:
-                outside = _outside(guard, loop.var, turns) if isinstance(guard, Check) else None
+                outside = _outside(guard, loop.var, turns) if isinstance(guard, Check) and not _is_bound(guard, loop) else None
                 if outside is None:
                     inside.append(guard)
                 else:
@@ -102,6 +212,12 @@ def _around(loop: Repeat, guards: tuple[Guard, ...]) -> Iterator[Guard]:
             inside = list(guards)
     if inside:
         yield GuardLoop(loop.var, loop.start, loop.stop, loop.step, tuple(inside))
+
+
+def _is_bound(check: Check, loop: Repeat) -> bool:
+    """Tell whether a check has to stay in its loop: it may differ from turn to turn in what is no number times the variable."""
+    leaves = {leaf for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)}
+    return (loop.lead is not None and loop.lead.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
 
 
 def _outside(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from pto_wsp.expr.kernel import Kernel, Role
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.model import Check, ScalarValue, TensorSlot
+from pto_wsp.plan.model import Check, ScalarValue, SetSlot, TensorSlot
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Scalar, SymbolRef, Var
@@ -105,8 +105,17 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """What a position of a sparse row leads to: in each turn of its loop `var` is `value`, which its checks protect."""
+
+    var: Var
+    value: Scalar
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
-    """Run `body` for var in range(start, stop, step). `ordered`: its turns come one after the other."""
+    """Run `body` for var in range(start, stop, step). `ordered`: its turns come one after the other. `lead`: of a sparse walk."""
 
     var: Var
     start: Scalar
@@ -115,7 +124,36 @@ class Repeat:
     ordered: bool
     body: Block
     checks: tuple[Check, ...] = ()
+    lead: Lead | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def bound(self) -> tuple[Var, ...]:
+        """The variables that have another value in each turn."""
+        return (self.var,) if self.lead is None else (self.var, self.lead.var)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A body of a fork with its condition; `checks` come before the condition, and only where no earlier condition held."""
+
+    condition: Scalar
+    body: Block
+    checks: tuple[Check, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """The first way whose condition holds, else `otherwise`."""
+
+    ways: tuple[Way, ...]
+    otherwise: Block
+
+    @property
+    def bodies(self) -> tuple[Block, ...]:
+        """What may run: one of these does."""
+        return (*(way.body for way in self.ways), self.otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +170,7 @@ class Block:
     items: tuple[NpuItem, ...]
 
 
-NpuItem: TypeAlias = Launch | Repeat | Unordered | Scope | Block
+NpuItem: TypeAlias = Launch | Repeat | Fork | SetSlot | Unordered | Scope | Block
 
 
 @dataclass(frozen=True, slots=True)

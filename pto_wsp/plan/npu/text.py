@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.plan.model import Check
+from pto_wsp.plan.model import Check, SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
+    Fork,
     Intermediate,
     Launch,
     NpuItem,
@@ -77,7 +78,21 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
             yield from (pad + _check(check) for check in item.checks)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
+            if item.lead is not None:
+                yield from (f"{pad}  {_check(check)}" for check in item.lead.checks)
+                yield f"{pad}  {item.lead.var.name} = {print_scalar(item.lead.value)}"
             yield from _item(plan, item.body, depth + 1, inner)
+        case Fork(ways, otherwise):
+            for number, way in enumerate(ways):
+                yield from (pad + _check(check) for check in way.checks)
+                yield f"{pad}{'elif' if number else 'if'} {print_scalar(way.condition)}:"
+                yield from _item(plan, way.body, depth + 1, inner)
+            if otherwise.items:
+                yield f"{pad}else:"
+                yield from _item(plan, otherwise, depth + 1, inner)
+        case SetSlot(slot, value, checks):
+            yield from (pad + _check(check) for check in checks)
+            yield f"{pad}slot[{slot}] = {print_scalar(value)}"
         case Scope(intermediates, body, tensors):
             yield f"{pad}scope:"
             for slot in tensors:

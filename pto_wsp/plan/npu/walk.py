@@ -1,29 +1,45 @@
-"""The launches of a plan for the NPU, in program order."""
+"""The items and launches of a plan for the NPU, in program order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import TypeAlias
 
-from pto_wsp.plan.npu.model import Block, Launch, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
+
+Around: TypeAlias = Repeat | Fork      # what makes it depend on a run how often something inside is done
+
+
+def inner_items(item: NpuItem) -> tuple[NpuItem, ...]:
+    """Return the items directly inside an item, in program order."""
+    match item:
+        case Repeat(body=body) | Scope(body=body):
+            return (body,)
+        case Fork():
+            return item.bodies
+        case Unordered(parts) | Block(parts):
+            return parts
+        case Launch() | SetSlot():
+            return ()
+
+
+def items_of(item: NpuItem) -> Iterator[NpuItem]:
+    """Yield an item and every one inside it, parents first."""
+    yield item
+    for inner in inner_items(item):
+        yield from items_of(inner)
 
 
 def launches_of(item: NpuItem) -> Iterator[Launch]:
     """Yield every launch of an item."""
-    return (launch for launch, _ in launches_within(item))
+    return (inner for inner in items_of(item) if isinstance(inner, Launch))
 
 
-def launches_within(item: NpuItem, loops: tuple[Repeat, ...] = ()) -> Iterator[tuple[Launch, tuple[Repeat, ...]]]:
-    """Yield every launch of an item with the loops around it, outermost first."""
-    match item:
-        case Launch():
-            yield item, loops
-        case Repeat(body=body):
-            yield from launches_within(body, (*loops, item))
-        case Scope(body=body):
-            yield from launches_within(body, loops)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                yield from launches_within(part, loops)
-        case _:
-            assert_never(item)
+def launches_within(item: NpuItem, around: tuple[Around, ...] = ()) -> Iterator[tuple[Launch, tuple[Around, ...]]]:
+    """Yield every launch of an item with the loops and forks around it, outermost first."""
+    if isinstance(item, Launch):
+        yield item, around
+    inside = (*around, item) if isinstance(item, Repeat | Fork) else around
+    for inner in inner_items(item):
+        yield from launches_within(inner, inside)

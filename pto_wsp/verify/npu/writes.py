@@ -2,22 +2,27 @@
 
 The device runtime orders reads and writes behind writes, wherever views overlap; writes behind reads are for the package to name. The
 tasks of a plan are made here as the orchestration makes them, for small sizes where sizes depend on a run, with the runtime's edges and
-the reads that are remembered; program order and after= only add to those. What decides which reads are remembered is not asked.
+the reads that are remembered; program order and after= only add to those. What decides which reads are remembered is not asked. Where
+ways of a fork are taken or not by data, several ways through the plan are tried.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
 
 from pto_wsp.errors import InternalError
+from pto_wsp.plan.model import SetSlot
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, RememberedReads, Resource, TensorOf, remembered_reads, resource_of
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Unordered, Window
+from pto_wsp.plan.npu.model import Descriptor, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
+from pto_wsp.plan.npu.walk import inner_items, items_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding, Verdict
 
 MOST_TURNS = 4       # of one loop
 MOST_TASKS = 120
+MOST_WAYS = 8        # through a plan whose forks depend on data
 _SMALL = 3           # a symbol, and an element of a tensor, without a value of its own
 
 
@@ -49,8 +54,8 @@ def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None) -> tu
     Raises: InternalError for a write that would not wait for a read which it falls on.
     """
     reads = remembered_reads(plan) if remembered is None else remembered
-    tasks = tuple(_first_tasks(plan))
-    _check_tasks(tasks, reads)
+    for seed in range(MOST_WAYS if any(isinstance(item, Fork) for item in items_of(plan.body)) else 1):
+        _check_tasks(tuple(_first_tasks(plan, seed)), reads)
     both = [slot for slot, tensor in enumerate(plan.tensors) if tensor.reads and tensor.writes]
     return tuple(Finding(f"writes behind reads of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
                          "the reads are remembered, and named to the runtime" if TensorOf(slot) in reads.bounds else
@@ -76,43 +81,64 @@ def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
         behind.append(found)
 
 
-def _first_tasks(plan: NpuPlan) -> Iterator[_Task]:
-    """Yield the first tasks of a plan, of each loop the first few turns and the last one."""
+def _first_tasks(plan: NpuPlan, seed: int) -> Iterator[_Task]:
+    """Yield the first tasks of a plan, of each loop the first few turns and the last one, of each fork a way that the seed decides."""
     n_tasks = n_runs = 0
+    chosen = random.Random(seed)
+    slots: dict[s.Scalar, int] = {}
 
-    def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[int, int]) -> Iterator[_Task]:
+    def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
         nonlocal n_tasks, n_runs
+        known = {**known, **slots}
         match item:
             case Launch():
                 n_tasks += 1
                 if n_tasks <= MOST_TASKS:
                     yield _Task(item, tuple(_access(plan, argument, known, made) for argument in item.arguments))
-            case Repeat(var, start, stop, step):
+            case Repeat(var, start, stop, step, lead=lead):
                 turns = range(*(_value(node, known) for node in (start, stop, step)))
                 for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
-                    yield from walk(item.body, {**known, var: turn}, made)
-            case Scope(intermediates, body):
+                    inside = {**known, var: turn}
+                    if lead is not None:
+                        inside[lead.var] = _value(lead.value, inside)
+                    yield from walk(item.body, inside, made)
+            case Fork():
+                yield from walk(item.bodies[_taken(item, known, chosen)], known, made)
+            case SetSlot(slot, value):
+                slots[s.SlotValue(slot)] = _value(value, known)
+            case Scope(intermediates, body, tensors):
                 n_runs += 1
-                yield from walk(body, known, {**made, **{own.id: n_runs for own in intermediates}})
-            case Unordered(parts) | Block(parts):
-                for part in parts:
+                owned: tuple[Resource, ...] = (*(IntermediateOf(own.id) for own in intermediates), *map(TensorOf, tensors))
+                yield from walk(body, known, {**made, **dict.fromkeys(owned, n_runs)})
+            case _:
+                for part in inner_items(item):
                     yield from walk(part, known, made)
     return walk(plan.body, {}, {})
 
 
-def _access(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int], made: Mapping[int, int]) -> _Access:
+def _taken(fork: Fork, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
+    """Return which body of a fork runs: by the variables of loops where they decide, else any."""
+    for position, way in enumerate(fork.ways):
+        plain = all(isinstance(leaf, s.Var) for leaf in s.leaves(way.condition))
+        if _value(way.condition, known) if plain else chosen.random() < 0.5:
+            return position
+    return len(fork.ways)
+
+
+def _access(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> _Access:
     resource, role = resource_of(argument), argument.role
+    turn = made.get(resource, 0)
     match argument:
-        case Passed(intermediate):
-            return _Access(IntermediateOf(intermediate), made[intermediate], role.reads, role.writes, ())
+        case Passed():
+            return _Access(resource, turn, role.reads, role.writes, ())
         case Descriptor(slot, _, steps):
             first = steps[0] if steps else None
             if not isinstance(first, Window):      # all of it, or a part of another shape of it
-                return _Access(resource, 0, role.reads, role.writes, tuple(range(extent) for extent in plan.tensors[slot].ref.shape))
+                return _Access(resource, turn, role.reads, role.writes, tuple(range(extent) for extent in plan.tensors[slot].ref.shape))
             starts = [_value(node, known) for node in first.offset]
             extents = [_value(node, known) for node in first.shape]
             box = tuple(range(start, start + extent) for start, extent in zip(starts, extents, strict=True))
-            return _Access(resource, 0, role.reads, role.writes, box)
+            return _Access(resource, turn, role.reads, role.writes, box)
 
 
 def _value(node: s.Scalar, known: Mapping[s.Scalar, int]) -> int:
@@ -126,6 +152,8 @@ def _value(node: s.Scalar, known: Mapping[s.Scalar, int]) -> int:
                 return _SMALL if default is None else default
             case s.Element():
                 return _SMALL
+            case s.SlotValue():
+                return known.get(inner, 0)
             case _:
                 return known[inner]
     return int(s.evaluate(node, leaf))

@@ -11,7 +11,9 @@ from pto_wsp.codegen.npu.golden.scalars import spell_scalar
 from pto_wsp.codegen.npu.golden.spelling import spell_dtype
 from pto_wsp.errors import InternalError, unreachable
 from pto_wsp.expr.kernel import ScalarParamDecl
+from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan import model as m
+from pto_wsp.source import UNKNOWN
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
@@ -22,7 +24,7 @@ def emit_tasks(plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int,
     """Return the lines that run every task in program order. Names: of kernels by number, of tensors and symbols by id."""
     tasks = _Tasks(plan, functions, tensors, symbols, scope)
     tasks.item(plan.body, 0)
-    return tuple(tasks.lines.out) or ("pass",)
+    return (*(f"{name} = 0" for name in tasks.slots.values()), *tasks.lines.out) or ("pass",)
 
 
 class _Tasks:
@@ -30,6 +32,8 @@ class _Tasks:
                  scope: Scope) -> None:
         self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
         self.variables: dict[s.Var, str] = {}
+        held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | m.SetSlot)})
+        self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in held}
         self.lines = Lines()
 
     def item(self, item: m.Item, depth: int) -> None:
@@ -41,10 +45,19 @@ class _Tasks:
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
                 self.variables[var] = self.scope.take(var.name, "i")
                 self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", item.span)
-                before = len(self.lines.out)
-                self.item(body, depth + 1)
-                if len(self.lines.out) == before:
-                    self.lines.out.append(f"{INDENT * (depth + 1)}pass")
+                if item.through is not None:
+                    found = self.variables[item.through.var] = self.scope.take(item.through.var.name, "i")
+                    self.lines.put(depth + 1, f"{found} = {self.scalar(item.through.value)}", item.span)
+                self.body(body, depth + 1)
+            case m.Choice(branches, otherwise):
+                for position, branch in enumerate(branches):
+                    self.lines.put(depth, f"{'elif' if position else 'if'} {self.scalar(branch.condition)}:", branch.span)
+                    self.body(branch.body, depth + 1)
+                if otherwise.items:
+                    self.lines.put(depth, "else:", UNKNOWN)
+                    self.body(otherwise, depth + 1)
+            case m.SetSlot(slot, value):
+                self.lines.put(depth, f"{self.slots[slot]} = {self.scalar(value)}", item.span)
             case m.Sides(sides):
                 for side in sides:
                     self.item(side, depth)
@@ -53,6 +66,13 @@ class _Tasks:
                     self.item(inner, depth)
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan for the NPU")
+
+    def body(self, body: m.Sequence, depth: int) -> None:
+        """Add the lines of a piece that needs one."""
+        before = len(self.lines.out)
+        self.item(body, depth)
+        if len(self.lines.out) == before:
+            self.lines.out.append(f"{INDENT * depth}pass")
 
     def submit(self, task: m.Submit, depth: int) -> None:
         """Add the call of one task."""
@@ -128,6 +148,8 @@ class _Tasks:
                 return self.variables[node]
             case s.SymbolRef(_, symbol):
                 return self.symbols[symbol]
+            case s.SlotValue(slot):
+                return self.slots[slot]
             case s.DimOf(tensor, dim):
                 return f"{self.tensors[tensor.id]}.shape[{dim}]"
             case s.StrideOf(tensor, dim):

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.printer import print_stmts
 from pto_wsp.codegen.c.syntax import c_ident
-from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, text_literal
-from pto_wsp.codegen.npu.orchestration.tasks import BodyLowering
+from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, unless_within
+from pto_wsp.codegen.npu.orchestration.structure import BodyLowering
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.errors import raise_all
 from pto_wsp.plan.model import Check, is_float_symbol
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.edges.waits import waits_of
-from pto_wsp.plan.npu.guards import Guard, GuardLoop, guards_of
+from pto_wsp.plan.npu.guards import Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, guards_of
+from pto_wsp.plan.npu.late import Late
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.split.limits import runtime_errors
 
@@ -41,10 +42,10 @@ def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer")
     Raises: N101 where the plan reads elements of tensors while tasks are made, and the runtime cannot.
     """
     raise_all(runtime_errors(plan, runtime))
-    entry = FunctionScope(plan)
-    body = BodyLowering(entry, waits_of(plan)).whole()
+    entry, late = FunctionScope(plan), Late(plan)
+    body = BodyLowering(entry, waits_of(plan), late).whole()
     checked = FunctionScope(plan)
-    guards = tuple(_guards(guards_of(plan), checked))
+    guards = tuple(_guards(guards_of(plan, late), checked))
     asked = (c.If(c.Prefix("!", c.Call("holds", (c.Name("inputs"),))), (c.Return(),)),) if guards else ()
     unit = _OrchestrationUnit(
         name=plan.name, tensors=tuple(_arguments(plan)), features=tuple(sorted(entry.features | checked.features)),
@@ -73,15 +74,27 @@ def _holds(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[str]:
 
 
 def _guards(guards: Sequence[Guard], scope: FunctionScope) -> Iterator[c.Stmt]:
-    for guard in guards:
+    for position, guard in enumerate(guards):
         match guard:
-            case Check(kind=kind, subject=subject, span=span):
-                said = text_literal(f"{span.short}: {subject}: {kind.value}")
-                bounds = tuple(scope.scalar(node) for node in (guard.value, guard.lower, guard.upper))
-                yield c.If(c.Prefix("!", c.Call("pto_wsp::within", (*bounds, said))), (c.Return(c.Name("false")),))
+            case Check():
+                yield unless_within(guard, scope, c.Return(c.Name("false")))
             case GuardLoop(var, start, stop, step, body):
-                low, high, by = (scope.scalar(bound) for bound in (start, stop, step))
-                yield c.For("int64_t", scope.loop_variable(var), low, high, by, tuple(_guards(body, scope)), wraps=c.may_wrap(high, by))
+                low, name = scope.scalar(start), scope.loop_variable(var)
+                (before, high), (also, by) = scope.once(stop, f"{name}_stop"), scope.once(step, f"{name}_step")
+                yield from (*before, *also)
+                yield c.For("int64_t", name, low, high, by, tuple(_guards(body, scope)), wraps=c.may_wrap(high, by))
+            case GuardLet(var, value):
+                name, given = scope.loop_variable(var), scope.scalar(value)
+                rest = tuple(_guards(guards[position + 1:], scope))
+                if scope.is_used(var):
+                    yield c.Declare("const int64_t", name, given)
+                yield from rest
+                return
+            case GuardFork(condition, then, other):
+                asked = scope.scalar(condition)
+                yield c.If(asked, tuple(_guards(then, scope)), tuple(_guards(other, scope)))
+            case GuardSlot(slot, value):
+                yield c.Assign(scope.slot(slot), scope.scalar(value))
 
 
 def _lines(body: Sequence[c.Stmt]) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.codegen.npu.names import Names
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import is_float_symbol
+from pto_wsp.plan.model import Check, is_float_symbol
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
-_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made)|(?:readers|handle)_\w+|rt_\w+|aicpu_\w+|Chip\w*|"
-                     r"Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
+_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made)|(?:readers|handle|slot)_\w+|rt_\w+|aicpu_\w+|"
+                     r"Chip\w*|Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
 _C_TYPES: Mapping[DType, str] = {
     DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t", DType.I64: "int64_t", DType.U8: "uint8_t", DType.U16: "uint16_t",
     DType.U32: "uint32_t", DType.U64: "uint64_t", DType.BOOL: "uint8_t", DType.F32: "float", DType.F64: "double"}
@@ -34,6 +34,10 @@ class FunctionScope:
     _symbols: dict[int, str] = field(default_factory=dict)
     _vars: dict[s.Var, str] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
+    _slots: set[int] = field(default_factory=set)
+    _read: set[int] = field(default_factory=set)
+    _asked: set[s.Var] = field(default_factory=set)
+    held: dict[s.Scalar, c.Name] = field(default_factory=dict)     # elements that were read already, and what holds them
 
     def __post_init__(self) -> None:
         for slot in self.plan.tensors:
@@ -55,6 +59,10 @@ class FunctionScope:
                 is_float = is_float_symbol(symbol)
                 yield c.Declare("const double" if is_float else "const int64_t", name,
                                 c.Call("pto_wsp::number" if is_float else "pto_wsp::integer", (c.Name("inputs"), c.Int(position))))
+        for number in sorted(self._slots):
+            yield c.Declare("int64_t", self.slot(number).text, c.Int(0))
+            if number not in self._read:
+                yield c.Evaluate(c.Cast("void", self.slot(number)))
 
     def tensor(self, slot: int) -> c.Name:
         """Return the tensor in a slot."""
@@ -66,9 +74,26 @@ class FunctionScope:
             self._vars[var] = self.names.fresh(var.name)
         return self._vars[var]
 
+    def slot(self, number: int) -> c.Name:
+        """Return what holds a slot of the orchestrator."""
+        self._slots.add(number)
+        return c.Name(f"slot_{number}")
+
+    def is_used(self, var: s.Var) -> bool:
+        """Tell whether a variable was asked for so far."""
+        return var in self._asked
+
     def scalar(self, node: s.Scalar) -> c.Expr:
         """Return an expression of 64 bits, or a truth value."""
         return lower_scalar(node, self._leaf)
+
+    def once(self, node: s.Scalar, name: str) -> tuple[tuple[c.Stmt, ...], c.Expr]:
+        """Return an expression that is evaluated in every turn of a loop, declared before it where a turn may change it."""
+        value = self.scalar(node)
+        if not any(isinstance(leaf, s.Element | s.SlotValue) for leaf in s.leaves(node)):
+            return (), value
+        once = self.names.take(name)
+        return (c.Declare("const int64_t", once, value),), c.Name(once)
 
     def extent(self, node: s.Scalar) -> c.Expr:
         """Return an expression of 32 bits, as extents and offsets are."""
@@ -87,7 +112,13 @@ class FunctionScope:
     def _leaf(self, node: s.Scalar) -> c.Expr:
         match node:
             case s.Var():
+                self._asked.add(node)
                 return c.Name(self.loop_variable(node))
+            case s.SlotValue(slot):
+                self._read.add(slot)
+                return self.slot(slot)
+            case s.Element() if node in self.held:
+                return self.held[node]
             case s.SymbolRef(_, symbol):
                 return self._use(self._symbols[symbol])
             case s.DimOf(tensor, dim):
@@ -105,7 +136,14 @@ class FunctionScope:
                 raise InternalError(f"{s.print_scalar(node)} in a plan")
 
 
-def text_literal(text: str) -> c.Name:
+def unless_within(check: Check, scope: FunctionScope, left: c.Return, *end: str) -> c.Stmt:
+    """Return a statement that leaves the function where a check does not hold, and says so on stderr, and how that ends."""
+    said = (f"{check.span.short}: {check.subject}: {check.kind.value}", *end)
+    bounds = (scope.scalar(node) for node in (check.value, check.lower, check.upper))
+    return c.If(c.Prefix("!", c.Call("pto_wsp::within", (*bounds, *map(_text_literal, said)))), (left,))
+
+
+def _text_literal(text: str) -> c.Name:
     """Return a C string that holds `text`."""
     def spelled(byte: int) -> str:
         plain = 32 <= byte < 127 and chr(byte) not in '"\\?'

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field, replace
 
-from pto_wsp.plan.npu.edges.overlap import ordered_by_data
-from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, times, total, turns_of
-from pto_wsp.plan.npu.model import Block, NpuPlan, Repeat, Scope, Unordered
-from pto_wsp.types import scalar as s
+from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.npu.edges.overlap import Moved, always_moving, left_behind, ordered_by_data
+from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, surely_submits, times, total, turns_of
+from pto_wsp.plan.npu.model import Block, Fork, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A task that may be the last one before here: how many times, and the loop variables that may have changed since."""
+    """A task that may be the last one before here: how many times, and what may have changed since."""
 
     task: Task
     count: int | None
-    moved: frozenset[s.Var] = frozenset()
+    moved: Moved
 
 
 @dataclass(slots=True)
@@ -31,11 +31,12 @@ class ProgramOrder:
 
     waits: dict[int, int | None] = field(default_factory=dict)
     counts: set[int] = field(default_factory=set)
+    moving: Moved = frozenset()     # what may change between any two tasks
 
 
 def program_order(plan: NpuPlan) -> ProgramOrder:
     """Return what has to be told for the plan's structure, nothing where it asks for none."""
-    found = ProgramOrder()
+    found = ProgramOrder(moving=always_moving(plan))
     if plan.structure:
         _block(plan.body, (), found)
     return found
@@ -49,7 +50,7 @@ def last_tasks(block: Block) -> frozenset[int]:
 def _block(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     for statement in statements(block):
         behind = _statement(statement, before, found)
-        before = behind if _surely_submits(statement) else _merged(behind, before)
+        before = behind if surely_submits(statement) else _merged(behind, before)
     return before
 
 
@@ -61,23 +62,27 @@ def _statement(statement: Statement, before: tuple[Last, ...], found: ProgramOrd
                 known = found.waits.get(source, 0)
                 found.waits[source] = None if bound is None or known is None else max(bound, known)
                 found.counts.update(last.task.source for last in before)
-            return (Last(statement, statement.count),)
-        case Repeat(var=var, ordered=ordered, body=body):
+            return (Last(statement, statement.count, found.moving),)
+        case Repeat(ordered=ordered, body=body):
             if not ordered:
-                return _left(_block(body, before, found), var, turns_of(statement))
-            first = _left(_block(body, before, found), var, 1)
-            return _merged(first, _left(_block(body, first, found), var, 1))     # what a turn ends with stands before the next
+                return _left(_block(body, before, found), statement, turns_of(statement))
+            first = _left(_block(body, before, found), statement, 1)
+            return _merged(first, _left(_block(body, first, found), statement, 1))     # what a turn ends with stands before the next
+        case Fork():
+            return _merged(*(_block(body, before, found) for body in statement.bodies))
         case Unordered(sides):
             return _merged(*(_block(side, before, found) for side in sides))
         case Scope(body=body):
-            return _block(body, before, found)
+            return _left(_block(body, before, found), statement, 1)
         case Block():
             return _block(statement, before, found)
+        case SetSlot():
+            return before
 
 
-def _left(lasts: Iterable[Last], var: s.Var, turns: int | None) -> tuple[Last, ...]:
-    """What a loop's body ends with, seen from outside this turn of it."""
-    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | {var}) for last in lasts)
+def _left(lasts: Iterable[Last], what: Repeat | Scope, turns: int | None) -> tuple[Last, ...]:
+    """What a loop's body or a scope ends with, seen from outside this turn of it."""
+    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | left_behind(what)) for last in lasts)
 
 
 def _merged(*parts: Iterable[Last]) -> tuple[Last, ...]:
@@ -90,16 +95,3 @@ def _merged(*parts: Iterable[Last]) -> tuple[Last, ...]:
             last = replace(last, count=count, moved=known.moved | last.moved)
         found[last.task.source] = last
     return tuple(found.values())
-
-
-def _surely_submits(statement: Statement) -> bool:
-    """Tell whether a statement submits a task, whatever is known only at run time."""
-    match statement:
-        case Task(items=items):
-            return any(n_launches(item) not in (None, 0) for item in items)
-        case Repeat(body=body):
-            return bool(turns_of(statement)) and any(_surely_submits(inner) for inner in statements(body))
-        case Unordered(sides):
-            return any(_surely_submits(inner) for side in sides for inner in statements(side))
-        case Scope(body=body) | (Block() as body):
-            return any(_surely_submits(inner) for inner in statements(body))

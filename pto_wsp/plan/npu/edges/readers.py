@@ -6,14 +6,14 @@ and where the data of the tasks in between already puts the write behind the rea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from itertools import takewhile
 from typing import TypeAlias
 
-from pto_wsp.plan.npu.edges.overlap import overlaps, reads_only
+from pto_wsp.plan.npu.edges.overlap import Moved, always_moving, left_behind, overlaps, reads_only
 from pto_wsp.plan.npu.edges.statements import times, total, turns_of
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Unordered, Window
+from pto_wsp.plan.npu.model import Descriptor, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
+from pto_wsp.plan.npu.walk import inner_items
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
@@ -53,13 +53,44 @@ class RememberedReads:
         return self.reads.get(site_of(launch), ())
 
 
+_Way: TypeAlias = tuple[int, int]              # a fork, and which of its bodies
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A launch in the plan: where in program order, and the loops around it."""
+    """A launch in the plan: where in program order, the loops around it, and the ways of forks that it stands in."""
 
     launch: Launch
     position: int
     loops: tuple[Repeat, ...]
+    ways: frozenset[_Way]
+
+
+@dataclass(slots=True)
+class _Map:
+    """The launches of a plan. `depths`: how many loops are around what makes a tensor; `forks` counts those seen."""
+
+    moving: Moved
+    places: list[_Place] = field(default_factory=list)
+    depths: dict[Resource, int] = field(default_factory=dict)
+    forks: int = 0
+
+    def note(self, item: NpuItem, loops: tuple[Repeat, ...], ways: frozenset[_Way]) -> None:
+        """Go through an item in program order."""
+        match item:
+            case Launch():
+                self.places.append(_Place(item, len(self.places), loops, ways))
+            case Fork():
+                fork = self.forks = self.forks + 1
+                for way, body in enumerate(item.bodies):
+                    self.note(body, loops, ways | {(fork, way)})
+            case Scope(intermediates, _, tensors):
+                self.depths.update({IntermediateOf(made.id): len(loops) for made in intermediates})
+                self.depths.update({TensorOf(slot): len(loops) for slot in tensors})
+                self.note(item.body, loops, ways)
+            case _:
+                for inner in inner_items(item):
+                    self.note(inner, (*loops, item) if isinstance(item, Repeat) else loops, ways)
 
 
 def site_of(launch: Launch) -> Site:
@@ -78,18 +109,17 @@ def resource_of(argument: Descriptor | Passed) -> Resource:
 
 def remembered_reads(plan: NpuPlan) -> RememberedReads:
     """Return the reads of a plan that writes must be told to wait for."""
-    places: list[_Place] = []
-    depths: dict[int, int] = {}
-    _walk(plan.body, (), places, depths)
+    known = _Map(always_moving(plan))
+    known.note(plan.body, (), frozenset())
     found = RememberedReads()
-    reads = [(place, argument) for place in places for argument in place.launch.arguments if reads_only(argument, place.launch)]
-    writes = [(place, argument) for place in places for argument in place.launch.arguments if argument.role.writes]
+    reads = [(place, argument) for place in known.places for argument in place.launch.arguments if reads_only(argument, place.launch)]
+    writes = [(place, argument) for place in known.places for argument in place.launch.arguments if argument.role.writes]
     counts: dict[Resource, list[int | None]] = {}
     for reader, read in reads:
         resource = resource_of(read)
         needed = False
         for writer, written in writes:
-            if resource_of(written) == resource and not _is_harmless(reader, read, writer, written, places, depths):
+            if resource_of(written) == resource and not _is_harmless(reader, read, writer, written, known):
                 _add(found.writes, writer.launch, resource)
                 needed = True
         if needed:
@@ -104,28 +134,19 @@ def _add(table: dict[Site, tuple[Resource, ...]], launch: Launch, resource: Reso
     table[site_of(launch)] = known if resource in known else (*known, resource)
 
 
-def _walk(item: NpuItem, loops: tuple[Repeat, ...], places: list[_Place], depths: dict[int, int]) -> None:
-    match item:
-        case Launch():
-            places.append(_Place(item, len(places), loops))
-        case Repeat(body=body):
-            _walk(body, (*loops, item), places, depths)
-        case Scope(intermediates, body):
-            depths.update({intermediate.id: len(loops) for intermediate in intermediates})
-            _walk(body, loops, places, depths)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                _walk(part, loops, places, depths)
-
-
-def _is_harmless(reader: _Place, read: Descriptor | Passed, writer: _Place, written: Descriptor | Passed, places: Sequence[_Place],
-                 depths: dict[int, int]) -> bool:
+def _is_harmless(reader: _Place, read: Descriptor | Passed, writer: _Place, written: Descriptor | Passed, known: _Map) -> bool:
     """Tell whether no turn of `writer` behind a turn of `reader` needs an edge to it."""
     common = tuple(one for one, _ in takewhile(lambda pair: pair[0] is pair[1], zip(reader.loops, writer.loops, strict=False)))
-    inside = common[depths[read.intermediate]:] if isinstance(read, Passed) else common      # outside, it is another one
+    inside = common[known.depths.get(resource_of(read), 0):]      # outside, it is another one
     if not all(_apart(loop.var, read, written) for loop in inside):
         return False
-    return writer.position <= reader.position or _is_ordered(reader, writer, places, common)
+    return writer.position <= reader.position or _exclusive(reader, writer) or _is_ordered(reader, writer, known, common)
+
+
+def _exclusive(one: _Place, other: _Place) -> bool:
+    """Tell whether two launches stand in different ways of a fork: in one turn of the loops around both only one of them is made."""
+    mine = dict(one.ways)
+    return any(fork in mine and mine[fork] != way for fork, way in other.ways)
 
 
 def _apart(var: s.Var, one: Descriptor | Passed, other: Descriptor | Passed) -> bool:
@@ -163,23 +184,23 @@ def _fits(shape: s.Scalar, step: int) -> bool:
             return False
 
 
-def _is_ordered(reader: _Place, writer: _Place, places: Sequence[_Place], common: tuple[Repeat, ...]) -> bool:
+def _is_ordered(reader: _Place, writer: _Place, known: _Map, common: tuple[Repeat, ...]) -> bool:
     """Tell whether data orders every turn of `writer` behind every turn of `reader`, in one turn of the loops around both."""
     reached = [reader]
-    for place in places[reader.position + 1:writer.position + 1]:
-        if place is not writer and len(place.loops) != len(common):
+    for place in known.places[reader.position + 1:writer.position + 1]:
+        if place is not writer and (len(place.loops) != len(common) or not place.ways <= reader.ways | writer.ways):
             continue      # it may have no turn
         if not all(mine is other for mine, other in zip(place.loops, common, strict=False)):
             continue
-        if any(_data_edge(before, place, len(common)) for before in reached):
+        if any(_data_edge(before, place, len(common), known.moving) for before in reached):
             if place is writer:
                 return True
             reached.append(place)
     return False
 
 
-def _data_edge(first: _Place, then: _Place, n_common: int) -> bool:
-    moved = frozenset(loop.var for place in (first, then) for loop in place.loops[n_common:])
+def _data_edge(first: _Place, then: _Place, n_common: int, moving: Moved) -> bool:
+    moved = moving.union(*(left_behind(loop) for place in (first, then) for loop in place.loops[n_common:]))
     return any(one.role.writes and overlaps(one, other, moved) and _is_something(one) and _is_something(other)
                for one in first.launch.arguments for other in then.launch.arguments)
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import TypeAlias
 
-from pto_wsp.plan.npu.model import Block, Launch, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -34,7 +35,7 @@ class Task:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = Task | Repeat | Unordered | Scope | Block
+Statement: TypeAlias = Task | Repeat | Fork | SetSlot | Unordered | Scope | Block
 
 
 def statements(block: Block) -> tuple[Statement, ...]:
@@ -63,6 +64,25 @@ def _statement(item: NpuItem) -> Statement:
             return Task(parts[0].source, items) if alone else item
         case _:
             return item
+
+
+def surely_submits(statement: Statement) -> bool:
+    """Tell whether a statement submits a task, whatever is known only at run time."""
+    match statement:
+        case Task(items=items):
+            return any(n_launches(item) not in (None, 0) for item in items)
+        case Repeat(body=body):
+            return bool(turns_of(statement)) and surely_submits(body)
+        case Fork():
+            return all(map(surely_submits, statement.bodies))
+        case Unordered(sides):
+            return any(map(surely_submits, sides))
+        case Scope(body=body):
+            return surely_submits(body)
+        case Block():
+            return any(map(surely_submits, statements(statement)))
+        case SetSlot():
+            return False
 
 
 def turns_of(loop: Repeat) -> int | None:
@@ -101,5 +121,10 @@ def n_launches(item: NpuItem) -> int | None:
             return times(turns_of(item), n_launches(body))
         case Scope(body=body):
             return n_launches(body)
+        case Fork():
+            counts = {n_launches(body) for body in item.bodies}
+            return counts.pop() if len(counts) == 1 else None
         case Unordered(parts) | Block(parts):
             return total(n_launches(part) for part in parts)
+        case SetSlot():
+            return 0

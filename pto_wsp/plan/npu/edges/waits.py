@@ -10,10 +10,11 @@ from dataclasses import field, replace
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.handles import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
+from pto_wsp.plan.model import SetSlot
 from pto_wsp.plan.npu.edges.order import ProgramOrder, program_order
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of
-from pto_wsp.plan.npu.model import Block, Launch, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuKernel, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.values import dataclass
 
@@ -52,10 +53,16 @@ def waits_of(plan: NpuPlan) -> Waits:
     tasks_of: dict[int, Task] = {}                        # by handle
     opened: dict[int, tuple[Repeat, ...]] = {}            # by the number of a body: the loops around it
 
-    def walk(body: Block | Unordered, loops: tuple[Repeat, ...], path: Path) -> None:
+    def walk(body: Block | Fork | Unordered, loops: tuple[Repeat, ...], path: Path) -> None:
         number = bodies.setdefault(id(body), len(bodies))
         opened[number] = loops
-        parts: tuple[Statement, ...] = statements(body) if isinstance(body, Block) else body.sides
+        match body:
+            case Block():
+                parts: tuple[Statement, ...] = statements(body)
+            case Fork():
+                parts = body.bodies
+            case Unordered(sides):
+                parts = sides
         for position, part in enumerate(parts):
             here = (*path, (number, position))
             match part:
@@ -67,8 +74,10 @@ def waits_of(plan: NpuPlan) -> Waits:
                     walk(inner, (*loops, part), here)
                 case Scope(body=inner):
                     walk(inner, loops, here)
-                case Block() | Unordered():
+                case Block() | Fork() | Unordered():
                     walk(part, loops, here)
+                case SetSlot():
+                    pass
 
     walk(plan.body, (), ())
     handles = tracked_uses(tasks, bodies)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import TaskPlan, submits
-from pto_wsp.plan.npu.model import Block, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.plan.model import SetSlot, TaskPlan, submits
+from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope
+from pto_wsp.plan.npu.walk import items_of, launches_of
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -52,7 +52,9 @@ def empty_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
 def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
     """Return an error for each task and loop for which the named runtime would have to read elements that it cannot read."""
     errors: list[PtoError] = []
-    for span, node in dict.fromkeys(_elements(plan.body)):
+    found = ((span, node) for item in items_of(plan.body) for span, parts in _asked(item) for node in nodes(parts)
+             if isinstance(node, s.Element))
+    for span, node in dict.fromkeys(found):
         if runtime != READS_ELEMENTS:
             errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{s.print_scalar(node)}` while tasks are made", span,
                                            expected=f"the runtime {READS_ELEMENTS}", found=runtime,
@@ -64,20 +66,21 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
     return tuple(errors)
 
 
-def _elements(item: NpuItem) -> Iterator[tuple[Span, s.Element]]:
-    """Yield the elements that an item reads, with the lines that ask for them."""
+def _asked(item: NpuItem) -> Iterator[tuple[Span, object]]:
+    """Yield what an item evaluates while tasks are made, what is inside it aside, with the lines that ask for it."""
     match item:
         case Launch():
-            yield from ((item.span, node) for node in nodes(item) if isinstance(node, s.Element))
-        case Repeat(start=start, stop=stop, step=step, body=body):
-            yield from ((item.span, node) for node in nodes((start, stop, step)) if isinstance(node, s.Element))
-            yield from _elements(body)
-        case Scope(intermediates, body):
-            yield from ((next(launches_of(body)).span, node) for node in nodes(intermediates) if isinstance(node, s.Element))
-            yield from _elements(body)
-        case Unordered(parts) | Block(parts):
-            for part in parts:
-                yield from _elements(part)
+            yield item.span, item
+        case SetSlot(value=value):
+            yield item.span, value
+        case Repeat(start=start, stop=stop, step=step, lead=lead):
+            yield item.span, (start, stop, step, () if lead is None else lead.value)
+        case Fork(ways):
+            yield from ((way.span, way.condition) for way in ways)
+        case Scope(intermediates, body) if intermediates:
+            yield next(launches_of(body)).span, intermediates
+        case _:
+            pass
 
 
 _READABLE = (DType.I8, DType.I16, DType.I32, DType.I64, DType.U8, DType.U16, DType.U32, DType.U64, DType.BOOL, DType.F32, DType.F64)

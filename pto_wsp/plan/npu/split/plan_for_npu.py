@@ -13,10 +13,25 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, InternalError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
-from pto_wsp.plan.model import Item, Loop, ScalarValue, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import Choice, Item, Loop, ScalarValue, Sequence, SetSlot, Sides, Submit, TaskPlan
 from pto_wsp.plan.npu.between_tasks import add_allocations, with_known_extents
 from pto_wsp.plan.npu.edges.waits import add_join_kernel
-from pto_wsp.plan.npu.model import Block, Descriptor, Intermediate, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.model import (
+    Block,
+    Descriptor,
+    Fork,
+    Intermediate,
+    Launch,
+    Lead,
+    NpuItem,
+    NpuKernel,
+    NpuPlan,
+    Passed,
+    Repeat,
+    Scope,
+    Unordered,
+    Way,
+)
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
 from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.limits import empty_errors, limit_errors
@@ -75,13 +90,19 @@ class _Lowering:
             case Submit():
                 return self.task(item)
             case Loop():
-                return Repeat(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.checks, item.span)
+                lead = None if item.through is None else Lead(item.through.var, item.through.value, item.through.checks)
+                return Repeat(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.checks, lead, item.span)
+            case Choice(branches, otherwise):
+                return Fork(tuple(Way(one.condition, self.block(one.body), one.checks, one.span) for one in branches),
+                            self.block(otherwise))
+            case SetSlot():
+                return item
             case Sides(sides):
                 return Unordered(tuple(self.block(side) for side in sides))
-            case _ if not isinstance(item, Sequence):
-                raise InternalError(f"{type(item).__name__} in a plan for the NPU")
             case Sequence():
                 return self.block(item)
+            case _:
+                raise InternalError(f"{type(item).__name__} in a plan for the NPU")
 
     def task(self, task: Submit) -> NpuItem:
         """Return the launch of a task, or those of its parts in a scope of their own."""
