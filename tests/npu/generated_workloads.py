@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pto_wsp import Deps, DType, P, Tensor, Workload, combine, workload
+from pto_wsp import Dense, Deps, DType, P, Sparse, Tensor, Workload, combine, workload
 from tests.npu.package import Array
 from tests.npu.tasks import grow, mix, move
 
@@ -22,14 +22,16 @@ def arrays() -> dict[str, Array]:
     """Return the tensors that tasks work on, and the lengths of loops."""
     return {**{name: np.ones((12, 4, 8), np.float32) for name in "XYZ"}, **{name: np.ones((20, 4, 8), np.float32) for name in "QR"},
             **{name: np.ones((12, 16, 16), np.float32) for name in "AB"}, "small": np.ones((4, 8), np.float32),
-            "lens": np.array([0, 1, 3], np.int64)}
+            "lens": np.array([0, 1, 3], np.int64), "indptr": np.array([0, 2, 2, 5], np.int32),
+            "indices": np.array([3, 0, 1, 3, 1], np.int32)}
 
 
 class Source:
-    """The text of one random body."""
+    """The text of one random body. `dynamic`: with branches and sparse walks."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, dynamic: bool = False) -> None:
         self.random = random.Random(seed)
+        self.dynamic = dynamic
         self.lines: list[str] = []
         self.n_names = 0
         self.block(1, (), (), 0)
@@ -45,7 +47,9 @@ class Source:
         pad = "    " * indent
         for _ in range(self.random.randrange(1, 4)):
             kind = self.random.random()
-            if kind < 0.55 or depth >= 3:
+            if self.dynamic and depth < 3 and self.random.random() < 0.4:
+                made = (*made, *(self.choice if kind < 0.65 else self.walk)(indent, loops, (*handles, *made), depth))
+            elif kind < 0.55 or depth >= 3:
                 made = (*made, self.task(pad, loops, (*handles, *made)))
             elif kind < 0.9:
                 var, loop = self.name("v"), self.random.choice(("P", "P", "P.seq"))
@@ -63,6 +67,30 @@ class Source:
                     self.block(indent + 1, loops, (), depth + 1)
                 self.lines.append(f"{pad}combine({', '.join(f'{side}()' for side in sides)})")
         return made
+
+    def choice(self, indent: int, loops: tuple[str, ...], handles: tuple[str, ...], depth: int) -> tuple[str, ...]:
+        """Write a branch, perhaps with others behind it; return the handles that they make."""
+        pad, made = "    " * indent, list[str]()
+        words = ["when", *["elif_"] * self.random.choice((0, 0, 1)), *["otherwise"] * self.random.choice((0, 1))]
+        for word in words:
+            condition = "" if word == "otherwise" else self.condition(loops)
+            self.lines.append(f"{pad}with P.{word}({condition}):")
+            made += self.block(indent + 1, loops, handles, depth + 1)
+        return tuple(made)
+
+    def condition(self, loops: tuple[str, ...]) -> str:
+        """Return what holds in some turns, or in some runs."""
+        known = f"lens[{self.random.randrange(3)}] > {self.random.randrange(3)}"
+        if not loops or self.random.random() < 0.3:
+            return known
+        var = self.random.choice(loops)
+        return self.random.choice((f"{var} > 0", f"{var} % 2 == 0", f"({var} == 1) | ({known})", f"{var} > 40"))
+
+    def walk(self, indent: int, loops: tuple[str, ...], handles: tuple[str, ...], depth: int) -> tuple[str, ...]:
+        """Write a walk along a sparse row; return the handles that it makes."""
+        var, row = self.name("e"), self.random.choice(("0", "1", "2", "lens[1]"))
+        self.lines.append(f"{'    ' * indent}for {var} in {self.random.choice(('P.sel', 'P.sel', 'P.sel.seq'))}(routing[{row}]):")
+        return self.block(indent + 1, (*loops, var), handles, depth + 1)
 
     def task(self, pad: str, loops: tuple[str, ...], handles: tuple[str, ...]) -> str:
         """Write a task; return its handle."""
@@ -100,6 +128,7 @@ def workload_of(source: Source, folder: Path, *, structure: bool) -> Workload:
     known: dict[str, object] = {name: Tensor(value, name=name) for name, value in arrays().items()}
     known |= {name: Tensor.empty(arrays()[name].shape, F32, name) for name in BETWEEN}
     known |= {"move": move, "grow": grow, "mix": mix, "P": P, "combine": combine, "workload": workload}
+    known["routing"] = Sparse(Dense[3](), known["indptr"], known["indices"])
     exec(compile(source.text, str(path), "exec"), known)
     made: Workload = workload(known["body"])()   # type: ignore[arg-type]
     return made if structure else made.task_graph(deps=Deps.infer_bytes_overlap())

@@ -14,9 +14,13 @@ from tests.npu.submits import compare_orders, npu_plan, submit
 SEEDS = [(seed, structure) for structure in (True, False) for seed in (7, 20)] + [(seed, True) for seed in (113, 116, 141)]
 
 
-@pytest.mark.parametrize(("seed", "structure"), SEEDS)
-def test_orders_are_those_of_cpu_sim(seed: int, structure: bool, tmp_path: Path) -> None:
-    source = Source(seed)
+# The same with branches and sparse walks: handles from ways that were not taken, turns without a task, ways that end with others.
+DYNAMIC = [(seed, structure) for structure in (True, False) for seed in (5, 28)] + [(seed, True) for seed in (0, 3, 31)]
+
+
+@pytest.mark.parametrize(("seed", "structure", "dynamic"), [*((*case, False) for case in SEEDS), *((*case, True) for case in DYNAMIC)])
+def test_orders_are_those_of_cpu_sim(seed: int, structure: bool, dynamic: bool, tmp_path: Path) -> None:
+    source = Source(seed, dynamic=dynamic)
     value = workload_of(source, tmp_path, structure=structure)
     program = value.compile()
     program.run()

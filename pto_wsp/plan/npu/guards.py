@@ -59,6 +59,7 @@ class GuardSlot:
     value: s.Scalar
 
 
+_Comparison: TypeAlias = tuple[s.Scalar, s.Scalar, s.Scalar]
 Guard: TypeAlias = Check | GuardLoop | GuardLet | GuardFork | GuardSlot
 
 
@@ -68,7 +69,7 @@ def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
     needed: frozenset[int] = frozenset()
     while (found := slots_read(guards, needed)) != needed:
         needed = found
-    return _pruned(guards, needed)
+    return _not_repeated(_pruned(guards, needed), frozenset())
 
 
 def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int]:
@@ -108,12 +109,35 @@ def _pruned(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...
             case GuardSlot(slot):
                 found += [guard] if slot in needed else []
             case GuardLoop(body=body):
-                inner = _pruned(body, needed)
-                if any(not isinstance(one, GuardLet) for one in inner):
-                    found.append(replace(guard, body=inner))
+                found += _loop(guard, _pruned(body, needed))
             case GuardFork(condition, then, other):
-                pruned = GuardFork(condition, _pruned(then, needed), _pruned(other, needed))
-                found += [pruned] if pruned.then or pruned.other else []
+                found += _fork(condition, _pruned(then, needed), _pruned(other, needed))
+            case _:
+                found.append(guard)
+    return tuple(found)
+
+
+def _loop(loop: GuardLoop, body: tuple[Guard, ...]) -> list[Guard]:
+    return [replace(loop, body=body)] if any(not isinstance(one, GuardLet) for one in body) else []
+
+
+def _fork(condition: s.Scalar, then: tuple[Guard, ...], other: tuple[Guard, ...]) -> list[Guard]:
+    return [GuardFork(condition, then, other)] if then or other else []
+
+
+def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tuple[Guard, ...]:
+    """Return the guards without comparisons that were made before, whatever was taken since. `held`: those that were."""
+    found: list[Guard] = []
+    for guard in guards:
+        match guard:
+            case Check(value=value, lower=lower, upper=upper):
+                if (value, lower, upper) not in held:
+                    found.append(guard)
+                    held |= frozenset() if _reads_slots(guard) else {(value, lower, upper)}
+            case GuardLoop(body=body):
+                found += _loop(guard, _not_repeated(body, held))
+            case GuardFork(condition, then, other):
+                found += _fork(condition, _not_repeated(then, held), _not_repeated(other, held))
             case _:
                 found.append(guard)
     return tuple(found)

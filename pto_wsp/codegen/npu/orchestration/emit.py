@@ -84,11 +84,8 @@ def _guards(guards: Sequence[Guard], scope: FunctionScope) -> Iterator[c.Stmt]:
                 yield from (*before, *also)
                 yield c.For("int64_t", name, low, high, by, tuple(_guards(body, scope)), wraps=c.may_wrap(high, by))
             case GuardLet(var, value):
-                name, given = scope.loop_variable(var), scope.scalar(value)
                 rest = tuple(_guards(guards[position + 1:], scope))
-                if scope.is_used(var):
-                    yield c.Declare("const int64_t", name, given)
-                yield from rest
+                yield from (*scope.let(var, value), *rest)
                 return
             case GuardFork(condition, then, other):
                 asked = scope.scalar(condition)

@@ -47,7 +47,8 @@ class FunctionScope:
 
     def prologue(self) -> Iterator[c.Stmt]:
         """What was used of the function's arguments: tensors in order, then symbols."""
-        if not self._used:
+        given = (*(self._tensors[slot.ref.id] for slot in self.plan.arguments), *self._symbols.values())
+        if self._used.isdisjoint(given):
             yield c.Evaluate(c.Cast("void", c.Name("inputs")))
         for position, slot in enumerate(self.plan.arguments):
             name = self._tensors[slot.ref.id]
@@ -79,9 +80,10 @@ class FunctionScope:
         self._slots.add(number)
         return c.Name(f"slot_{number}")
 
-    def is_used(self, var: s.Var) -> bool:
-        """Tell whether a variable was asked for so far."""
-        return var in self._asked
+    def let(self, var: s.Var, value: s.Scalar) -> Iterator[c.Stmt]:
+        """Yield the declaration of a variable, where what stands behind it has asked for it."""
+        if var in self._asked:
+            yield c.Declare("const int64_t", self.loop_variable(var), self.scalar(value))
 
     def scalar(self, node: s.Scalar) -> c.Expr:
         """Return an expression of 64 bits, or a truth value."""

@@ -178,9 +178,7 @@ class BodyLowering(LaunchLowering):
         lead = () if loop.lead is None else tuple(self._checked(loop.lead))
         inner = tuple(body())
         if loop.lead is not None:
-            value = self.scope.scalar(loop.lead.value)
-            if self.scope.is_used(loop.lead.var):
-                lead = (*lead, c.Declare("const int64_t", self.scope.loop_variable(loop.lead.var), value))
+            lead = (*lead, *self.scope.let(loop.lead.var, loop.lead.value))
             inner = (*lead, *inner)
         self.depth -= 1
         self.scope.names, self.short = names, {name for name in short if name in unchanged}
