@@ -67,20 +67,22 @@ class Translator:
         """
         return Scope(self, bound)
 
-    def made(self, key: Hashable, name: str, kind: Kind) -> tuple[Variable, bool]:
+    def made(self, key: Hashable, kind: Kind, name: Callable[[], str]) -> tuple[Variable, bool]:
         """Return the variable of a key, and whether it is new, so that its facts are to be given."""
         found = self._made.get(key)
         if found is not None:
             return found, False
-        new = self._made[key] = Variable(name, kind)
+        new = self._made[key] = Variable(name(), kind)
         return new, True
 
     def element(self, tensor: TensorRef, index: tuple[LinExpr, ...]) -> LinExpr:
         """Return an element of a tensor."""
-        name = f"{tensor.shown}[{', '.join(map(str, index))}]"
+        def name() -> str:
+            return f"{tensor.shown}[{', '.join(map(str, index))}]"
+
         if not self.is_stable(tensor):
-            return LinExpr.of(_ranged(Variable(name, Kind.OPAQUE), tensor.dtype))
-        variable, is_new = self.made((tensor, index), name, Kind.ELEMENT)
+            return LinExpr.of(_ranged(Variable(name(), Kind.OPAQUE), tensor.dtype))
+        variable, is_new = self.made((tensor, index), Kind.ELEMENT, name)
         if is_new:
             this = Application(_ranged(variable, tensor.dtype), tensor, index)
             others = self.applications.setdefault(tensor, [])
@@ -100,7 +102,7 @@ class Translator:
         return self._primitive_product(first, second) * (u * v) + first * (u * right.constant) + right * left.constant
 
     def _primitive_product(self, left: LinExpr, right: LinExpr) -> LinExpr:
-        variable, is_new = self.made((Op.MUL, frozenset((left, right))), f"({left})*({right})", Kind.OPAQUE)
+        variable, is_new = self.made((Op.MUL, frozenset((left, right))), Kind.OPAQUE, lambda: f"({left})*({right})")
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.include(product_facts(left, right, value))
@@ -123,7 +125,7 @@ class Translator:
         rest = expr - whole * divisor
         if rest.is_known:
             return whole
-        variable, is_new = self.made((Op.FLOORDIV, rest, divisor), f"({rest})//{divisor}", Kind.DEFINED)
+        variable, is_new = self.made((Op.FLOORDIV, rest, divisor), Kind.DEFINED, lambda: f"({rest})//{divisor}")
         if is_new:
             variable.facts.within(rest - LinExpr.of(variable, divisor), 0, divisor)
         return whole + LinExpr.of(variable)
@@ -133,14 +135,14 @@ class Translator:
         apart = left - right
         if apart.is_known:
             return left if (apart.constant <= 0) == (op is Op.MIN) else right
-        variable, is_new = self.made((op, frozenset((left, right))), f"{op.value}({left}, {right})", Kind.DEFINED)
+        variable, is_new = self.made((op, frozenset((left, right))), Kind.DEFINED, lambda: f"{op.value}({left}, {right})")
         if is_new:
             variable.facts.include(extreme_facts(op is Op.MIN, left, right, LinExpr.of(variable)))
         return LinExpr.of(variable)
 
     def division(self, op: Op, left: LinExpr, right: LinExpr) -> LinExpr:
         """Return left // right or left % right where right is not constant."""
-        variable, is_new = self.made((op, left, right), f"({left}) {op.value} ({right})", Kind.OPAQUE)
+        variable, is_new = self.made((op, left, right), Kind.OPAQUE, lambda: f"({left}) {op.value} ({right})")
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.include(quotient_facts(op is Op.MOD, left, right, value))
@@ -157,29 +159,28 @@ class Scope:
 
     def linear(self, node: s.Scalar) -> LinExpr:
         """Return an integer expression or condition (1 or 0) as a linear one."""
-        if not isinstance(node, Const | Unary | Binary | Select) and node in self.bound:
-            return self.bound[node]
-        if scalar_dtype(node) is DType.F64:
+        if isinstance(node, Const):
+            return self._opaque(node) if isinstance(node.value, float) else LinExpr.known(int(node.value))
+        if not isinstance(node, Binary | Unary | Select):
+            found = self.bound.get(node)
+            return self._leaf(node) if found is None else found
+        if _is_float(node):
             return self._opaque(node)
         match node:
-            case Const(value):
-                return LinExpr.known(int(value))
             case Unary(Op.NEG, value):
                 return -self.linear(value)
-            case Unary(Op.NOT, value):
+            case Unary(_, value):   # ~
                 return (1 if scalar_dtype(value) is DType.BOOL else -1) - self.linear(value)
             case Binary(op, lhs, rhs):
-                return self._truth(op, lhs, rhs) if op in s.COMPARISONS else self._binary(node)
+                return self._binary(node) if op not in s.COMPARISONS else self._truth(op, lhs, rhs)
             case Select(condition, then, other):
                 left, right, when = self.linear(then), self.linear(other), self.linear(condition)
-                variable, is_new = self.translator.made((Select, when, left, right), print_scalar(node), Kind.DEFINED)
+                variable, is_new = self.translator.made((Select, when, left, right), Kind.DEFINED, lambda: print_scalar(node))
                 if is_new:
                     chosen = LinExpr.of(variable)
                     variable.facts.either(self.condition(condition).equal(chosen, left),
                                           self.condition(condition, False).equal(chosen, right))
                 return LinExpr.of(variable)
-            case _:
-                return self._leaf(node)
 
     def condition(self, node: s.Scalar, holds: bool = True) -> System:
         """Return what it means that a condition is true, or false."""
@@ -191,7 +192,7 @@ class Scope:
             case Binary(Op.AND | Op.OR as op, lhs, rhs) if scalar_dtype(node) is DType.BOOL:
                 left, right = self.condition(lhs, holds), self.condition(rhs, holds)
                 return left.include(right) if (op is Op.AND) == holds else System().either(left, right)
-            case Binary(op, lhs, rhs) if op in s.COMPARISONS and DType.F64 not in (scalar_dtype(lhs), scalar_dtype(rhs)):
+            case Binary(op, lhs, rhs) if op in s.COMPARISONS and not (_is_float(lhs) or _is_float(rhs)):
                 return self._compare(op if holds else _OPPOSITE[op], lhs, rhs)
             case Select(condition, then, other) if scalar_dtype(node) is DType.BOOL:
                 return System().either(self.condition(condition).include(self.condition(then, holds)),
@@ -230,9 +231,9 @@ class Scope:
     def _truth(self, op: Op, lhs: s.Scalar, rhs: s.Scalar) -> LinExpr:
         """Return a comparison as 1 or 0."""
         node = Binary(op, lhs, rhs)
-        if DType.F64 in (scalar_dtype(lhs), scalar_dtype(rhs)):
+        if _is_float(lhs) or _is_float(rhs):
             return self._opaque(node)
-        variable, is_new = self.translator.made((op, self.linear(lhs), self.linear(rhs)), print_scalar(node), Kind.DEFINED)
+        variable, is_new = self.translator.made((op, self.linear(lhs), self.linear(rhs)), Kind.DEFINED, lambda: print_scalar(node))
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.either(self.condition(node).equal(value, 1), self.condition(node, False).equal(value, 0))
@@ -268,9 +269,11 @@ class Scope:
 
     def _leaf(self, node: s.Scalar) -> LinExpr:
         translator = self.translator
+        if _is_float(node):
+            return self._opaque(node)
         match node:
             case s.Var() | s.SymbolRef() | s.DimOf() | s.StrideOf():
-                variable, is_new = translator.made(node, print_scalar(node), Kind.FREE)
+                variable, is_new = translator.made(node, Kind.FREE, lambda: print_scalar(node))
                 if is_new and isinstance(node, s.SymbolRef):
                     _ranged(variable, node.dtype)
                 elif is_new and isinstance(node, s.DimOf):
@@ -282,7 +285,7 @@ class Scope:
                 return self._opaque(node)
 
     def _opaque(self, node: s.Scalar, meaning: Result | None = None) -> LinExpr:
-        variable, is_new = self.translator.made(self._sameness(node), print_scalar(node), Kind.OPAQUE)
+        variable, is_new = self.translator.made(self._sameness(node), Kind.OPAQUE, lambda: print_scalar(node))
         value = LinExpr.of(variable)
         if is_new:
             if meaning is not None:
@@ -301,7 +304,7 @@ class Scope:
         match node:
             case Unary() | Binary() | Select():
                 kind = node.op if isinstance(node, Unary | Binary) else Select
-                return (kind, *[self._sameness(child) if scalar_dtype(child) is DType.F64 else self.linear(child)
+                return (kind, *[self._sameness(child) if _is_float(child) else self.linear(child)
                          for child in s.children(node)])
             case Const() | s.SymbolRef():
                 return node
@@ -309,6 +312,21 @@ class Scope:
                 return (tensor, tuple([self.linear(inner) for inner in index]))
             case _:
                 return object()
+
+
+def _is_float(node: s.Scalar) -> bool:
+    """Tell whether a run computes a number as a float: what `scalar_dtype` says, without asking of every operand what else it is."""
+    match node:
+        case Const(value):
+            return isinstance(value, float)
+        case Binary(op, lhs, rhs):
+            if op is Op.ADD or op is Op.SUB or op is Op.MUL:
+                return _is_float(lhs) or _is_float(rhs)
+            return scalar_dtype(node) is DType.F64
+        case s.Var() | s.DimOf():
+            return False
+        case _:
+            return scalar_dtype(node) is DType.F64
 
 
 def _primitive(expr: LinExpr) -> tuple[LinExpr, int]:
