@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import signal
 import threading
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pto_wsp.api.bindings import Given, unknown_name
 from pto_wsp.artifact.store import copy_artifact
 from pto_wsp.driver import Compiled, compile_workload
 from pto_wsp.errors import BindingError, ProgramStateError, PtoError
@@ -20,6 +20,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.graph import Edge, TaskGraph
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
+from pto_wsp.runtime.axis_data import check_axes
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.interp import Interpreter
@@ -65,7 +66,8 @@ class Program:
     # ---- running ----
 
     def execute(self, **bindings: object) -> None:
-        """Start a run. Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes; they last this one run.
+        """Start a run. Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes, axes for Ragged and Sparse ones;
+        they last this one run.
 
         Raises: R102 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
         """
@@ -171,41 +173,24 @@ class Program:
 
     def _set(self, name: str, value: object) -> None:
         if name not in {symbol.name for symbol in self.plan.symbols}:
-            raise self._unknown(name)
+            raise unknown_name(self.plan, name)
         self._symbols[name] = value
 
     def _bind(self, bindings: Mapping[str, object]) -> Bindings:
         plan = self.plan
         arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
         values: list[object] = [self._symbols.get(symbol.name, symbol.default) for symbol in plan.symbols]
-        for name, value in bindings.items():
-            slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
-            symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
-            if not slots and not symbols:
-                raise self._unknown(name)
-            if len(slots) > 1 or (slots and symbols):
-                raise BindingError(f"`{name}` is ambiguous: the workload has {len(slots) + len(symbols)} things of that name", here(),
-                                   help="give each Tensor a name of its own: Tensor(array, name=...)")
-            if slots:
-                arrays[slots[0]] = value.data if isinstance(value, Tensor) else value
-            for k in symbols:
-                values[k] = value
-        if self._bound is not None and self._bound.still_fit(arrays, values):
-            return self._bound
+        given = Given(plan, arrays, values)
+        given.bind_all(bindings)
         try:
-            self._bound = bind(plan, arrays, values)
+            if self._bound is None or not self._bound.still_fit(arrays, values):
+                self._bound = bind(plan, arrays, values)
+            check_axes(plan, self._bound)
             return self._bound
         except PtoError as problem:
             for error in (problem, *problem.others):
                 error.span = error.span or here()
             raise
-
-    def _unknown(self, name: str) -> BindingError:
-        known = [slot.ref.name for slot in self.plan.tensors if slot.ref.name] + [symbol.name for symbol in self.plan.symbols]
-        near = difflib.get_close_matches(name, known, 1)
-        return BindingError(f"the program has nothing called `{name}` to bind", here(),
-                            expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors or symbols'}",
-                            help=f"did you mean {near[0]}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
 
     # ---- looking ----
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pto_wsp.errors import InternalError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel, MemoryParam
 from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.rewrite import nodes
+from pto_wsp.expr.rewrite import nodes, outer_nodes
 from pto_wsp.plan.checks import element_checks, view_checks
 from pto_wsp.plan.model import (
+    BoundAxis,
     Branch,
     Check,
     CheckKind,
@@ -95,7 +97,14 @@ def lower(workload: wl.Workload) -> TaskPlan:
     slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars) for k, ref in enumerate(tables.refs))
     return with_waits(TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
                                channels=tuple(tables.network.channels), events=tuple(tables.network.events),
-                               n_streams=tables.network.n_streams))
+                               n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots)))
+
+
+def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, ...]:
+    """Return the axes that are made of tensors, each once."""
+    loops = (node for node in outer_nodes(workload.body) if isinstance(node, wl.Loop) and node.axis.tensors)
+    return tuple(dict.fromkeys(BoundAxis(loop.axis.name, loop.through is not None, tuple(slots.get(ref.id) for ref in loop.axis.tensors),
+                                         loop.axis.rows) for loop in loops))
 
 
 def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:

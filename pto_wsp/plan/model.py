@@ -300,6 +300,19 @@ Item: TypeAlias = (Submit | Loop | Choice | SetSlot | Fresh | Sides | Sequence |
 
 
 @dataclass(frozen=True, slots=True)
+class BoundAxis:
+    """A ragged or sparse axis, which a run may bind anew by its name ("" for none).
+
+    `slots`: of its tensors, in the order in which it was made of them, None for one that the plan does not read; `rows`: how many.
+    """
+
+    name: str
+    sparse: bool
+    slots: tuple[int | None, ...]
+    rows: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskPlan:
     """Everything that one artifact is made from."""
 
@@ -316,6 +329,7 @@ class TaskPlan:
     channels: tuple[Channel, ...] = ()
     events: tuple[str, ...] = ()
     n_streams: int = 1
+    axes: tuple[BoundAxis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
-from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, OuterAxis, known_extent
+from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, OuterAxis
 from pto_wsp.types.axes.ragged import IndexArray, index_tensor
 from pto_wsp.types.layout import Contract
 from pto_wsp.types.symbolic import Symbolic, as_scalar
@@ -31,10 +31,10 @@ class Sparse:
         self.outer = outer
         self.indptr = index_tensor("Sparse", "indptr", indptr, 1)
         self.indices = index_tensor("Sparse", "indices", indices, 1)
-        rows, entries = known_extent(outer), self.indptr.ref.shape[0]
-        if rows is not None and entries != rows + 1:
+        entries = self.indptr.ref.shape[0]
+        if isinstance(outer, DenseAxis) and entries != outer.extent + 1:     # the extent of a DenseDyn is known when it is bound
             raise WorkloadStructureError("Sparse takes one indptr a row and one behind the last", here(),
-                                         expected=f"{rows + 1} entries, for {rows} rows", found=str(entries))
+                                         expected=f"{outer.extent + 1} entries, for {outer.extent} rows", found=str(entries))
         self.indptr.promise(Contract.MONOTONE)
 
     @property

@@ -1,0 +1,104 @@
+"""What `execute(**bindings)` means: names to tensors, symbols and axes of a plan.
+
+>>> program.execute(X=array, n=7)                                     # a tensor, a symbol or the extent of a DenseDyn
+>>> program.execute(tokens=Ragged(batch, lens), routing=Sparse(batch, indptr, indices))
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pto_wsp.errors import BindingError
+from pto_wsp.plan.model import BoundAxis, TaskPlan
+from pto_wsp.source import here
+from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, known_extent
+from pto_wsp.types.axes.ragged import Ragged
+from pto_wsp.types.axes.sparse import Sparse
+from pto_wsp.types.scalar import Const, SymbolRef
+from pto_wsp.types.tensor import Tensor
+
+
+@dataclass(slots=True)
+class Given:
+    """Arrays by tensor slot and values by symbol slot, as they are before a run's bindings; `bind_all` puts those in."""
+
+    plan: TaskPlan
+    arrays: list[object]
+    values: list[object]
+    by: dict[int, str] = field(default_factory=dict)     # which binding gave a tensor slot its array
+    axes: list[tuple[str, BoundAxis, Ragged | Sparse]] = field(default_factory=list)
+    named: frozenset[str] = frozenset()
+
+    def bind_all(self, bindings: Mapping[str, object]) -> None:
+        """Take bindings by name.
+
+        Raises: R102 for a name that is none of the plan's or that of several things, and for what does not fit the axis it names.
+        """
+        self.named = frozenset(bindings)
+        for name, value in bindings.items():
+            self._bind(name, value)
+        for name, axis, value in self.axes:      # behind all symbols: an extent given by name goes before an axis's
+            self._rows(name, axis, value)
+
+    def _bind(self, name: str, value: object) -> None:
+        plan = self.plan
+        slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
+        symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
+        axes = [axis for axis in plan.axes if axis.name == name]
+        count = len(slots) + len(symbols) + len(axes)
+        if not count:
+            raise unknown_name(plan, name)
+        if len(slots) + bool(symbols) + len(axes) > 1:
+            raise BindingError(f"`{name}` is ambiguous: the workload has {count} things of that name", here(),
+                               help="give each Tensor a name of its own, Tensor(array, name=...), and each axis a variable of its own")
+        if slots:
+            self._tensor(slots[0], value.data if isinstance(value, Tensor) else value, name)
+        for k in symbols:
+            self.values[k] = known_extent(value) if isinstance(value, DenseAxis | DenseDyn) else value
+        if axes:
+            self._axis(name, axes[0], value)
+
+    def _tensor(self, slot: int, array: object, name: str) -> None:
+        if slot in self.by and self.arrays[slot] is not array:
+            raise BindingError(f"tensor `{self.plan.tensors[slot].ref.shown}` is bound twice, to different arrays", here(),
+                               found=f"by `{self.by[slot]}` and by `{name}`")
+        self.arrays[slot], self.by[slot] = array, name
+
+    def _axis(self, name: str, axis: BoundAxis, value: object) -> None:
+        kind = Sparse if axis.sparse else Ragged
+        if not isinstance(value, kind) or len(value.tensors) != len(axis.slots):
+            raise BindingError(f"axis `{name}` is bound to something else", here(), found=f"{type(value).__name__}: {value!r:.60}",
+                               expected=f"a {kind.__name__} of {len(axis.slots)} tensor{'s' * (len(axis.slots) > 1)}, as it was made")
+        for slot, tensor in zip(axis.slots, value.tensors, strict=True):
+            if slot is not None:
+                self._tensor(slot, tensor.data, name)
+        self.axes.append((name, axis, value))
+
+    def _rows(self, name: str, axis: BoundAxis, value: Ragged | Sparse) -> None:
+        """Hold the rows of an axis against the program's, or bind them where the program's outer axis is a DenseDyn."""
+        outer = value.outer if isinstance(value, Sparse) else value.first
+        rows = known_extent(outer)
+        if isinstance(value, Sparse) and not isinstance(outer, DenseAxis):
+            rows = value.indptr.ref.shape[0] - 1      # as many as there are: the number that a DenseDyn started with may be another
+        match axis.rows:
+            case Const(expected) if rows is not None and rows != expected:
+                raise BindingError(f"axis `{name}` is bound to one with another number of rows", here(), expected=f"{expected} rows",
+                                   found=str(rows), help="an outer axis DenseDyn(n) may be bound to another extent")
+            case SymbolRef(id=symbol) if rows is not None:
+                for k, known in enumerate(self.plan.symbols):
+                    if known.id == symbol and known.default is not None and known.name not in self.named:
+                        self.values[k] = rows
+            case _:
+                pass
+
+
+def unknown_name(plan: TaskPlan, name: str) -> BindingError:
+    """Return the error for a name that nothing in the plan has."""
+    known: Sequence[str] = [named for named in (*(slot.ref.name for slot in plan.tensors), *(symbol.name for symbol in plan.symbols),
+                                                *(axis.name for axis in plan.axes)) if named]
+    near = difflib.get_close_matches(name, known, 1)
+    return BindingError(f"the program has nothing called `{name}` to bind", here(),
+                        expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors, symbols or axes'}",
+                        help=f"did you mean {near[0]}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
