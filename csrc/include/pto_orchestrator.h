@@ -56,6 +56,23 @@ static inline int pto_within(int64_t value, int64_t lower, int64_t upper)
     return value >= lower && value <= upper;
 }
 
+/* Wait until elements that are about to be read have been written, and the nodes in `order` have completed, which come before in
+   program order. Returns the node of the wait, or -1. */
+static __attribute__((unused)) int64_t pto_wait(pto_sink *sink, int32_t stream, const pto_arg *reads, int32_t n_reads,
+                                                const int64_t *order, int32_t n_order)
+{
+    const pto_mark mark = {.stream = stream,
+                           .flags = PTO_MARK_BLOCKS | PTO_MARK_NOW,
+                           .why = PTO_EDGE_READ,
+                           .stall = PTO_STALL_READ,
+                           .site = -1,
+                           .n_order = n_order,
+                           .n_args = n_reads,
+                           .order = order,
+                           .args = reads};
+    return sink->mark(sink, &mark);
+}
+
 /* Report a failed check; loops are the values of the loop variables around it. Returns the status to return. */
 static __attribute__((cold, noinline, unused)) int32_t pto_fail(pto_sink *sink, int32_t guard, int64_t found, int64_t lower,
                                                                int64_t upper, const int64_t *loops, int32_t n_loops)

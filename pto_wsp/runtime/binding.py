@@ -142,11 +142,12 @@ def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object) -> Number | 
 
 
 def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
+    """A tensor that tasks write under its own name is waited for; that another one's tasks write it was not known when compiling."""
     written = {group: slot.ref.shown for slot, group in zip(plan.tensors, groups, strict=True) if slot.writes}
     raise_all([
         DataDependentError(f"`{slot.ref.shown}` is read as a scalar and shares memory with `{written[group]}`, which tasks write",
-                           help="bind arrays that do not overlap")
-        for slot, group in zip(plan.tensors, groups, strict=True) if slot.scalars and group in written
+                           help=f"bind arrays that do not overlap, or read the scalar from `{written[group]}`: it is waited for then")
+        for slot, group in zip(plan.tensors, groups, strict=True) if slot.scalars and not slot.writes and group in written
     ])
 
 

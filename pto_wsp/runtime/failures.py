@@ -45,18 +45,21 @@ class TaskNames(Sequence[str]):
         return task_name(self._plan, self._sites[int(self._columns.task_site[task])], self._columns.index_of(task))
 
 
-def bounds_error(plan: TaskPlan, ffi: Any, guard: Any) -> RunBoundsError:
-    """Return the error for the orchestrator's check that failed."""
+def bounds_error(plan: TaskPlan, ffi: Any, guard: Any, n_run: int) -> RunBoundsError:
+    """Return the error for the orchestrator's check that failed after `n_run` tasks had run."""
     if guard == ffi.NULL:
         return RunBoundsError("a check failed")
     numbered = numbered_checks(plan)[guard.guard]
-    return describe_check(numbered, guard.found, guard.lower, guard.upper, [guard.index[k] for k in range(guard.n_index)])
+    return describe_check(numbered, guard.found, guard.lower, guard.upper, [guard.index[k] for k in range(guard.n_index)],
+                          n_run)
 
 
-def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, loops: Sequence[int]) -> RunBoundsError:
-    """Return the error for a check that did not hold: what, where, in which iteration."""
+def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, loops: Sequence[int], n_run: int) -> RunBoundsError:
+    """Return the error for a check that did not hold: what, where, in which iteration, and whether tasks had run before."""
     check = numbered.check
     where = ", ".join(f"{var.name} = {value}" for var, value in zip(numbered.loops, loops, strict=False))
+    notes = (*((f"in the iteration {where}",) if where else ()),
+             *((f"{n_run} task{'s' * (n_run != 1)} made before it had run: what they wrote stays",) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
@@ -70,7 +73,7 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
         CheckKind.RESHAPE: "bind an array with the extents and strides declared, or copy it",
     }[check.kind]
     return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,
-                          found=shown_value(check.value, found), help=advice, notes=(f"in the iteration {where}",) if where else ())
+                          found=shown_value(check.value, found), help=advice, notes=notes)
 
 
 def shown_value(value: Scalar, found: int) -> str:

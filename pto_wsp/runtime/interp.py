@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.plan.model import Submit, TaskPlan
+from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
@@ -16,41 +17,84 @@ from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.marks import MarkFlag
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
 from pto_wsp.runtime.prints import PrintKeeper, Prints
-from pto_wsp.runtime.stream import CheckFailed, MarkInstance, PlacedView, TaskInstance, enumerate_tasks
+from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance, enumerate_tasks
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
 
-StreamNode = TaskInstance | MarkInstance | tuple[int, ...]    # the last: a join of nodes
+StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
 
 
-@dataclass(slots=True)
-class _Kept:
-    """Tasks, marks and joins in the order in which they were made; a node is its place in it."""
+class _Stream:
+    """What the enumeration writes, in order; a node is its place here. `execute` is called for each where the stream waits, in order."""
 
-    nodes: list[StreamNode] = field(default_factory=list)
+    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None) -> None:
+        self.nodes: list[StreamNode] = []
+        self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
+        self._plan = plan
+        self._execute = execute
+        self._n_executed = 0
 
     def submit(self, task: TaskInstance) -> int:
-        self.nodes.append(task)
-        return len(self.nodes) - 1
+        return self._add(task)
 
     def join(self, nodes: tuple[int, ...]) -> int:
-        self.nodes.append(nodes)
-        return len(self.nodes) - 1
+        return self._add(nodes)
 
     def mark(self, mark: MarkInstance) -> int:
-        self.nodes.append(mark)
+        node = self._add(mark)
+        if MarkFlag.NOW in mark.flags:
+            self.catch_up()
+        return node
+
+    def make(self, made: Made) -> None:
+        self._add(made)
+
+    def release(self, released: Released) -> None:
+        self._add(released)
+
+    def array_of(self, fresh: int) -> Array:
+        return self.memory[fresh]
+
+    def catch_up(self) -> None:
+        """Execute what has been added since the last time."""
+        while self._n_executed < len(self.nodes):
+            node = self.nodes[self._n_executed]
+            self._n_executed += 1
+            match node:
+                case Made(slot, fresh):
+                    self.memory[fresh] = _undefined(self._plan.tensors[slot].ref)
+                case Released(fresh):
+                    del self.memory[fresh]
+                case _:
+                    if self._execute is not None:
+                        self._execute(node)
+
+    def _add(self, node: StreamNode) -> int:
+        self.nodes.append(node)
         return len(self.nodes) - 1
+
+
+def _undefined(ref: TensorRef) -> Array:
+    """Return memory that shows who reads it before it was written: all bits set, which is NaN, -1 or true."""
+    if ref.dtype is DType.BOOL:
+        return np.ones(ref.shape, np.bool_)
+    return np.full((*ref.shape, ref.dtype.nbytes), 0xFF, np.uint8).view(ref.dtype.np)[..., 0]
 
 
 def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
-    """Return the plan's tasks and marks, and joins as tuples of nodes, in the order in which they are made.
+    """Return what the plan's enumeration writes, in order; joins are tuples of nodes. No task runs.
 
     Raises: R104 for a check that does not hold.
     """
-    kept = _Kept()
+    return _enumerated(plan, bindings, _Stream(plan))
+
+
+def _enumerated(plan: TaskPlan, bindings: Bindings, stream: _Stream, n_run: Callable[[], int] = lambda: 0) -> tuple[StreamNode, ...]:
     try:
-        enumerate_tasks(plan, bindings, kept)
+        enumerate_tasks(plan, bindings, stream)
     except CheckFailed as failed:
-        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops) from None
-    return tuple(kept.nodes)
+        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, n_run()) from None
+    return tuple(stream.nodes)
 
 
 class Interpreter:
@@ -65,24 +109,31 @@ class Interpreter:
         self._prints = PrintKeeper()
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
-        """Run every task in program order, whatever `order_seed` says.
+        """Run every task in program order, whatever `order_seed` says: where the plan waits those made so far, else when all are made.
 
         Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
-        hold (no task has run then).
+        hold (no task has run then, but for those that were waited for).
         """
         del order_seed
         self._recorder = None
-        self._stream = stream_of(self.plan, bindings)
-        self._bindings = bindings
         self._prints = PrintKeeper()
-        tasks = (node for node in self._stream if isinstance(node, TaskInstance))
-        for number, task in enumerate(tasks):
-            self._task(number, task, bindings)
+        n_run = 0
 
-    def _task(self, number: int, task: TaskInstance, bindings: Bindings) -> None:
+        def execute(node: StreamNode) -> None:
+            nonlocal n_run
+            if isinstance(node, TaskInstance):
+                self._task(n_run, node, bindings, stream.memory)
+                n_run += 1
+
+        stream = _Stream(self.plan, execute)
+        self._stream = _enumerated(self.plan, bindings, stream, lambda: n_run)
+        self._bindings = bindings
+        stream.catch_up()
+
+    def _task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
         kernel = self._kernels[task.submit.kernel]
         args: dict[str, Array | Number] = {
-            param.name: placed_array(bindings.arrays[view.slot], view)
+            param.name: placed_array(bindings.arrays[view.slot] if view.fresh is None else memory[view.fresh], view)
             for param, view in zip(kernel.memory_params, task.views, strict=True)
         }
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
@@ -120,65 +171,86 @@ class Interpreter:
 def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:
     """Write a stream into a record through the same sink that C orchestrators use."""
     runtime = load_runtime()
-    ffi, lib = runtime.ffi, runtime.lib
     recorder = Recorder(runtime, window=plan.window, infer=plan.infer, max_tasks=max(1, len(stream)))
-    sink = lib.pto_record_sink(recorder.raw)
-    ids: list[int] = []
-    for node in stream:
-        if isinstance(node, TaskInstance):
-            assert bindings is not None
-            raw = _raw_task(ffi, lib, plan, node, bindings, ids)
-            ids.append(sink.submit(sink, raw[0]))
-        elif isinstance(node, MarkInstance):
-            raw = _raw_mark(ffi, lib, node, bindings, ids)
-            ids.append(sink.mark(sink, raw[0]))
-        else:
-            join = sink.join_open(sink)
-            for member in node:
-                sink.join_add(sink, join, ids[member])
-            ids.append(sink.join_close(sink, join, -1))
+    if bindings is not None:
+        writer = _RecordWriter(plan, bindings, runtime.ffi, runtime.lib, runtime.lib.pto_record_sink(recorder.raw))
+        for node in stream:
+            writer.write(node)
     return recorder
 
 
-def _raw_task(ffi: Any, lib: Any, plan: TaskPlan, task: TaskInstance, bindings: Bindings, ids: list[int]) -> tuple[Any, ...]:
-    """Return a pto_task and what must stay alive with it."""
-    submit: Submit = task.submit
-    use = plan.kernels[submit.kernel]
-    args = ffi.new("pto_arg[]", max(1, len(task.views)))
-    for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
-        _place(ffi, raw, view, bindings)
-        raw.flags = (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE if param.role.writes else 0)
-    slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
-    arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
-        ("scalars", slots), ("index", list(task.index)), ("order", [ids[n] for n in task.order]),
-        ("after", [ids[n] for n in task.after]))}
-    raw_task = ffi.new("pto_task *", {
-        "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
-        "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
-        "stream": task.stream, **arrays})
-    return raw_task, args, arrays
+@dataclass(slots=True)
+class _RecordWriter:
+    """Writes the nodes of a stream, whose tasks have run, into a record."""
+
+    plan: TaskPlan
+    bindings: Bindings
+    ffi: Any
+    lib: Any
+    sink: Any
+    ids: list[int] = field(default_factory=list)
+
+    def write(self, node: StreamNode) -> None:
+        """Write the next node."""
+        sink = self.sink
+        match node:
+            case TaskInstance():
+                raw = self._task(node)
+                self.ids.append(sink.submit(sink, raw[0]))
+            case tuple():
+                join = sink.join_open(sink)
+                for member in node:
+                    sink.join_add(sink, join, self.ids[member])
+                self.ids.append(sink.join_close(sink, join, -1))
+            case MarkInstance():
+                raw = self._mark(node)
+                self.ids.append(sink.mark(sink, raw[0]))
+            case Made() | Released():
+                self.ids.append(-1)     # no node
+
+    def _task(self, task: TaskInstance) -> tuple[Any, ...]:
+        """Return a pto_task and what must stay alive with it."""
+        ffi, lib, submit = self.ffi, self.lib, task.submit
+        use = self.plan.kernels[submit.kernel]
+        args = ffi.new("pto_arg[]", max(1, len(task.views)))
+        for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
+            self._bind(raw, view, (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE if param.role.writes else 0))
+        slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
+        arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
+            ("scalars", slots), ("index", list(task.index)), ("order", [self.ids[n] for n in task.order]),
+            ("after", [self.ids[n] for n in task.after]))}
+        raw_task = ffi.new("pto_task *", {
+            "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
+            "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
+            "stream": task.stream, **arrays})
+        return raw_task, args, arrays
+
+    def _mark(self, mark: MarkInstance) -> tuple[Any, ...]:
+        """Return a pto_mark and what must stay alive with it. What it is to wait for has run: nothing executes here."""
+        ffi = self.ffi
+        args = ffi.new("pto_arg[]", max(1, len(mark.reads)))
+        for raw, view in zip(args, mark.reads, strict=False):
+            self._bind(raw, view, self.lib.PTO_READ)
+        arrays = {name: ffi.new("int64_t[]", [self.ids[n] for n in nodes] or [0])
+                  for name, nodes in (("before", mark.before), ("order", mark.order))}
+        raw_mark = ffi.new("pto_mark *", {
+            "stream": mark.stream, "flags": mark.flags & ~MarkFlag.NOW, "why": mark.why, "stall": mark.stall, "site": mark.site,
+            "n_before": len(mark.before), "n_order": len(mark.order), "n_args": len(mark.reads), "args": args, "delay": mark.delay,
+            **arrays})
+        return raw_mark, args, arrays
+
+    def _bind(self, raw: Any, view: PlacedView, flags: int) -> None:
+        if view.fresh is None:
+            array = self.bindings.arrays[view.slot]
+            address, raw.buffer = array.__array_interface__["data"][0], self.bindings.groups[view.slot]
+        else:   # its memory is gone; a record needs to know what is apart, and nothing of it is touched
+            address, raw.buffer = _NOWHERE, len(self.bindings.groups) + view.fresh
+        raw.elem_bytes = self.plan.tensors[view.slot].ref.dtype.nbytes
+        raw.data = self.ffi.cast("char *", address + view.offset * raw.elem_bytes)
+        raw.extent, raw.stride, raw.flags = list(view.extent), list(view.stride), flags
 
 
-def _place(ffi: Any, raw: Any, view: PlacedView, bindings: Bindings) -> None:
-    array = bindings.arrays[view.slot]
-    raw.data = ffi.cast("char *", array.__array_interface__["data"][0] + view.offset * array.itemsize)
-    raw.extent, raw.stride = list(view.extent), list(view.stride)
-    raw.buffer, raw.elem_bytes = bindings.groups[view.slot], array.itemsize
-
-
-def _raw_mark(ffi: Any, lib: Any, mark: MarkInstance, bindings: Bindings | None, ids: list[int]) -> tuple[Any, ...]:
-    """Return a pto_mark and what must stay alive with it. What it is to wait for has run: nothing executes here."""
-    args = ffi.new("pto_arg[]", max(1, len(mark.reads)))
-    for raw, view in zip(args, mark.reads, strict=False):
-        assert bindings is not None
-        _place(ffi, raw, view, bindings)
-        raw.flags = lib.PTO_READ
-    arrays = {name: ffi.new("int64_t[]", [ids[n] for n in nodes] or [0])
-              for name, nodes in (("before", mark.before), ("order", mark.order))}
-    raw_mark = ffi.new("pto_mark *", {
-        "stream": mark.stream, "flags": mark.flags & ~MarkFlag.NOW, "why": mark.why, "stall": mark.stall, "site": mark.site,
-        "n_before": len(mark.before), "n_order": len(mark.order), "n_args": len(mark.reads), "args": args, "delay": mark.delay, **arrays})
-    return raw_mark, args, arrays
+_NOWHERE = 1 << 32   # as an address: offsets from it stay far from 0
 
 
 class _Memory:

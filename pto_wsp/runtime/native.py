@@ -13,6 +13,7 @@ import numpy as np
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, InternalError
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
+from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import bounds_error
 from pto_wsp.runtime.finite import native_error
@@ -125,17 +126,18 @@ class Engine:
         self._tensors: Any = None
         self._pool: Any = None
         self._has_prints = has_prints(plan)
+        self._waits = has_waits(plan)
         self._prints = Prints()
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
 
         Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
-        hold (no task has run then, unless the stream is longer than a record keeps).
+        hold (no task has run then, unless it was waited for or the stream is longer than a record keeps: the error says so).
         """
         ffi, lib = self.runtime.ffi, self.runtime.lib
-        fingerprint = bindings.fingerprint(self.plan)
-        reuse = fingerprint == self._fingerprint and self._overflow is None
+        fingerprint = None if self._waits else bindings.fingerprint(self.plan)   # what tasks compute stands in no fingerprint
+        reuse = fingerprint is not None and fingerprint == self._fingerprint and self._overflow is None
         self._fingerprint = None
         options = ffi.new("pto_run_options *")
         sim = None
@@ -160,7 +162,7 @@ class Engine:
         if printed != ffi.NULL:
             self._prints = read_prints(self.runtime, printed, self.plan, shortened)
         if status == lib.PTO_E_GUARD:
-            raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw))
+            raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)

@@ -1,7 +1,7 @@
 """The task stream of a plan, enumerated in Python: what the generated orchestrator does, as the oracle does it.
 
-`enumerate_tasks` drives a `Sink` exactly as the C orchestrator drives its own: the same tasks, the same order edges, the same checks
-in the same order. A test holds the two streams against each other, task by task.
+`enumerate_tasks` drives a `Sink` exactly as the C orchestrator drives its own: the same tasks, the same order edges, the same waits,
+the same checks in the same order. A test holds the two streams against each other, task by task.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from pto_wsp.plan.model import (
     Branch,
     Check,
     Choice,
+    Fresh,
     Item,
     Loop,
     NumberedCheck,
+    Send,
     Sequence,
     SetSlot,
     Sides,
     Submit,
     TaskPlan,
+    Through,
     numbered_checks,
 )
-from pto_wsp.runtime.binding import Bindings, Number
+from pto_wsp.plan.waits import Reads, Step
+from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -33,12 +37,16 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlacedView:
-    """A parameter's view with its numbers: slot of the tensor, offset, valid extents and strides in elements."""
+    """A parameter's view with its numbers: slot of the tensor, offset, valid extents and strides in elements.
+
+    `fresh`: which of the tensors that bodies made, counted from 0; None for a tensor that is bound.
+    """
 
     slot: int
     offset: int
     extent: tuple[int, int]
     stride: tuple[int, int]
+    fresh: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,21 @@ class MarkInstance:
     delay: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A body made a tensor; tasks are given it as number `fresh`."""
+
+    slot: int
+    fresh: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """No task made from here on is given the tensor."""
+
+    fresh: int
+
+
 class Sink(Protocol):
     """What the stream is written to; nodes are numbers >= 0."""
 
@@ -86,7 +109,19 @@ class Sink(Protocol):
         ...
 
     def mark(self, mark: MarkInstance) -> int:
-        """Take a mark and return its node."""
+        """Take a mark and return its node: at once, or where its flags say NOW when all that it waits for has run."""
+        ...
+
+    def make(self, made: Made) -> None:
+        """Take a tensor that a body made."""
+        ...
+
+    def release(self, released: Released) -> None:
+        """Take a tensor back at the end of its body."""
+        ...
+
+    def array_of(self, fresh: int) -> Array:
+        """Return the memory of a tensor that a body made and whose tasks so far have run."""
         ...
 
 
@@ -122,6 +157,11 @@ class _Orchestrator:
         self.n_tasks = 0
         self.checks = {id(numbered.check): numbered for numbered in numbered_checks(plan)}
         self.leaf: Callable[[s.Scalar], Number] = self._leaf
+        self.reads = Reads.of(plan)
+        self.fresh: dict[int, int] = {}      # by slot: the number of the tensor that is there now
+        self.n_fresh = 0
+        self.waited = -1     # the last wait: tasks made afterwards are made of what was read
+        self.steps: dict[int, tuple[Step, ...]] = {}      # by id() of a node of the plan
 
     def run(self) -> None:
         self._sequence(self.plan.body, -1)
@@ -129,6 +169,9 @@ class _Orchestrator:
     def _sequence(self, body: Sequence, after: int) -> int:
         for position, item in enumerate(body.items):
             after = self._collecting(body, position, lambda item=item, after=after: self._item(item, after))  # type: ignore[misc]
+        for item in body.items:
+            if isinstance(item, Fresh):
+                self.sink.release(Released(self.fresh.pop(item.slot)))
         return after
 
     def _collecting(self, body: Sequence | Sides, position: int, run: Callable[[], int]) -> int:
@@ -153,23 +196,28 @@ class _Orchestrator:
             case Loop():
                 return self._loop(item, after)
             case SetSlot():
-                self._check(item.checks)
+                self._ready(item, after)
                 self.slot_values[item.slot] = self._int(item.value)
                 return after
             case Choice(branches, otherwise):
-                return self._sequence(self._chosen(branches, otherwise), after)
+                return self._sequence(self._chosen(branches, otherwise, after), after)
+            case Fresh(slot):
+                self.sink.make(Made(slot, self.n_fresh))
+                self.fresh[slot] = self.n_fresh
+                self.n_fresh += 1
+                return after
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: int) -> int:
-        self._check(loop.checks)
+        self._ready(loop, after)
         start, stop, step = (int(self._value(bound)) for bound in (loop.start, loop.stop, loop.step))
         ends: list[int] = []
         outer = dict(self.vars)
         for value in range(start, stop, step):
             self.vars[loop.var.id] = value
             if loop.through is not None:
-                self._check(loop.through.checks)
+                self._ready(loop.through, after)
                 self.vars[loop.through.var.id] = self._int(loop.through.value)
             if loop.ordered:
                 after = self._sequence(loop.body, after)
@@ -178,10 +226,10 @@ class _Orchestrator:
         self.vars = outer
         return after if loop.ordered else self._join([end for end in ends if end != after], after)
 
-    def _chosen(self, branches: tuple[Branch, ...], otherwise: Sequence) -> Sequence:
+    def _chosen(self, branches: tuple[Branch, ...], otherwise: Sequence, after: int) -> Sequence:
         """Return the body of the first branch whose condition holds; conditions behind it are not evaluated."""
         for branch in branches:
-            self._check(branch.checks)
+            self._ready(branch, after)
             if self._value(branch.condition):
                 return branch.body
         return otherwise
@@ -193,12 +241,12 @@ class _Orchestrator:
         return empty if not distinct else distinct[0] if len(distinct) == 1 else self.sink.join(distinct)
 
     def _submit(self, task: Submit, after: int) -> int:
-        self._check(task.checks)
-        views = tuple(PlacedView(p.slot, self._int(p.offset), (self._int(p.extent[0]), self._int(p.extent[1])),
-                                 (self._int(p.stride[0]), self._int(p.stride[1]))) for p in task.places)
-        scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
         behind = tuple(node for handle in self.handles.waits(task.site) for node in self.collected[handle] if node >= 0)
-        order = (after,) if self.plan.structure and after >= 0 else ()
+        self._ready(task, after, behind)
+        views = tuple(PlacedView(p.slot, self._int(p.offset), (self._int(p.extent[0]), self._int(p.extent[1])),
+                                 (self._int(p.stride[0]), self._int(p.stride[1])), self.fresh.get(p.slot)) for p in task.places)
+        scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
+        order = tuple(node for node in (after if self.plan.structure else -1, self.waited) if node >= 0)
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
                                 self._int(task.cost), order, behind)
         node = self.sink.submit(instance)
@@ -207,12 +255,25 @@ class _Orchestrator:
             self.collected[handle].append(node)
         return node if self.plan.structure else after
 
-    def _check(self, checks: tuple[Check, ...]) -> None:
-        for check in checks:
-            value, lower, upper = (self._int(node) for node in (check.value, check.lower, check.upper))
-            if not lower <= value <= upper:
-                numbered = self.checks[id(check)]
-                raise CheckFailed(numbered, value, lower, upper, tuple(self.vars[var.id] for var in numbered.loops))
+    def _ready(self, node: Submit | Loop | Through | Branch | SetSlot | Send, after: int, behind: tuple[int, ...] = ()) -> None:
+        """Make a node's scalars fit to be evaluated: check them, and wait for what tasks write."""
+        steps = self.steps.get(id(node))
+        if steps is None:
+            steps = self.steps[id(node)] = self.reads.preparation(node.waits, node.checks)
+        for step in steps:
+            if isinstance(step, Check):
+                self._check(step)
+            else:
+                views = tuple(PlacedView(read.slot, self._int(read.offset), (1, 1), (1, 1), self.fresh.get(read.slot)) for read in step)
+                order = (*((after,) if self.plan.structure and after >= 0 else ()), *behind)
+                self.waited = self.sink.mark(MarkInstance(flags=MarkFlag.BLOCKS | MarkFlag.NOW, why=EdgeReason.READ, stall=Stall.READ,
+                                                          order=order, reads=views))
+
+    def _check(self, check: Check) -> None:
+        value, lower, upper = (self._int(node) for node in (check.value, check.lower, check.upper))
+        if not lower <= value <= upper:
+            numbered = self.checks[id(check)]
+            raise CheckFailed(numbered, value, lower, upper, tuple(self.vars[var.id] for var in numbered.loops))
 
     def _scalar(self, node: s.Scalar, *, is_float: bool) -> Number:
         return float(self._value(node)) if is_float else self._int(node)
@@ -230,13 +291,16 @@ class _Orchestrator:
             case s.SymbolRef(_, symbol):
                 return self.symbols[symbol]
             case s.DimOf(tensor, dim):
-                return int(self.bindings.arrays[self.slots[tensor.id]].shape[dim])
+                slot = self.slots[tensor.id]
+                return tensor.shape[dim] if slot in self.fresh else int(self.bindings.arrays[slot].shape[dim])
             case s.StrideOf(tensor, dim):
-                array = self.bindings.arrays[self.slots[tensor.id]]
-                return int(array.strides[dim]) // array.itemsize
+                slot = self.slots[tensor.id]
+                array = self.bindings.arrays[slot]
+                return tensor.layout.strides[dim] if slot in self.fresh else int(array.strides[dim]) // array.itemsize
             case s.Element(tensor, index):
-                read = self.bindings.arrays[self.slots[tensor.id]][tuple(self._int(i) for i in index)]
-                number: Number = read.item()
+                slot = self.slots[tensor.id]
+                array = self.sink.array_of(self.fresh[slot]) if slot in self.fresh else self.bindings.arrays[slot]
+                number: Number = array[tuple(self._int(i) for i in index)].item()
                 return number
             case s.TaskIndex():
                 return self.n_tasks

@@ -34,7 +34,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.errors import DataDependentError, KeyTraceError
+from pto_wsp.errors import KeyTraceError
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.handles import handle_uses
 from pto_wsp.plan.lower import lower
@@ -130,23 +130,6 @@ def test_loops_that_no_bracket_names_are_indices_too() -> None:
                 move[b](X[a, b], Y[a, b])
     (task,) = submits(lower(nested().node))
     assert (task.labels, task.n_brackets) == (("b", "a"), 1)
-
-
-def test_a_scalar_read_from_what_a_task_writes_is_refused() -> None:
-    table = Tensor(np.zeros((1, 4), np.int32), name="table")
-
-    @kernel
-    def fill(y: Out[Tile[1, 4, DType.I32]]) -> None:
-        pto.store(y, pto.zeros((1, 4), DType.I32))
-
-    @workload
-    def depends() -> None:
-        fill(table)
-        for i in P(table[0, 0]):
-            move(X[i, 0], Y[i, 0])
-    with pytest.raises(DataDependentError) as caught:
-        depends().compile(target="interp")
-    assert caught.value.code == "W104" and "`table`" in caught.value.message
 
 
 # ---- checks ----

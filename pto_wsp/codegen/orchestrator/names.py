@@ -11,8 +11,10 @@ from pto_wsp.codegen.c.dtypes import loaded, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Check, TaskPlan, is_float_symbol
+from pto_wsp.plan.waits import Reads, element_offset
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
 
 STATUS = c.Member(c.Name("sink"), "status", arrow=True)
 # Types, macros and functions that the generated text may see, and what it numbers itself: loop variables, joins, handles.
@@ -24,15 +26,19 @@ class Names:
     """The names of one orchestrator. Whatever declares a variable of its own goes through `declare`, and reads it as `ref`."""
 
     plan: TaskPlan
-    tensors: Mapping[int, str] = field(init=False)      # C pointers, by tensor id
+    tensors: Mapping[int, str] = field(init=False)      # by tensor id: C pointers, and what a body makes, as it is
     symbols: Mapping[int, str] = field(init=False)
+    fresh: frozenset[int] = field(init=False)           # ids of the tensors that bodies make
+    reads: Reads = field(init=False)
     loops: list[s.Var] = field(default_factory=list)    # those around the statement being written
     n_checks: int = 0
     n_names: int = 0
 
     def __post_init__(self) -> None:
-        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index"}
+        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited"}
         self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
+        self.fresh = frozenset(slot.ref.id for slot in self.plan.tensors if slot.fresh)
+        self.reads = Reads.of(self.plan)
         self.symbols = {symbol.id: _fresh(symbol.name, taken) for symbol in self.plan.symbols}
 
     # ---- variables ----
@@ -53,13 +59,15 @@ class Names:
     def var(self, var: s.Var) -> str:
         """Return what a loop variable is called."""
         stem = c.c_ident(var.name)
-        own = stem in ("after", "join", "slot", "stop") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
+        own = stem in ("after", "join", "slot", "stop", "step") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
         return f"{stem}_{'v' * own}{var.id}"
 
     def prologue(self) -> Iterator[c.Stmt]:
         """Declare the bound tensors and symbols."""
         bound = c.Name("bound")
         for k, slot in enumerate(self.plan.tensors):
+            if slot.fresh:
+                continue
             place = c.Prefix("&", c.Index(c.Member(bound, "tensors", arrow=True), c.Int(k)))
             yield c.Declare("const pto_tensor *", self.tensors[slot.ref.id], place)
         for k, symbol in enumerate(self.plan.symbols):
@@ -67,6 +75,18 @@ class Names:
             is_float = is_float_symbol(symbol)
             yield c.Declare("const double" if is_float else "const int64_t", self.symbols[symbol.id],
                             c.Call("pto_slot_f64", (raw,)) if is_float else raw)
+
+    # ---- tensors ----
+
+    def tensor(self, ref: TensorRef) -> c.Expr:
+        """Return the pointer to a tensor."""
+        return c.Prefix("&", self.ref(self.tensors[ref.id])) if ref.id in self.fresh else c.Name(self.tensors[ref.id])
+
+    def field(self, ref: TensorRef, name: str) -> c.Expr:
+        """Return a field of a tensor."""
+        if ref.id in self.fresh:
+            return c.Member(self.ref(self.tensors[ref.id]), name)
+        return c.Member(c.Name(self.tensors[ref.id]), name, arrow=True)
 
     # ---- scalars and checks ----
 
@@ -107,16 +127,13 @@ class Names:
             case s.SymbolRef(_, symbol):
                 return c.Name(self.symbols[symbol])
             case s.DimOf(tensor, dim):
-                return c.Index(c.Member(c.Name(self.tensors[tensor.id]), "dim", arrow=True), c.Int(dim))
+                return c.Int(tensor.shape[dim]) if tensor.id in self.fresh else c.Index(self.field(tensor, "dim"), c.Int(dim))
             case s.StrideOf(tensor, dim):
-                return c.Index(c.Member(c.Name(self.tensors[tensor.id]), "stride", arrow=True), c.Int(dim))
-            case s.Element(tensor, index):
-                offset: s.Scalar = s.Const(0)
-                for dim, position in enumerate(index):
-                    offset = s.add(offset, s.mul(position, s.StrideOf(tensor, dim)))
-                data = c.Cast(f"const {memory_type(tensor.dtype)} *", c.Member(c.Name(self.tensors[tensor.id]), "data", arrow=True))
+                return c.Int(tensor.layout.strides[dim]) if tensor.id in self.fresh else c.Index(self.field(tensor, "stride"), c.Int(dim))
+            case s.Element(tensor):
+                data = c.Cast(f"const {memory_type(tensor.dtype)} *", self.field(tensor, "data"))
                 wide = "double" if tensor.dtype.is_float else "int64_t"
-                return c.Cast(wide, loaded(c.Index(data, self.scalar(offset)), tensor.dtype))
+                return c.Cast(wide, loaded(c.Index(data, self.scalar(element_offset(node))), tensor.dtype))
             case _:
                 raise InternalError(f"{s.print_scalar(node)} in a plan")
 

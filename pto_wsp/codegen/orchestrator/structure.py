@@ -6,16 +6,18 @@ Program order, where the plan asks for it, travels in a C variable: `after` hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.orchestrator.fresh import fresh, release
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.tasks import submit
+from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
-from pto_wsp.plan.model import Branch, Choice, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan, inner_vars, slots_used
+from pto_wsp.plan.model import Branch, Choice, Fresh, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan, inner_vars, slots_used
 from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
@@ -49,11 +51,21 @@ class _Lowering:
         for slot in slots_used(self.plan):
             yield from self.names.declare("int64_t", f"slot_{slot}", c.Int(0))
             yield c.Evaluate(c.Cast("void", self.names.ref(f"slot_{slot}")))
+        if self.names.reads.slots:
+            yield from self.names.declare("int64_t", WAITED, c.Int(-1))
         if not self.plan.tensors and not self.plan.symbols:
             yield c.Evaluate(c.Cast("void", c.Name("bound")))
 
     def _sequence(self, body: Sequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         """Items in order. `needed`: somebody waits for what `after` holds at the end."""
+        made = tuple(item for item in body.items if isinstance(item, Fresh))
+        items = tuple(self._items(body, after, needed=needed))
+        if made:   # in braces: their names end with them
+            yield c.Block((*items, *(part for item in made for part in release(item, self.names))))
+        else:
+            yield from items
+
+    def _items(self, body: Sequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         for position, item in enumerate(body.items):
             later = needed or position + 1 < len(body.items)
             yield from self._collecting(body, position, self._item(item, after, needed=later))
@@ -78,31 +90,31 @@ class _Lowering:
                 yield from self._sequence(item, after, needed=needed)
             case SetSlot():
                 yield c.Comment(f"{item.span.short}: slot {item.slot}")
-                yield from self.names.checks(item.checks)
+                yield from ready(item, self.names, after)
                 yield c.Assign(self.names.ref(f"slot_{item.slot}"), self.names.scalar(item.value))
             case Choice(branches, otherwise):
                 yield from self._choice(branches, otherwise, after, needed=needed)
             case Sides():
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
+            case Fresh():
+                yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.slot].ref.shown}")
+                yield from fresh(item, self.names)
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         names = self.names
-        yield from names.checks(loop.checks)
+        yield from ready(loop, names, after)
         name = names.var(loop.var)
-        start, stop, step = names.scalar(loop.start), names.scalar(loop.stop), names.scalar(loop.step)
+        start = names.scalar(loop.start)
+        stop, step = (yield from self._bound("stop", loop.stop)), (yield from self._bound("step", loop.step))
 
         def around(body: tuple[c.Stmt, ...]) -> c.For:
             return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
 
         yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
-        if any(isinstance(leaf, s.Element | s.SlotValue) for leaf in s.leaves(loop.stop)):   # the body may change what it reads
-            held = names.new("stop")
-            yield from names.declare("const int64_t", held, stop)
-            stop = names.ref(held)
         names.loops.append(loop.var)
-        through = tuple(self._through(loop))
+        through = tuple(self._through(loop, after))
         if loop.ordered:
             body = tuple(self._sequence(loop.body, after, needed=True))
             del names.loops[-len(inner_vars(loop)):]
@@ -114,10 +126,19 @@ class _Lowering:
         yield from self._free(after, needed, iteration)
         del names.loops[-len(inner_vars(loop)):]
 
-    def _through(self, loop: Loop) -> Iterator[c.Stmt]:
+    def _bound(self, stem: str, node: s.Scalar) -> Generator[c.Stmt, None, c.Expr]:
+        """A bound of a loop, evaluated once: the body may change what it reads."""
+        value = self.names.scalar(node)
+        if not any(isinstance(leaf, s.Element | s.SlotValue) for leaf in s.leaves(node)):
+            return value
+        name = self.names.new(stem)
+        yield from self.names.declare("const int64_t", name, value)
+        return self.names.ref(name)
+
+    def _through(self, loop: Loop, after: str | None) -> Iterator[c.Stmt]:
         """What a position of a sparse row leads to, read in each turn."""
         if loop.through is not None:
-            yield from self.names.checks(loop.through.checks)
+            yield from ready(loop.through, self.names, after)
             yield from self.names.declare("const int64_t", self.names.var(loop.through.var), self.names.scalar(loop.through.value))
             self.names.loops.append(loop.through.var)
 
@@ -128,7 +149,7 @@ class _Lowering:
             return
         first, rest = branches[0], branches[1:]
         yield c.Comment(f"{first.span.short}: {s.print_scalar(first.condition)}")
-        yield from self.names.checks(first.checks)
+        yield from ready(first, self.names, after)
         then = tuple(self._sequence(first.body, after, needed=needed))
         yield c.If(self.names.scalar(first.condition), then, tuple(self._choice(rest, otherwise, after, needed=needed)))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
+from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
 from pto_wsp.types.dtype import DType
@@ -13,7 +14,8 @@ from pto_wsp.types.dtype import DType
 
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
     """Yield what makes one task; `after` is the variable of the node that it waits for and becomes."""
-    yield from names.checks(task.checks)
+    behind = tuple(names.ref(handle.variable) for handle in handles.waits(task.site))
+    yield from ready(task, names, after, behind)
     use = names.plan.kernels[task.kernel]
     n_args = len(task.places)
     if n_args:
@@ -22,8 +24,7 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
         dtype = names.plan.tensors[place.slot].ref.dtype
         yield c.Evaluate(_bind(names, k, place, dtype, param.role.reads, param.role.writes))
     scalars = tuple(names.slot(value.value, value.dtype) for value in task.scalars)
-    order = () if after is None else (names.ref(after),)
-    behind = tuple(names.ref(handle.variable) for handle in handles.waits(task.site))
+    order = (*(() if after is None else (names.ref(after),)), *((names.ref(WAITED),) if names.reads.slots else ()))
     arrays: list[tuple[str, c.Expr]] = []
     for name, values in (("scalars", scalars), ("index", tuple(names.scalar(i) for i in task.index)), ("order", order),
                          ("behind", behind)):
@@ -49,6 +50,6 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
 def _bind(names: Names, position: int, place: Place, dtype: DType, reads: bool, writes: bool) -> c.Expr:
     flags = " | ".join(flag for flag, on in (("PTO_READ", reads), ("PTO_WRITE", writes)) if on)
     target = c.Prefix("&", c.Index(c.Name("args"), c.Int(position)))
-    name = names.tensors[names.plan.tensors[place.slot].ref.id]
-    return c.Call("pto_bind", (target, c.Name(name), names.scalar(place.offset), *(names.scalar(n) for n in place.extent),
+    tensor = names.tensor(names.plan.tensors[place.slot].ref)
+    return c.Call("pto_bind", (target, tensor, names.scalar(place.offset), *(names.scalar(n) for n in place.extent),
                                *(names.scalar(n) for n in place.stride), c.Name(flags), c.Int(dtype.nbytes)))

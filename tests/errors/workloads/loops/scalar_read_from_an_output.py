@@ -27,7 +27,7 @@ def program() -> None:
 
 
 def mistake() -> None:
-    program().compile(target="interp")
+    program().compile(target="ascend_npu")
 
 
 # error[W104]: `lens` is written here and read as a scalar by the same workload
@@ -35,4 +35,4 @@ def mistake() -> None:
 #      |
 #   24 |     measure(n=lens)
 #      |     ^^^^^^^^^^^^^^^
-#    = help:     target interp waits for no task while it makes them: run the part that writes it first, as a program
+#    = help:     target ascend_npu waits for no task while it makes them: run the part that writes it first, as a program
