@@ -106,13 +106,13 @@ class _Lowering:
         names = self.names
         yield from ready(loop, names, after)
         name = names.var(loop.var)
+        yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
         start = names.scalar(loop.start)
         stop, step = (yield from self._bound("stop", loop.stop)), (yield from self._bound("step", loop.step))
 
         def around(body: tuple[c.Stmt, ...]) -> c.For:
             return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
 
-        yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
         names.loops.append(loop.var)
         through = tuple(self._through(loop, after))
         if loop.ordered:
