@@ -12,10 +12,12 @@ from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.values import dataclass
-from pto_wsp.verify.affine.rows import Form, Rows, Solved, insert, interval, project, put, replace, tighten
+from pto_wsp.verify.affine.rows import Form, Rows, Solved, insert, interval, project, put, refutes, replace, tighten
 
 # A projection with more pairs than this is worth a look at the bounds of variables first.
 _MANY_PAIRS = 6
+# What a search costs that has nothing to project: so many small ones end as well.
+_START = 8
 # More places than this are not tried one by one: the range of a variable is cut in two instead.
 _MOST_PLACES = 24
 # So many cuts inside of each other: deeper ones mean that the search walks along a thin set step by step.
@@ -59,14 +61,29 @@ class Tableau:
 
     def add(self, terms: dict[int, int], low: int | None, high: int | None) -> None:
         """Demand low <= terms <= high; `terms` is used up. Only while nothing was projected."""
-        for step in self.trail:
-            assert isinstance(step, tuple)
-            if step[0] in terms:
-                shift = put(terms, step)
-                low = None if low is None else low - shift
-                high = None if high is None else high - shift
-        if not self.empty and not insert(self.rows, terms, low, high):
+        shift = self._rewrite(terms)
+        if not self.empty and not insert(self.rows, terms, None if low is None else low - shift, None if high is None else high - shift):
             self.empty = True
+
+    def refutes(self, terms: dict[int, int], low: int | None, high: int | None) -> bool:
+        """Tell whether low <= terms <= high is seen to be impossible without a search; `terms` is used up."""
+        shift = self._rewrite(terms)
+        return refutes(self.rows, terms, None if low is None else low - shift, None if high is None else high - shift)
+
+    def tighten(self) -> None:
+        """Make the bounds of variables as tight as rows make them one by one."""
+        rows = tighten(self.rows)
+        self.empty = self.empty or rows is None
+        self.rows = rows or {}
+
+    def _rewrite(self, terms: dict[int, int]) -> int:
+        """Replace what was solved for, and return the constant that this adds."""
+        shift = 0
+        for step in self.trail:
+            assert isinstance(step, tuple), "nothing was projected"
+            if step[0] in terms:
+                shift += put(terms, step)
+        return shift
 
     def settle(self) -> None:
         """Solve equalities until none is left, hidden ones that appear on the way as well."""
@@ -167,6 +184,7 @@ class Search:
 
     def find(self, tableau: Tableau) -> Found:
         """Return an integer point of a tableau (a variable that it does not name is 0), or why there is none. Uses it up."""
+        self.steps -= _START
         is_tight = False
         while True:
             tableau.settle()

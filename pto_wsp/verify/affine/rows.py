@@ -16,10 +16,38 @@ Rows: TypeAlias = dict[Form, Bounds]
 Solved: TypeAlias = tuple[int, tuple[tuple[int, int], ...], int]
 
 
+_OPEN: Bounds = (None, None)
+
+
 def insert(rows: Rows, terms: dict[int, int], low: int | None, high: int | None) -> bool:
     """Add low <= terms <= high, rounded to what integers can reach; False where nothing can satisfy it. No term is 0."""
     if not terms:
         return (low is None or low <= 0) and (high is None or high >= 0)
+    form, low, high = _met(rows, terms, low, high)
+    rows[form] = (low, high)
+    return low is None or high is None or low <= high
+
+
+def refutes(rows: Rows, terms: dict[int, int], low: int | None, high: int | None) -> bool:
+    """Tell whether one row alone, or the bounds of the variables, contradict low <= terms <= high."""
+    least: int | None = 0
+    most: int | None = 0
+    for var, c in terms.items():
+        first, last = rows.get(((var, 1),), _OPEN)
+        if c < 0:
+            first, last = last, first
+        least = None if least is None or first is None else least + c * first
+        most = None if most is None or last is None else most + c * last
+    if (low is not None and most is not None and most < low) or (high is not None and least is not None and least > high):
+        return True
+    if not terms:
+        return False
+    _, low, high = _met(rows, terms, low, high)
+    return low is not None and high is not None and low > high
+
+
+def _met(rows: Rows, terms: dict[int, int], low: int | None, high: int | None) -> tuple[Form, int | None, int | None]:
+    """Return low <= terms <= high as a row, with what the rows have of the same form."""
     factor = gcd(*terms.values())
     items = sorted(terms.items())
     if items[0][1] < 0:
@@ -39,8 +67,7 @@ def insert(rows: Rows, terms: dict[int, int], low: int | None, high: int | None)
             low = old[0]
         if high is None or (old[1] is not None and old[1] < high):
             high = old[1]
-    rows[form] = (low, high)
-    return low is None or high is None or low <= high
+    return form, low, high
 
 
 def replace(rows: Rows, solved: Solved) -> Rows | None:

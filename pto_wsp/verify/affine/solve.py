@@ -137,28 +137,59 @@ class _Question:
 
     def _find(self, tableau: Tableau, clauses: list[tuple[System, ...]], depth: int = 0) -> dict[Key, int] | Nothing:
         """Return a point of the tableau and the clauses."""
-        tableau.settle()
-        found = self.search.find(tableau.branch())
-        if found is Nothing.EMPTY:
-            return found
-        if isinstance(found, dict):
-            point = {key: found.get(number, 0) for key, number in self.numbers.items()}
-            broken = [clause for clause in clauses if not any(one.holds(point) for one in clause)]
-            if not broken:
-                return point
-        else:
+        while True:
+            tableau.settle()
+            found = self.search.find(tableau.branch())
+            if found is Nothing.EMPTY:
+                return found
             broken = clauses
-        if not broken or self.search.steps < 0 or depth == _MOST_CLAUSES:
-            return Nothing.UNKNOWN
-        clause = min(broken, key=len)
-        rest = [other for other in clauses if other is not clause]
+            if isinstance(found, dict):
+                point = {key: found.get(number, 0) for key, number in self.numbers.items()}
+                broken = [clause for clause in clauses if not any([one.holds(point) for one in clause])]
+                if not broken:
+                    return point
+            if not broken or self.search.steps < 0 or depth == _MOST_CLAUSES:
+                return Nothing.UNKNOWN
+            tableau.tighten()
+            clause, ways = self._tightest(tableau, broken)
+            clauses = [other for other in clauses if other is not clause]
+            if not ways:
+                return Nothing.EMPTY
+            if len(ways) > 1:
+                return self._try_all(tableau, ways, clauses, depth)
+            self._add(tableau, ways[0])
+            clauses += ways[0].clauses
+
+    def _try_all(self, tableau: Tableau, ways: list[System], clauses: list[tuple[System, ...]], depth: int) -> dict[Key, int] | Nothing:
         answer = Nothing.EMPTY
-        for one in clause:
+        for one in ways:
             branch = tableau.branch()
             self._add(branch, one)
-            inner = self._find(branch, [*rest, *one.clauses], depth + 1)
-            if isinstance(inner, dict):
-                return inner
-            if inner is Nothing.UNKNOWN:
-                answer = inner
+            found = self._find(branch, [*clauses, *one.clauses], depth + 1)
+            if isinstance(found, dict):
+                return found
+            if found is Nothing.UNKNOWN:
+                answer = found
         return answer
+
+    def _tightest(self, tableau: Tableau, clauses: list[tuple[System, ...]]) -> tuple[tuple[System, ...], list[System]]:
+        """Return the clause with the fewest alternatives that are not seen to be impossible, and these."""
+        best: tuple[tuple[System, ...], list[System]] | None = None
+        for clause in clauses:
+            ways = [one for one in clause if not self._is_refuted(tableau, one)]
+            if best is None or len(ways) < len(best[1]):
+                best = clause, ways
+                if len(ways) < 2:
+                    break
+        assert best is not None
+        return best
+
+    def _is_refuted(self, tableau: Tableau, system: System) -> bool:
+        numbers = self.numbers
+        for expr in system.equalities:
+            if tableau.refutes({numbers[key]: c for key, c in expr.terms.items()}, -expr.constant, -expr.constant):
+                return True
+        for expr in system.inequalities:
+            if tableau.refutes({numbers[key]: c for key, c in expr.terms.items()}, -expr.constant, None):
+                return True
+        return False

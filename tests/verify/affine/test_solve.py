@@ -118,6 +118,17 @@ def test_clauses_are_all_looked_at() -> None:
     assert sorted(point(system.branch().equal(total, 4)).values()) == [-1, 1, 1, 1, 1, 1]
 
 
+def test_many_clauses_end() -> None:
+    """A million ways to add up to an odd number, none of which does: given up, soon."""
+    system = System()
+    names = [f"v{at}" for at in range(20)]
+    for name in names:
+        system.either(System().equal(var(name), 1), System().equal(var(name), -1))
+    total = sum((var(name) for name in names), LinExpr.known(0))
+    assert solve(system.branch().equal(total, 1)) == Unknown()
+    assert isinstance(solve(system.branch().equal(total, 16)), Sat)
+
+
 def test_clauses_inside_of_clauses() -> None:
     inner = System().either(System().equal(x, 5), System().equal(x, 7))
     system = System().either(inner, System().equal(x, 9)).at_least(x, 6)
