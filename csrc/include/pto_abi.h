@@ -4,7 +4,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 3
+#define PTO_ABI_VERSION 4
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -21,6 +21,8 @@
 #define PTO_E_DEADLOCK 6
 #define PTO_E_THREAD 7
 #define PTO_E_UNEXECUTED 8     /* a mark is to have run, and nothing executes: no pool */
+#define PTO_E_RACE 9           /* the sanitizer's report has the tasks */
+#define PTO_E_MISUSE 10        /* a task used memory that is not its own, or that nobody wrote: the sanitizer's report has it */
 
 /* pto_arg.flags */
 #define PTO_READ 1
@@ -293,6 +295,77 @@ pto_prints *pto_prints_new(const pto_prints_options *options);     /* NULL when 
 void pto_prints_free(pto_prints *prints);
 void pto_prints_read(pto_prints *prints, pto_prints_view *out);    /* not while a run writes; valid until the next one */
 
+/* ---- sanitizer: what a run is watched for ---- */
+#define PTO_MAX_RACES 16       /* kept, each of another pair of arguments */
+
+/* pto_misuse.kind */
+#define PTO_MISUSE_NONE 0
+#define PTO_MISUSE_REGION 1    /* a region is not inside its tensor */
+#define PTO_MISUSE_UNWRITTEN 2 /* what an element holds that nobody wrote decides what the task gives */
+#define PTO_MISUSE_WRITE 3     /* an own body wrote outside the regions that it writes */
+#define PTO_MISUSE_READ 4      /* what stands outside its regions decides what an own body gives */
+#define PTO_MISUSE_SCRATCH 5   /* an own body wrote outside its scratch memory */
+
+typedef struct pto_sanitizer pto_sanitizer;
+
+typedef struct pto_sanitizer_options {
+    int32_t keep;              /* PTO_EDGE_ bits that the schedule asked for: edges without one go once they have been checked */
+    int32_t n_sites;
+    int32_t n_tensors;
+    int32_t n_kernels;
+    const pto_tensor *tensors;         /* [n_tensors] as bound; all arrays are borrowed while the sanitizer lives */
+    const int32_t *elem_bytes;         /* [n_tensors] */
+    const uint8_t *undefined;          /* [n_tensors] 1: contiguous, and nobody has given it contents when a run starts */
+    const int32_t *site_begin;         /* [n_sites + 1] */
+    const int32_t *site_tensors;       /* the tensor of each memory argument of a site */
+    const uint8_t *own_body;   /* [n_kernels] 1: the body is the user's text, and runs on copies */
+} pto_sanitizer_options;
+
+/* Two tasks on the same elements, one of them writing, that the workload leaves without an order. */
+typedef struct pto_race {
+    int64_t first_task;        /* absolute task ids; second -1: the orchestrator reads, at mark second_site */
+    int64_t second_task;
+    int64_t first_index[PTO_MAX_INDEX];
+    int64_t second_index[PTO_MAX_INDEX];
+    int32_t n_first_index;
+    int32_t n_second_index;
+    int32_t first_site;
+    int32_t second_site;
+    int32_t first_arg;
+    int32_t second_arg;
+    int32_t has_regions;       /* 0: the first task has been dropped, only the second's is known */
+    int32_t reserved;
+    pto_arg first_region;
+    pto_arg second_region;
+} pto_race;
+
+typedef struct pto_misuse {
+    int64_t task;              /* absolute */
+    int64_t index[PTO_MAX_INDEX];
+    int32_t n_index;
+    int32_t site;
+    int32_t kind;
+    int32_t arg;
+    int64_t row;               /* the element, counted from the region's first: outside it with WRITE and READ */
+    int64_t col;
+    int64_t n_elements;        /* of how many the same holds, 0: not counted */
+} pto_misuse;
+
+typedef struct pto_sanitizer_report {
+    int64_t n_pairs;           /* of tasks on the same elements, as far as edges join them */
+    int64_t n_races;           /* of these without an order */
+    int64_t n_unchecked;       /* of these whose order was not found out */
+    int64_t n_unwatched;       /* tasks with an own body whose regions are too large to copy */
+    int32_t n_rows;
+    int32_t reserved;
+    const pto_race *races;     /* [n_rows] in program order */
+    pto_misuse misuse;         /* the first in the order of the run */
+} pto_sanitizer_report;
+
+pto_sanitizer *pto_sanitizer_new(const pto_sanitizer_options *options);    /* NULL when memory ran out */
+void pto_sanitizer_free(pto_sanitizer *sanitizer);
+void pto_sanitizer_read(const pto_sanitizer *sanitizer, pto_sanitizer_report *out);   /* of the last run; valid until the next */
+
 /* ---- native engine ---- */
 typedef struct pto_pool pto_pool;
 
@@ -301,6 +374,7 @@ typedef struct pto_execute_options {
     int32_t threads;           /* at most the pool's; 0: all */
     int32_t reserved;
     pto_prints *prints;        /* NULL: what kernels print is not kept */
+    pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
 } pto_execute_options;
 
 typedef struct pto_execute_result {

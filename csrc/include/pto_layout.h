@@ -81,7 +81,30 @@
     PTO_LAYOUT_FIELD(pto_columns, mark_stall) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
-    PTO_LAYOUT_FIELD(pto_execute_options, prints) \
+    PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
+    PTO_LAYOUT_STRUCT(pto_sanitizer_options) PTO_LAYOUT_FIELD(pto_sanitizer_options, keep) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, n_sites) PTO_LAYOUT_FIELD(pto_sanitizer_options, n_tensors) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, n_kernels) PTO_LAYOUT_FIELD(pto_sanitizer_options, tensors) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, elem_bytes) PTO_LAYOUT_FIELD(pto_sanitizer_options, undefined) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, site_begin) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_options, site_tensors) PTO_LAYOUT_FIELD(pto_sanitizer_options, own_body) \
+    PTO_LAYOUT_STRUCT(pto_race) PTO_LAYOUT_FIELD(pto_race, first_task) \
+    PTO_LAYOUT_FIELD(pto_race, second_task) PTO_LAYOUT_FIELD(pto_race, first_index) \
+    PTO_LAYOUT_FIELD(pto_race, second_index) PTO_LAYOUT_FIELD(pto_race, n_first_index) \
+    PTO_LAYOUT_FIELD(pto_race, n_second_index) PTO_LAYOUT_FIELD(pto_race, first_site) \
+    PTO_LAYOUT_FIELD(pto_race, second_site) PTO_LAYOUT_FIELD(pto_race, first_arg) \
+    PTO_LAYOUT_FIELD(pto_race, second_arg) PTO_LAYOUT_FIELD(pto_race, has_regions) \
+    PTO_LAYOUT_FIELD(pto_race, reserved) PTO_LAYOUT_FIELD(pto_race, first_region) \
+    PTO_LAYOUT_FIELD(pto_race, second_region) \
+    PTO_LAYOUT_STRUCT(pto_misuse) PTO_LAYOUT_FIELD(pto_misuse, task) PTO_LAYOUT_FIELD(pto_misuse, index) \
+    PTO_LAYOUT_FIELD(pto_misuse, n_index) PTO_LAYOUT_FIELD(pto_misuse, site) \
+    PTO_LAYOUT_FIELD(pto_misuse, kind) PTO_LAYOUT_FIELD(pto_misuse, arg) PTO_LAYOUT_FIELD(pto_misuse, row) \
+    PTO_LAYOUT_FIELD(pto_misuse, col) PTO_LAYOUT_FIELD(pto_misuse, n_elements) \
+    PTO_LAYOUT_STRUCT(pto_sanitizer_report) PTO_LAYOUT_FIELD(pto_sanitizer_report, n_pairs) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_report, n_races) PTO_LAYOUT_FIELD(pto_sanitizer_report, n_unchecked) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_report, n_unwatched) PTO_LAYOUT_FIELD(pto_sanitizer_report, n_rows) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_report, reserved) PTO_LAYOUT_FIELD(pto_sanitizer_report, races) \
+    PTO_LAYOUT_FIELD(pto_sanitizer_report, misuse) \
     PTO_LAYOUT_STRUCT(pto_prints_options) PTO_LAYOUT_FIELD(pto_prints_options, max_bytes) \
     PTO_LAYOUT_FIELD(pto_prints_options, threshold) PTO_LAYOUT_FIELD(pto_prints_options, edge) \
     PTO_LAYOUT_STRUCT(pto_printed) PTO_LAYOUT_FIELD(pto_printed, task) PTO_LAYOUT_FIELD(pto_printed, order) \

@@ -62,6 +62,7 @@ struct pto_pool {
     const int64_t *scalars;
     const int64_t *node_task;          /* from the graph's first node on */
     int64_t first_task;
+    pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
     const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own list */
@@ -91,6 +92,9 @@ void pto_pause(int32_t n);
 /* prints.c: pto_context.print of a run whose prints are kept */
 void pto_print_value(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
                      int64_t row_step, int64_t col_step);
+
+/* random_order.c */
+int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on the calling thread alone */
 
 /* worker.c */
 bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join or mark has nothing to run */

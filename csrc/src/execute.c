@@ -1,7 +1,7 @@
 /* execute.c: run the tasks of a record, each after its predecessors.
 
    Three ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
-   legal order (to make a missing edge show), or on the pool. Program order is legal as it stands, because predecessors
+   legal order (random_order.c), or on the pool. Program order is legal as it stands, because predecessors
    always come first. No allocation while tasks run. */
 #include "engine.h"
 
@@ -22,32 +22,6 @@ static int64_t run_in_order(pto_worker *worker, int64_t at, bool may_call_help)
             return at + 1;
     }
     return n;
-}
-
-static int32_t run_in_random_order(pto_worker *worker, uint64_t seed)
-{
-    pto_pool *pool = worker->pool;
-    const pto_graph *graph = pool->graph;
-    int64_t n_ready = graph->n_ready, n_done = 0;
-    if (n_ready > 0)
-        memcpy(pool->ready, graph->ready, (size_t)n_ready * sizeof *graph->ready);
-    while (n_ready > 0) {
-        seed += 0x9e3779b97f4a7c15u;           /* splitmix64 */
-        uint64_t z = seed;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        z ^= z >> 31;
-        int64_t pick = (int64_t)(z % (uint64_t)n_ready);
-        uint32_t node = pool->ready[pick];
-        pool->ready[pick] = pool->ready[--n_ready];
-        if (!pto_worker_run_node(worker, node))
-            break;
-        n_done++;
-        for (int64_t s = graph->nodes[node].succ; s < graph->nodes[node + 1].succ; s++)
-            if (pto_arrive(pool, graph->succ[s]))
-                pool->ready[n_ready++] = graph->succ[s];
-    }
-    return pto_must_stop(pool) || n_done == graph->n_nodes ? PTO_OK : PTO_E_DEADLOCK;
 }
 
 static bool reserve_run(pto_pool *pool)
@@ -154,7 +128,7 @@ static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *don
         return PTO_E_NOMEM;
     if (seed != 0) {
         start_at_once(pool);
-        return run_in_random_order(caller, seed);
+        return pto_run_in_random_order(caller, seed);
     }
     if (record->n_tasks - done->n_tasks <= PTO_ALONE_TASKS && record->total_cost - done->cost <= PTO_ALONE_COST) {
         n_completed = run_in_order(caller, 0, true);
@@ -202,6 +176,7 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
     pool->scalars = record->scalars;
     pool->node_task = record->node_task + done->n_nodes;
     pool->first_task = record->first_task;
+    pool->sanitizer = options->sanitizer;
     set_limit(pool, limit);
     return PTO_OK;
 }

@@ -47,6 +47,7 @@ typedef enum pto_box_state { PTO_BOX_OK, PTO_BOX_EMPTY, PTO_BOX_INVALID } pto_bo
 /* INVALID: elements of no size, or reaching further than any address space. */
 pto_box_state pto_box_of(const pto_arg *arg, pto_box *out);
 bool pto_box_overlap(const pto_box *a, const pto_box *b, int64_t max_steps);
+bool pto_box_meets(const pto_box *a, const pto_box *b, int64_t max_steps, bool *is_exact);   /* whether it was found out */
 bool pto_box_covers(const pto_box *outer, const pto_box *inner);     /* may miss, never claims wrongly */
 bool pto_box_equal(const pto_box *a, const pto_box *b);
 

@@ -134,6 +134,13 @@ static bool hits(search *s, int32_t from, int64_t lo, int64_t hi)
 
 bool pto_box_overlap(const pto_box *a, const pto_box *b, int64_t max_steps)
 {
+    bool is_exact;
+    return pto_box_meets(a, b, max_steps, &is_exact);
+}
+
+bool pto_box_meets(const pto_box *a, const pto_box *b, int64_t max_steps, bool *is_exact)
+{
+    *is_exact = true;
     if (a->lo >= b->hi || b->lo >= a->hi)
         return false;
     if (a->n_dims == 0 && b->n_dims == 0)
@@ -160,7 +167,9 @@ bool pto_box_overlap(const pto_box *a, const pto_box *b, int64_t max_steps)
         s.rest[i] = s.rest[i + 1] + s.term[i].c * s.term[i].last;
         s.gcd[i] = gcd_of(s.term[i].c, s.gcd[i + 1]);
     }
-    return hits(&s, 0, lo, hi);
+    bool meets = hits(&s, 0, lo, hi);
+    *is_exact = s.steps >= 0;
+    return meets;
 }
 
 bool pto_box_equal(const pto_box *a, const pto_box *b)

@@ -4,7 +4,7 @@
    fails first leaves every tensor as it was. Such a mark executes what has been recorded and not run; the record keeps it.
    Past the cap each full chunk is executed, fed to the simulator and dropped. Without a pool nothing is executed: a caller who
    wants only the record, or only the simulation of a stream that is too long to keep, passes NULL. */
-#include "internal.h"
+#include "sanitize.h"
 
 typedef struct chunked_run {
     pto_pool *pool;
@@ -19,6 +19,11 @@ static int32_t execute(pto_record *record, void *user)
     const pto_run_options *o = run->options;
     if (pto_pool_cancelled(run->pool))
         return PTO_E_CANCELLED;
+    if (o->execute.sanitizer != NULL) {
+        int32_t found = pto_sanitize_piece(o->execute.sanitizer, record);
+        if (found != PTO_OK)
+            return found;
+    }
     pto_execute_result piece;
     int32_t status = pto_execute_held(run->pool, record, &record->done, o->kernels, o->n_kernels, &o->execute, &piece);
     record->done = (pto_done){record->n_nodes, record->n_tasks, record->total_cost};
@@ -39,7 +44,11 @@ static int32_t finish_chunk(pto_record *record, chunked_run *run, bool feeds)
 
 static int32_t chunk_is_full(pto_record *record, void *user)
 {
-    return finish_chunk(record, user, true);
+    const chunked_run *run = user;
+    int32_t status = finish_chunk(record, user, true);
+    if (status == PTO_OK && run->options->execute.sanitizer != NULL)
+        status = pto_sanitize_dropped(run->options->execute.sanitizer, record);
+    return status;
 }
 
 static int32_t orchestrate(pto_record *record, chunked_run *run)
@@ -57,6 +66,11 @@ static int32_t orchestrate(pto_record *record, chunked_run *run)
 int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *options, pto_execute_result *result)
 {
     *result = (pto_execute_result){.failed_task = -1, .threads = 1};
+    if (options->execute.sanitizer != NULL) {
+        if (pool == NULL || options->orchestrate == NULL || options->execute.order_seed == 0)
+            return PTO_E_ARGUMENT;
+        pto_sanitize_start(options->execute.sanitizer);
+    }
     chunked_run run = {pool, options, result};
     int32_t status = PTO_OK;
     bool interruptible = false;
