@@ -78,7 +78,7 @@ def test_a_runtime_of_another_version_is_refused(tmp_path: Path, monkeypatch: py
     header.write_text(header.read_text().replace("PTO_ABI_VERSION 4", "PTO_ABI_VERSION 5"))
     monkeypatch.setattr(build, "csrc_dir", lambda: other)
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
-    with pytest.raises(AbiMismatchError, match="version 4"):
+    with pytest.raises(AbiMismatchError, match="version 5"):
         load_runtime()
 
 
