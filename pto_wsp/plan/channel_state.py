@@ -23,6 +23,20 @@ class Wait(IntEnum):
     EVENT = 4      # a record
     CLOSED = 5     # a token that will never come: the channel is closed and empty
     LOST = 6       # nothing: nobody takes what it has sent
+    NEVER = 7      # a record that will never come: the process that records has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """What a stream stands at: the statement, what it waits for, of which channel or event, the token's (or record's) number, and the
+    stream that could let it go on."""
+
+    stream: int
+    site: int
+    waits_for: Wait
+    channel: int
+    position: int
+    peer: int | None
 
 
 @dataclass(slots=True)
@@ -58,6 +72,8 @@ class Token:
 
     node: int
     payload: tuple[int, ...]
+    stream: int = 0
+    site: int = -1       # the statement that sent it
 
 
 class ChannelState:
@@ -90,9 +106,13 @@ class ChannelState:
         """Return the node that the next send waits for: the receive that frees its slot, None when none has to."""
         return self._freed.pop(self.n_sent if self.depth == 0 else self.n_sent - self.depth, None)
 
-    def send(self, node: int, payload: tuple[int, ...]) -> None:
+    def send_peer(self, wait: Wait) -> int | None:
+        """Return the stream that a producer waits for."""
+        return self.producers.current if wait is Wait.TURN else self.consumers.current
+
+    def send(self, token: Token) -> None:
         """Put in the next token."""
-        self._tokens[self.n_sent] = Token(node, payload)
+        self._tokens[self.n_sent] = token
         self.n_sent += 1
         self.high_water = max(self.high_water, self.n_sent - self.n_received)
         self.producers.advance()
@@ -115,6 +135,10 @@ class ChannelState:
             return Wait.TURN
         return Wait.RECEIVE if empty else None
 
+    def receive_peer(self, wait: Wait) -> int | None:
+        """Return the stream that a consumer waits for."""
+        return self.consumers.current if wait is Wait.TURN else self.producers.current
+
     def token(self) -> Token:
         """Return the token that is taken next."""
         return self._tokens[self.n_received]
@@ -131,3 +155,22 @@ class ChannelState:
         """Take a stream that has ended out of the turns."""
         self.producers.end(stream)
         self.consumers.end(stream)
+
+
+class EventState:
+    """One event while a pipeline runs: the stream that records it, and a node for each record."""
+
+    def __init__(self, recorder: int) -> None:
+        self.recorder = recorder
+        self.nodes: list[int] = []
+        self.ended = False
+
+    def waits(self, position: int) -> Wait | None:
+        """Return what a stream waits for that wants record number `position`, None when that has been made."""
+        if position < len(self.nodes):
+            return None
+        return Wait.NEVER if self.ended else Wait.EVENT
+
+    def end(self, stream: int) -> None:
+        """Note that a stream has ended."""
+        self.ended = self.ended or stream == self.recorder

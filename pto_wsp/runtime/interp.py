@@ -16,10 +16,12 @@ from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.marks import MarkFlag
 from pto_wsp.runtime.native import Recorder, SimResult, slots_of
+from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
-from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance, enumerate_tasks
+from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.verify.deadlock.report import stuck_error
 
 StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
 
@@ -94,6 +96,8 @@ def _enumerated(plan: TaskPlan, bindings: Bindings, stream: _Stream, n_run: Call
         enumerate_tasks(plan, bindings, stream)
     except CheckFailed as failed:
         raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, n_run()) from None
+    except PipelineStuck as stuck:
+        raise stuck_error(plan, stuck.rows) from None
     return tuple(stream.nodes)
 
 

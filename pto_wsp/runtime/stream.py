@@ -6,7 +6,7 @@ the same checks in the same order. A test holds the two streams against each oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Protocol
 
 from pto_wsp.errors import InternalError
@@ -137,15 +137,22 @@ class CheckFailed(Exception):
         self.loops = loops
 
 
-def enumerate_tasks(plan: TaskPlan, bindings: Bindings, sink: Sink) -> None:
-    """Make every task of the plan, in program order.
+@dataclass(slots=True)
+class Counts:
+    """What all streams of a run count together."""
 
-    Raises: CheckFailed at the first check that does not hold.
-    """
-    _Orchestrator(plan, bindings, sink).run()
+    n_tasks: int = 0
+    n_fresh: int = 0
+    n_steps: int = 0      # of processes: what they have sent, taken, recorded and ended
 
 
-class _Orchestrator:
+class Orchestrator:
+    """Writes the main program; `pipelines.py` has what processes do beside."""
+
+    stream = 0
+    replica = 0
+    everything: list[int] | None = None     # tasks of the stream, for an event that waits for all of them
+
     def __init__(self, plan: TaskPlan, bindings: Bindings, sink: Sink) -> None:
         self.plan, self.bindings, self.sink = plan, bindings, sink
         self.vars: dict[int, int] = {}
@@ -153,17 +160,17 @@ class _Orchestrator:
         self.slots = {slot.ref.id: k for k, slot in enumerate(plan.tensors)}
         self.symbols = {symbol.id: bindings.symbols[k] for k, symbol in enumerate(plan.symbols)}
         self.handles: HandleUses = handle_uses(plan)
-        self.collected: dict[TrackedHandle, list[int]] = {}
-        self.n_tasks = 0
+        self.collected: MutableMapping[TrackedHandle, list[int]] = {}
+        self.counts = Counts()
         self.checks = {id(numbered.check): numbered for numbered in numbered_checks(plan)}
         self.leaf: Callable[[s.Scalar], Number] = self._leaf
         self.reads = Reads.of(plan)
         self.fresh: dict[int, int] = {}      # by slot: the number of the tensor that is there now
-        self.n_fresh = 0
         self.waited = -1     # the last wait: tasks made afterwards are made of what was read
         self.steps: dict[int, tuple[Step, ...]] = {}      # by id() of a node of the plan
 
-    def run(self) -> None:
+    def whole(self) -> None:
+        """Write everything."""
         self._sequence(self.plan.body, -1)
 
     def _sequence(self, body: Sequence, after: int) -> int:
@@ -202,29 +209,37 @@ class _Orchestrator:
             case Choice(branches, otherwise):
                 return self._sequence(self._chosen(branches, otherwise, after), after)
             case Fresh(slot):
-                self.sink.make(Made(slot, self.n_fresh))
-                self.fresh[slot] = self.n_fresh
-                self.n_fresh += 1
+                self.sink.make(Made(slot, self.counts.n_fresh))
+                self.fresh[slot] = self.counts.n_fresh
+                self.counts.n_fresh += 1
                 return after
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: int) -> int:
-        self._ready(loop, after)
-        start, stop, step = (int(self._value(bound)) for bound in (loop.start, loop.stop, loop.step))
         ends: list[int] = []
         outer = dict(self.vars)
-        for value in range(start, stop, step):
-            self.vars[loop.var.id] = value
-            if loop.through is not None:
-                self._ready(loop.through, after)
-                self.vars[loop.through.var.id] = self._int(loop.through.value)
+        for value in self._bounds(loop, after):
+            self._enter(loop, value, after)
             if loop.ordered:
                 after = self._sequence(loop.body, after)
             else:
                 ends.append(self._sequence(loop.body, after))
         self.vars = outer
         return after if loop.ordered else self._join([end for end in ends if end != after], after)
+
+    def _bounds(self, loop: Loop, after: int) -> range:
+        """Return the values of a loop's variable."""
+        self._ready(loop, after)
+        start, stop, step = (int(self._value(bound)) for bound in (loop.start, loop.stop, loop.step))
+        return range(start, stop, step)
+
+    def _enter(self, loop: Loop, value: int, after: int) -> None:
+        """Begin a turn of a loop: set its variable, and the one that it leads to."""
+        self.vars[loop.var.id] = value
+        if loop.through is not None:
+            self._ready(loop.through, after)
+            self.vars[loop.through.var.id] = self._int(loop.through.value)
 
     def _chosen(self, branches: tuple[Branch, ...], otherwise: Sequence, after: int) -> Sequence:
         """Return the body of the first branch whose condition holds; conditions behind it are not evaluated."""
@@ -248,9 +263,11 @@ class _Orchestrator:
         scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
         order = tuple(node for node in (after if self.plan.structure else -1, self.waited) if node >= 0)
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
-                                self._int(task.cost), order, behind)
+                                self._int(task.cost), order, behind, self.stream)
         node = self.sink.submit(instance)
-        self.n_tasks += 1
+        if self.everything is not None:
+            self.everything.append(node)
+        self.counts.n_tasks += 1
         for handle in self.handles.collects(task.site):
             self.collected[handle].append(node)
         return node if self.plan.structure else after
@@ -266,7 +283,7 @@ class _Orchestrator:
             else:
                 views = tuple(PlacedView(read.slot, self._int(read.offset), (1, 1), (1, 1), self.fresh.get(read.slot)) for read in step)
                 order = (*((after,) if self.plan.structure and after >= 0 else ()), *behind)
-                self.waited = self.sink.mark(MarkInstance(flags=MarkFlag.BLOCKS | MarkFlag.NOW, why=EdgeReason.READ, stall=Stall.READ,
+                self.waited = self.sink.mark(MarkInstance(self.stream, MarkFlag.BLOCKS | MarkFlag.NOW, EdgeReason.READ, Stall.READ,
                                                           order=order, reads=views))
 
     def _check(self, check: Check) -> None:
@@ -303,7 +320,9 @@ class _Orchestrator:
                 number: Number = array[tuple(self._int(i) for i in index)].item()
                 return number
             case s.TaskIndex():
-                return self.n_tasks
+                return self.counts.n_tasks
+            case s.ReplicaIndex():
+                return self.replica
             case s.SlotValue(slot):
                 return self.slot_values.get(slot, 0)
             case _:
