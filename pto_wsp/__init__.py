@@ -1,6 +1,7 @@
 """PTO-WSP: kernels, workloads and schedules for dynamic LLM work on accelerators, as three separate descriptions in plain Python."""
 
 from pto_wsp.api.csp import Process, connect, process, replicate, send
+from pto_wsp.api.forms import cond, for_each, parallel_for, select, task
 from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.program import Program
 from pto_wsp.api.pto_namespace import pto
@@ -9,7 +10,7 @@ from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
 from pto_wsp.frontend.workload.csp.ends import Channel, Event, consume, query, receive, record, synchronize
-from pto_wsp.frontend.workload.loops import P, for_each, parallel_for
+from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
 from pto_wsp.plan.capability import capabilities
@@ -40,7 +41,7 @@ __all__ = [
     "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut", "Kernel", "Out", "P",
     "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse", "StartPolicy", "Symbol", "TaskWindow",
     "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv",
-    "combine", "connect", "consume", "for_each", "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "process", "pto",
-    "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "send", "sequential", "slot_load_u64", "slot_set_u64",
-    "slot_u64", "synchronize", "timeline", "workload",
+    "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "process", "pto",
+    "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential",
+    "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload",
 ]

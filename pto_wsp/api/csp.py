@@ -98,10 +98,9 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
                                 help=f"process(...).produces({channel.name}), and .consumes({channel.name}) of another")
     tensors: dict[int, Tensor] = {}
     nodes: list[wl.Process] = []
-    n_handles = 0
     for part in parts:
         assert part.node is not None
-        body, n_handles = with_fresh_ids(part.node, n_handles)
+        body = with_fresh_ids(part.node)
         tensors |= part.tensors
         nodes.append(wl.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
                                 part.span))

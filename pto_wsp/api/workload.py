@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pto_wsp.api.program import Program
-from pto_wsp.errors import ArityError, WorkloadStructureError
+from pto_wsp.errors import ArityError, LoopVariableError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import Canonical, canonical, with_fresh_ids
+from pto_wsp.expr.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload
 from pto_wsp.expr.workload_type import type_of
-from pto_wsp.frontend.workload.trace import Placed, place, trace_workload, unplace
+from pto_wsp.frontend.workload.trace import Placed, place, stands_here, trace_workload, unplace
 from pto_wsp.schedule.directives import (
     Calendar,
     Deps,
@@ -59,7 +59,7 @@ class Workload:
     @property
     def type(self) -> str:
         """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`, in lines of at most 100 columns."""
-        return type_of(self._node)
+        return type_of(self.node)
 
     def to_json(self) -> str:
         """Return the expression as JSON; `Workload.from_json` reads it back, asking for bindings."""
@@ -88,7 +88,7 @@ class Workload:
         return repr(self.node)   # evaluates to an equal expression; print(w) is for reading
 
     def __str__(self) -> str:
-        return print_workload(self._node)
+        return print_workload(self.node)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -155,6 +155,12 @@ class Workload:
         directives that the target does not enforce, else record them and warn once. options: fields of CompileOptions.
         Raises: C101 to C105, S101, S103, T301 and W104.
         """
+        for var in free_vars(self._node.body):
+            raise LoopVariableError(f"loop variable `{var.name}` is used outside its loop", here(),
+                                    help="compile the workload that has the loop; this one is a part of its body")
+        for node in free_handles(self._node.body):
+            raise LoopVariableError("after= names a task that is not part of this workload", node.span,
+                                    help="compile the workload that has both tasks")
         return Program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
 
 
@@ -168,7 +174,7 @@ class WorkloadFunction:
     def __call__(self, *args: object, **kwargs: object) -> Workload:
         """Trace the function with these arguments. Inside another workload, the tasks also become part of that one."""
         try:
-            node, trace = trace_workload(self._function.__name__, lambda: self._function(*args, **kwargs))
+            node, trace = trace_workload(self._function.__name__, lambda: embed(self._function(*args, **kwargs)))
         except RecursionError:
             raise WorkloadStructureError(f"workload `{self._function.__name__}` calls itself without end", here(),
                                          help="a workload is traced once: recursion needs a Python number that ends it") from None
@@ -204,10 +210,8 @@ def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Blo
     sides = tuple(_as_workload(how, part) for part in parts)
     blocks: list[wl.Block] = []
     tensors: dict[int, Tensor] = {}
-    n_handles = 0
     for part in sides:
-        fresh, n_handles = with_fresh_ids(part._node.body, n_handles)
-        blocks.append(fresh)
+        blocks.append(with_fresh_ids(part._node.body))
         tensors |= part._tensors
         if part._placed is not None:
             unplace(part._placed)
@@ -219,6 +223,18 @@ def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Blo
     result = Workload(wl.Workload("_".join(part.name for part in sides), body), tensors, schedules[0] if schedules else None)
     result._placed = place(body, tensors)
     return result
+
+
+def embed(returned: object) -> None:
+    """Put a workload that a body returns into that body, unless it has been made there: values of other places are meant to be run."""
+    if not isinstance(returned, Workload) or stands_here(returned._placed):
+        return
+    if returned.schedule != Schedule():
+        raise WorkloadStructureError("a part of a workload has a schedule of its own", here(), found=repr(returned.schedule),
+                                     help="schedule the whole: program().dispatch(...)")
+    if returned._placed is not None:
+        unplace(returned._placed)
+    place(returned._node.body, returned._tensors)
 
 
 def _as_workload(how: str, part: object) -> Workload:

@@ -79,21 +79,32 @@ def fresh_var_id() -> int:
     return next(_var_ids)
 
 
-def with_fresh_ids(body: wl.Block, n_handles: int) -> tuple[wl.Block, int]:
-    """Return a body with fresh loop variables and its handles numbered from `n_handles` on, and the next free handle.
+_handles = itertools.count()
 
-    A loop variable that the body uses and does not bind belongs to a loop around it and stays.
+
+def fresh_handle() -> int:
+    """Return a handle that no task of this process has: one that leaks into another workload is seen."""
+    return next(_handles)
+
+
+def with_fresh_ids(body: wl.Block) -> wl.Block:
+    """Return a body with fresh loop variables and handles.
+
+    A loop variable that the body uses and does not bind belongs to a loop around it and stays; so does the handle of a task that it
+    does not make.
     """
-    fresh = {var.id: fresh_var_id() for node in outer_nodes(body) for var in wl.bound_vars(node)}
-    handles: dict[int, int] = {}
+    items = tuple(outer_nodes(body))
+    fresh = {var.id: fresh_var_id() for node in items for var in wl.bound_vars(node)}
+    handles = {node.handle: fresh_handle() for node in items if isinstance(node, wl.Task)}
+    new: dict[type, dict[int, int]] = {Var: fresh, wl.Task: handles}
+    return _renumber(wl.Workload("", body), lambda kind, key: new.get(kind, {}).get(key, key)).body
 
-    def number(kind: type, key: int) -> int:
-        if kind is Var:
-            return fresh.get(key, key)
-        return handles.setdefault(key, n_handles + len(handles)) if kind is wl.Task else key
 
-    renumbered = _renumber(wl.Workload("", body), number)
-    return renumbered.body, n_handles + len(handles)
+def free_handles(body: wl.Block) -> tuple[wl.Task | wl.Send, ...]:
+    """Return the statements of a body that wait for a task which it does not make."""
+    items = tuple(outer_nodes(body))
+    made = {node.handle for node in items if isinstance(node, wl.Task)}
+    return tuple(node for node in items if isinstance(node, wl.Task | wl.Send) and not made.issuperset(node.after))
 
 
 def free_vars(body: wl.Block) -> tuple[Var, ...]:

@@ -38,6 +38,10 @@ from pto_wsp.types.scalar import SlotValue
 def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
     """Return the plan without checks that an earlier statement, sure to have run, has made."""
     del context
+    return _without_repeats(plan)
+
+
+def _without_repeats(plan: TaskPlan) -> TaskPlan:
     reads = Reads.of(plan)
 
     def fresh(checks: tuple[Check, ...], held: set[Check]) -> tuple[Check, ...]:
@@ -93,8 +97,10 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
             case Send():
                 return replace(item, checks=fresh(item.checks, held))
             case Consume():
+                forget(held, _set_in(item.body))
                 return replace(item, body=sequence(item.body, set(held)))
             case Pipeline(processes):
+                forget(held, _set_in(item))           # whichever process it is that sets them
                 return replace(item, processes=tuple(replace(each, body=sequence(each.body, set(held))) for each in processes))
             case _:
                 return item
@@ -103,16 +109,12 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
 
 
 def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
-    """No task makes the same comparison twice."""
-    seen: dict[tuple[object, ...], set[Check]] = {}
-    reads = Reads.of(plan)
-    for numbered in numbered_checks(plan):
-        if _may_change(numbered.check, reads) or _slots_in(numbered.check):
-            continue
-        own = seen.setdefault((numbered.check.span, numbered.loops), set())
-        if _comparison(numbered.check) in own:
-            raise InternalError("a check is repeated", numbered.check.subject)
-        own.add(_comparison(numbered.check))
+    """No statement makes a comparison that an earlier one has made: there is nothing left to drop."""
+    left = tuple(numbered.check for numbered in numbered_checks(_without_repeats(plan)))
+    if len(left) != len(numbered_checks(plan)):
+        repeated = next(numbered.check.subject for numbered, kept in zip(numbered_checks(plan), (*left, None), strict=False)
+                        if numbered.check is not kept)
+        raise InternalError("a check is repeated", repeated)
 
 
 def _may_change(check: Check, reads: Reads) -> bool:

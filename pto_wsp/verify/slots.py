@@ -1,8 +1,8 @@
 """Slots: does every read of one mean the same value in any order that the workload leaves open?
 
 A slot that one iteration of an unordered loop sets is not for another, nor for what follows the loop: which of them set it last is
-nobody's promise. The same holds between the sides of a combine and between the processes of a pipeline. So a read is sound when the
-slot was set before it in the same iteration, or before the loop and nowhere inside.
+nobody's promise. The same holds between the sides of a combine. So a read is sound when the slot was set before it in the same
+iteration, or before the loop and nowhere inside. The processes of a pipeline set none.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
                     state = walk(inner, state)
             case Sides(sides):
                 return apart(sides, state, "the sides of a combine")
-            case Pipeline(processes):
-                return apart(tuple(body for process in processes for body in (process.body,) * min(process.replicas, 2)), state,
-                             "the processes of a pipeline")
+            case Pipeline(processes):      # no process sets a slot
+                for process in processes:
+                    walk(process.body, state)
             case _:
                 pass
         return state
@@ -150,7 +150,7 @@ def _slots_read(*roots: object) -> Iterator[int]:
 
 def _error(slot: int, span: Span, doubt: Doubt) -> PtoError:
     return SlotOrderError(f"slot {slot} is read where its value depends on an order that nobody promises", span,
-                          expected="a slot set before, in the same iteration, side or process",
+                          expected="a slot set before, in the same iteration or side",
                           found=f"slot {slot}, which {doubt.parts} set: they have no order",
                           help="set the slot in this body before it is read, or loop with P.seq",
                           notes=(f"it is set at {doubt.set_at}",))

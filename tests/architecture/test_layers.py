@@ -14,7 +14,7 @@ PACKAGE = "pto_wsp"
 
 # Top imports downwards only; the members of one row are independent of each other.
 LAYERS = (
-    ("cli", "csp"),
+    ("cli", "csp", "scalar_expr"),
     ("api",),
     ("view", "driver"),
     ("report",),

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -56,6 +57,10 @@ class Side:
         trace.unopened.append((self, span))
 
     def __enter__(self) -> None:
+        self.open(user_frame().f_lasti)
+
+    def open(self, entered_at: int = -1) -> None:
+        """Begin the body. `entered_at`: where the user's `with` stands."""
         trace = current_trace(f"a branch `{self!r}`")
         if trace is not self._trace:
             raise WorkloadStructureError(f"`{self!r}` was made in another workload", here(), help=f"write it here: with {self!r}: ...")
@@ -63,7 +68,7 @@ class Side:
         around = trace.scopes[-1]
         before, choice = (None, object()) if self._keyword == _FIRST else self._continued(around)
         body = trace.scope(choice=choice)
-        self._opened.append(_Opened(body, body.__enter__(), user_frame().f_lasti, before))
+        self._opened.append(_Opened(body, body.__enter__(), entered_at, before))
 
     def _continued(self, around: Scope) -> tuple[wl.Choice, object]:
         """Return the choice that this branch goes on.
@@ -77,14 +82,24 @@ class Side:
                                           "nothing goes on a P.otherwise()")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        opened = self._opened.pop()
-        opened.body.__exit__(None, None, None)
         if kind is not None:
+            self.abandon()
             return
-        if left_early(user_frame(), opened.entered_at):
+        if left_early(user_frame(), self._opened[-1].entered_at):
+            self.abandon()
             raise SymbolicControlError(f"the body of `{self!r}` is left early", here(),
                                        help="every body is traced once and stands for all iterations, so break, continue and return have "
                                             "no meaning in it; put what is not to run into `with P.otherwise():`")
+        self.close()
+
+    def abandon(self) -> None:
+        """End the body without a trace of it: an error is on its way."""
+        self._opened.pop().body.__exit__(None, None, None)
+
+    def close(self) -> None:
+        """End the body, and add it to its choice."""
+        opened = self._opened.pop()
+        opened.body.__exit__(None, None, None)
         body = wl.Block(tuple(opened.scope.items))
         around = self._trace.scopes[-1]
         before = opened.before or wl.Choice((), wl.Block())
@@ -102,6 +117,18 @@ class Side:
 
     def __repr__(self) -> str:
         return f"{self._keyword}({'' if self._condition is None else s.print_scalar(self._condition)})"
+
+
+def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> None:
+    """Trace a function as the body of a branch."""
+    side = branch(keyword, *condition)
+    side.open()
+    try:
+        body()
+    except BaseException:
+        side.abandon()
+        raise
+    side.close()
 
 
 def _condition(keyword: str, given: object, span: Span) -> s.Scalar:

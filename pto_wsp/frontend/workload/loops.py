@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from inspect import Parameter, signature
 from types import FrameType
 from typing import Any
 
@@ -156,23 +155,3 @@ def _close(trace: WorkloadTrace, opened: list[_Open], frame: FrameType, span: Sp
         trace.close_loop(each.walk, each.var, each.position, each.scope, ordered=ordered, frame=frame, span=span)
         del trace.scopes[len(trace.scopes) - level:]
         trace.open_vars -= bound
-
-
-def parallel_for(axis: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> None:
-    """Loop over an axis, iterations unordered: `parallel_for(batch, lambda b: k[b](…))`. The variable is called as the parameter."""
-    _functional(axis, body, names, ordered=False)
-
-
-def for_each(axis: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> None:
-    """Loop over an axis in order, as `parallel_for` does without."""
-    _functional(axis, body, names, ordered=True)
-
-
-def _functional(axis: object, body: Callable[..., object], names: Sequence[str] | None, *, ordered: bool) -> None:
-    positional = [p for p in signature(body).parameters.values()
-                  if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    if len(positional) != 1:
-        raise WorkloadStructureError("the body of a functional loop takes the loop variable", here(), expected="one parameter",
-                                     found=str(signature(body)))
-    for variable in _loop((axis,), names or (positional[0].name,), ordered=ordered):
-        body(variable)

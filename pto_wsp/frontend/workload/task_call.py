@@ -24,7 +24,7 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.frontend.workload.trace import TaskHandle, WorkloadTrace, current_trace
+from pto_wsp.frontend.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
 from pto_wsp.ops.tracing import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.types import scalar as s
@@ -265,9 +265,10 @@ def _bracket(node: object, span: Span) -> s.Scalar:
 
 
 def _after(after: object, trace: WorkloadTrace, span: Span) -> tuple[int, ...]:
-    handles = after if isinstance(after, Iterable) else (after,)
+    handles = after if isinstance(after, Iterable) and not isinstance(after, MadeTask) else (after,)
     found: list[int] = []
-    for handle in handles:
+    for given in handles:
+        handle = given.handle if isinstance(given, MadeTask) else given
         if not isinstance(handle, TaskHandle):
             raise WorkloadStructureError("after= takes what kernel calls return", span, expected="a task handle, or a list of them",
                                          found=f"{type(handle).__name__}: {handle!r:.60}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,6 +52,17 @@ class TaskHandle:
         return f"TaskHandle({self.kernel})"
 
 
+class MadeTask(ABC):
+    """What stands for a task where a handle is asked for."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def handle(self) -> TaskHandle:
+        """The task's handle."""
+
+
 @dataclass(slots=True)
 class WorkloadTrace:
     """What one run of a workload function has said so far."""
@@ -64,7 +76,6 @@ class WorkloadTrace:
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches that no `with` has opened
-    _next_handle: int = 0
 
     # ---- structure ----
 
@@ -78,8 +89,7 @@ class WorkloadTrace:
 
     def new_handle(self, kernel: str) -> TaskHandle:
         """Return a fresh task handle."""
-        self._next_handle += 1
-        return TaskHandle(self._next_handle - 1, self, kernel, tuple(self.scopes))
+        return TaskHandle(rewrite.fresh_handle(), self, kernel, tuple(self.scopes))
 
     def excludes(self, handle: TaskHandle) -> bool:
         """Tell whether a task was made in a branch that never runs when the body being written does."""
@@ -131,7 +141,11 @@ class WorkloadTrace:
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
-        return wl.Workload(self.name, wl.Block(tuple(self.scopes[0].items)))
+        body = wl.Block(tuple(self.scopes[0].items))
+        for node in rewrite.free_handles(body):
+            raise LoopVariableError("after= names a task that has been put into another workload since", node.span,
+                                    help="order whole workloads with sequential(a, b) or a >> b")
+        return wl.Workload(self.name, body)
 
     def check_whole(self) -> None:
         """Raise K103 when a loop of this trace was left by break or return."""
@@ -228,6 +242,11 @@ _NAME_FRAMES = 4   # how many of the user's functions, from the innermost out, a
 _current: ContextVar[WorkloadTrace | None] = ContextVar("pto_wsp_workload_trace", default=None)
 
 
+def running_trace() -> WorkloadTrace | None:
+    """Return the trace that is running, or None."""
+    return _current.get()
+
+
 def current_trace(what: str) -> WorkloadTrace:
     """Return the trace that is running.
 
@@ -254,7 +273,6 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     outer = _current.get()
     if outer is not None:   # loop variables of the outer workload may appear inside
         trace.open_vars = set(outer.open_vars)
-        trace._next_handle = outer._next_handle
         trace.scopes[0].first_tensor = 0
         trace.kernels = outer.kernels
     token = _current.set(trace)
@@ -270,7 +288,6 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     finally:
         _current.reset(token)
     if outer is not None:
-        outer._next_handle = trace._next_handle
         outer.symbol_names.update(trace.symbol_names)
     return workload, trace
 
@@ -280,7 +297,18 @@ class Placed:
     """A workload that a call inside another workload has put there: the scope and the item."""
 
     scope: Scope
-    item: wl.Block
+    item: wl.Item
+
+
+def place_last(trace: WorkloadTrace) -> Placed:
+    """Return the last item of the body being written as a workload that has been put there."""
+    return Placed(trace.scopes[-1], trace.scopes[-1].items[-1])
+
+
+def stands_here(placed: Placed | None) -> bool:
+    """Tell whether a workload has been put into the body being written, or into one inside it that has ended."""
+    trace = _current.get()
+    return trace is not None and placed is not None and (placed.scope is trace.scopes[-1] or placed.scope.closed)
 
 
 def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
@@ -295,7 +323,7 @@ def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
         if var.id not in trace.open_vars:
             raise LoopVariableError(f"loop variable `{var.name}` is used outside its loop", here(),
                                     help=f"move the workload that uses it into `for {var.name} in P(...)`")
-    fresh, trace._next_handle = rewrite.with_fresh_ids(body, trace._next_handle)
+    fresh = rewrite.with_fresh_ids(body)
     trace.tensors.update(tensors)
     trace.append(fresh)
     return Placed(trace.scopes[-1], fresh)

@@ -259,7 +259,7 @@ def test_a_tensor_empty_outside_the_loop_is_one_a_run() -> None:
     np.testing.assert_array_equal(Y.data[:, 0], X.data[:, 0])  # type: ignore[index]
 
 
-@pytest.mark.parametrize("call", [lambda: P(4), lambda: P.seq(4), lambda: parallel_for(4, lambda b: None)])
+@pytest.mark.parametrize("call", [lambda: P(4), lambda: P.seq(4), lambda: P.sel(1), lambda: P.when(True), lambda: P.otherwise()])
 def test_loops_belong_into_workloads(call: Callable[[], object]) -> None:
     with pytest.raises(OutsideTraceError) as caught:
         call()

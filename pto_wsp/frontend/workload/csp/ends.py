@@ -99,7 +99,7 @@ def send_token(channel: object, what: tuple[object, ...]) -> None:
         send_payload(trace, ref, tuple(trace.use(_whole(ref, value, span), frame, span) for value in what), (), span)
 
 
-def send_placed_task(channel: object, body: wl.Block) -> None:
+def send_placed_task(channel: object, body: wl.Item) -> None:
     """Give the one task of a workload that stands here.
 
     Raises: W102 when it does not have one.
