@@ -59,6 +59,10 @@ static void it_is_contiguous_and_alone(void)
             CHECK(t[i].buffer != t[j].buffer && t[i].data != t[j].data);
     }
     memset(t[0].data, 1, 2 * 3 * 5 * 4);
+    int32_t first = t[0].buffer;
+    pto_record_reset(record);
+    CHECK_EQ(sink->fresh(sink, &t[0], 4, 0, NULL), PTO_OK);
+    CHECK_EQ(t[0].buffer, first);      /* a reset gives all back */
     pto_record_free(record);
 }
 
@@ -154,7 +158,7 @@ static void iterations_are_independent_and_run_again(void)
 static void a_full_arena_hands_over(void)
 {
     pto_pool *pool = pto_pool_new(2);
-    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .arena_bytes = 8000, .window = 8});
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .arena_bytes = 8000, .window = 1000});
     pto_run_options options = {.orchestrate = through_fresh, .kernels = kernels, .n_kernels = 2};
     pto_execute_result result;
     n_iterations = N;
@@ -166,6 +170,8 @@ static void a_full_arena_hands_over(void)
     pto_columns c;
     pto_record_columns(record, &c);
     CHECK(c.first_task > 0 && c.n_tasks <= 27 && c.total_tasks == 3 * N);
+    for (int64_t e = 0; e < c.n_edges; e++)        /* memory used again is of a new tensor: no edges from the old one */
+        CHECK(c.edge_src[e] >= c.first_node);
     pto_record_reset(record);
     CHECK_EQ(through_fresh(NULL, pto_record_sink(record)), PTO_E_NOMEM);       /* nobody to hand over to */
     pto_record_free(record);

@@ -288,28 +288,33 @@ static void simulate_slowly(const program *p, slow_sim *o)
     }
 }
 
-/* Every stream begins with a mark, so that all are open from the start; some end with one that rests. */
+/* Every stream begins with a mark, so that all are open from the start; some rest for good, here and there. */
 static void random_program(program *p)
 {
+    bool rests[MAX_STREAMS] = {false};
     memset(p, 0, sizeof *p);
     p->n_streams = pick(1, MAX_STREAMS);
     p->n_workers = pick(1, MAX_WORKERS);
     p->window = pick(0, 2) ? pick(1, 6) : 0;
-    p->n = pick(p->n_streams + 1, MAX_NODES - MAX_STREAMS);
-    int64_t n_ending = pick(0, p->n_streams);
-    for (int64_t t = 0; t < p->n + n_ending; t++) {
-        bool is_mark = t < p->n_streams || t >= p->n || pick(0, 2) == 0;
+    p->n = pick(p->n_streams + 1, MAX_NODES);
+    for (int64_t t = 0; t < p->n; t++) {
+        int64_t stream = t < p->n_streams ? t : pick(0, p->n_streams - 1);
+        while (rests[stream])
+            stream = (stream + 1) % p->n_streams;
+        int64_t n_going_on = 0;
+        for (int64_t s = 0; s < p->n_streams; s++)
+            n_going_on += !rests[s];
+        p->rests[t] = rests[stream] = t >= p->n_streams && n_going_on > 1 && pick(0, 14) == 0;
+        bool is_mark = t < p->n_streams || p->rests[t] || pick(0, 2) == 0;
         p->is_task[t] = !is_mark;
-        p->stream[t] = t < p->n_streams ? t : t >= p->n ? t - p->n : pick(0, p->n_streams - 1);
+        p->stream[t] = stream;
         p->cost[t] = pick(0, 2) ? pick(0, 6) : 0;
         p->worker[t] = pick(0, p->n_workers - 1);
         p->blocks[t] = is_mark && pick(0, 1);
-        p->rests[t] = t >= p->n;
         p->stall[t] = pick(0, PTO_N_STALLS - 1);
         for (int32_t k = 0; k < MAX_PREDS; k++)
             p->pred[t][k] = t > 0 && pick(0, 2) == 0 ? pick(t > 12 ? t - 12 : 0, t - 1) : -1;
     }
-    p->n += n_ending;
 }
 
 /* One orchestrator for both: the program comes in through a global, as an artifact's would through its bindings. */
