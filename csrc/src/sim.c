@@ -46,16 +46,17 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst)
     return true;
 }
 
-/* Enter a node behind all others, with its predecessors src[0..n_src) and the longest chain that leads to its stream's front. */
-static bool enter(pto_sim *s, pto_sim_node entered, int64_t chain, const int64_t *src, int64_t n_src)
+/* Enter a node of `stream` behind all others, with its predecessors src[0..n_src). */
+static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src)
 {
     if (!pto_sim_ring_reserve(&s->ring))
         return pto_sim_fail(s);
     if (!reserve_chain(s))
         return false;
-    int64_t node = s->ring.next++, longest = chain;
+    int64_t node = s->ring.next++, longest = stream < 0 ? 0 : s->fronts[stream].chain;
     pto_sim_node *n = pto_sim_at(&s->ring, node);
-    *n = entered;
+    *n = (pto_sim_node){.task = task, .cost = cost, .next = -1, .follower = -1, .first_link = -1, .last_link = -1,
+                        .stream = stream};
     for (int64_t i = 0; i < n_src; i++) {
         if (src[i] >= s->chain_first && s->chain[src[i] & (s->chain_capacity - 1)] > longest)
             longest = s->chain[src[i] & (s->chain_capacity - 1)];
@@ -65,9 +66,9 @@ static bool enter(pto_sim *s, pto_sim_node entered, int64_t chain, const int64_t
         if (!add_link(s, src[i], node))
             return false;
     }
-    longest = pto_sim_add(longest, entered.cost);
+    longest = pto_sim_add(longest, cost);
     s->chain[node & (s->chain_capacity - 1)] = longest;
-    if (longest > s->critical_path && entered.task >= 0)
+    if (longest > s->critical_path && task >= 0)
         s->critical_path = longest;
     return true;
 }
@@ -107,49 +108,40 @@ static bool wait_for_slot(pto_sim *s, pto_sim_front *f)
 
 static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int64_t *src, int64_t n_src)
 {
-    int32_t stream = c->task_stream[task];
-    pto_sim_front *f = pto_sim_front_of(s, stream);
-    if (f == NULL)
+    pto_sim_front *f = pto_sim_front_of(s, c->task_stream[task]);
+    if (f == NULL || !wait_for_slot(s, f) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
+        !enter(s, s->n_tasks, c->task_cost[task], c->task_stream[task], src, n_src))
         return false;
-    pto_sim_node node = {.task = s->n_tasks, .cost = c->task_cost[task], .next = -1, .follower = -1, .first_link = -1,
-                         .last_link = -1, .executor = (int32_t)c->task_worker[task], .stream = stream,
-                         .state = PTO_SIM_QUEUED};
-    if (!wait_for_slot(s, f) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
-        !enter(s, node, f->chain, src, n_src))
-        return false;
+    int64_t node = s->ring.next - 1;
+    pto_sim_at(&s->ring, node)->executor = (int32_t)c->task_worker[task];
     s->n_tasks++;
-    s->work = pto_sim_add(s->work, node.cost);
-    pto_sim_append(s, f, s->ring.next - 1);
-    return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, s->ring.next - 1);
+    s->work = pto_sim_add(s->work, c->task_cost[task]);
+    pto_sim_append(s, f, node);
+    return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, node);
 }
 
 static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src)
 {
-    int32_t stream = c->mark_stream[mark];
-    pto_sim_front *f = pto_sim_front_of(s, stream);
-    if (f == NULL)
+    pto_sim_front *f = pto_sim_front_of(s, c->mark_stream[mark]);
+    if (f == NULL || !wait_for_stream(s, f) || !enter(s, -1, c->mark_delay[mark], c->mark_stream[mark], src, n_src))
         return false;
-    pto_sim_node node = {.task = -1, .cost = c->mark_delay[mark], .next = -1, .follower = -1, .first_link = -1,
-                         .last_link = -1, .executor = -1, .stream = stream, .state = PTO_SIM_QUEUED,
-                         .flags = c->mark_flags[mark], .stall = c->mark_stall[mark]};
-    if (!wait_for_stream(s, f) || !enter(s, node, f->chain, src, n_src))
-        return false;
-    int64_t chain = s->chain[(s->ring.next - 1) & (s->chain_capacity - 1)];
-    if (node.flags & PTO_MARK_BLOCKS && chain > f->chain)
+    int64_t node = s->ring.next - 1, chain = s->chain[node & (s->chain_capacity - 1)];
+    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    n->flags = c->mark_flags[mark];
+    n->stall = c->mark_stall[mark];
+    if (n->flags & PTO_MARK_BLOCKS && chain > f->chain)
         f->chain = chain;
-    pto_sim_append(s, f, s->ring.next - 1);
+    pto_sim_append(s, f, node);
     if (!pto_sim_submit(s, f) || !pto_sim_submit_all(s))
         return false;
-    if (node.flags & PTO_MARK_RESTS)
+    if (c->mark_flags[mark] & PTO_MARK_RESTS)
         pto_sim_rest(s, f);
     return true;
 }
 
 static bool feed_join(pto_sim *s, const int64_t *src, int64_t n_src)
 {
-    pto_sim_node node = {.task = -1, .next = -1, .follower = -1, .first_link = -1, .last_link = -1, .executor = -1,
-                         .stream = -1, .state = PTO_SIM_WAITING};
-    if (!enter(s, node, 0, src, n_src))
+    if (!enter(s, -1, 0, -1, src, n_src))
         return false;
     if (pto_sim_at(&s->ring, s->ring.next - 1)->n_pending == 0)
         pto_sim_complete(s, s->ring.next - 1);

@@ -41,7 +41,7 @@ static void let_go(pto_sim *s, pto_sim_front *f)
 {
     f->hold = PTO_SIM_FREE;
     s->n_open_held -= f->is_open;
-    if (!f->listed) {
+    if (f->next != NONE && !f->listed) {
         f->listed = true;
         s->to_submit[s->n_to_submit++] = (int32_t)(f - s->fronts);
     }
