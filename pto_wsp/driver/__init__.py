@@ -25,7 +25,6 @@ from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
 from pto_wsp.plan.text import print_plan
-from pto_wsp.plan.waits import refuse_waits
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine
 from pto_wsp.schedule.schedule import Schedule
@@ -73,10 +72,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     recorded = check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes())
-    lowered = lower(workload)
-    if target in DEVICE_TARGETS:
-        refuse_waits(lowered, target)
-    plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
+    plan = run_passes(lower(workload), context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     raise_all(slot_errors(plan))

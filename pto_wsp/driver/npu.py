@@ -36,10 +36,12 @@ from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
+from pto_wsp.plan.waits import waited_for
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.checks import check_tile_program
+from pto_wsp.verify.npu.late import with_late_checks
 from pto_wsp.verify.npu.writes import check_writes
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -84,8 +86,8 @@ def _package(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, findin
     kept = dict(dumps)
     npu = plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None)
     programs = tuple(_program(use, number, arch, kept, options) for number, use in enumerate(npu.kernels))
-    checks = (*findings, *(finding for program in programs if program is not None for finding in check_tile_program(program, arch)),
-              *check_writes(npu))
+    kernels_checked = (finding for program in programs if program is not None for finding in check_tile_program(program, arch))
+    checks = (*with_late_checks(findings, npu), *kernels_checked, *check_writes(npu))
     raise_all([finding.error for finding in checks if finding.error is not None])
     kernels = device_kernels(npu, programs)
     files = {**kept, **_listings(npu, kernels)}
@@ -140,7 +142,8 @@ def _steering(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Mapping[int, 
 
     Raises: C109 for one that was made without data.
     """
-    wanted = [slot.ref for slot in plan.tensors if slot.ref.id in steering_tensors(plan)]
+    computed = {slot.ref.id for slot in plan.tensors if waited_for(slot) and not slot.allocated and slot.ref.id in arrays}
+    wanted = [slot.ref for slot in plan.tensors if slot.ref.id in steering_tensors(plan) | computed]
     raise_all([MissingDataError(f"`{ref.shown}` has no data, and golden.py needs its elements: they decide what tasks do", None,
                                 expected="Tensor(array) for lengths, offsets and indices") for ref in wanted if ref.id not in arrays])
     return {ref.id: arrays[ref.id].reshape(ref.shape) for ref in wanted}

@@ -42,9 +42,9 @@ class LoopVariableError(PtoError):
 
 class DataDependentError(PtoError):
     code = "W104"
-    cause = "A scalar is read from a tensor that a task of the same workload writes."
-    example = "k[b](x=X[b], out=lens); P(lens[0])"
-    fix = "Compute the lengths before the program, or split the work into two programs."
+    cause = "A scalar is read from an array that shares memory with one which tasks write under another name, so nothing waits for them."
+    example = "k[b](x=X[b], out=Y); P(lens[0])  # run(lens=a, Y=a)"
+    fix = "Bind arrays that do not overlap, or read the scalar from the tensor that the tasks write: it is waited for then."
 
 
 class SlotOrderError(PtoError):

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from pto_wsp.errors import DataDependentError, InternalError, raise_all
+from pto_wsp.errors import InternalError
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import Branch, Check, Choice, Item, Loop, Read, Send, SetSlot, Submit, TaskPlan, TensorSlot, submits
+from pto_wsp.plan.model import Branch, Check, Choice, Item, Loop, Read, Send, SetSlot, Submit, TaskPlan, TensorSlot
 from pto_wsp.plan.walk import map_items
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -91,16 +91,6 @@ def with_waits(plan: TaskPlan) -> TaskPlan:
     """Return the plan with `waits` of every node that evaluates an element which tasks write."""
     reads = Reads.of(plan)
     return map_items(plan, lambda item: _waiting(item, reads.within)) if reads.slots else plan
-
-
-def refuse_waits(plan: TaskPlan, target: str) -> None:
-    """Raise W104, at the tasks that write them, where the orchestrator reads elements that tasks write."""
-    raise_all([
-        DataDependentError(f"`{slot.ref.shown}` is written here and read as a scalar by the same workload", task.span,
-                           help=f"target {target} waits for no task while it makes them: run the part that writes it first, as a program")
-        for task in submits(plan) for place in task.places
-        if place.role.writes and waited_for(slot := plan.tensors[place.slot])
-    ])
 
 
 def _waiting(item: Item, within: Callable[..., tuple[Read, ...]]) -> Item:

@@ -9,13 +9,13 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.errors import DataDependentError, InternalError
+from pto_wsp.errors import InternalError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Check, CheckKind, Context, Loop, Read, TaskPlan, items_of, submits
 from pto_wsp.plan.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.plan.text import print_plan
-from pto_wsp.plan.waits import MAX_READS, Reads, has_waits, refuse_waits
+from pto_wsp.plan.waits import MAX_READS, Reads, has_waits
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s
 
@@ -53,7 +53,6 @@ def test_a_table_that_no_task_writes_is_not_waited_for() -> None:
             copy[TABLE[i, 0]](x=A[TABLE[i, 1]], y=B[i])
     plan = plan_of(body)
     assert not has_waits(plan) and all(not task.waits for task in submits(plan))
-    refuse_waits(plan, "ascend_npu")
 
 
 def test_a_bound_that_a_task_writes_is_waited_for_by_its_loop_alone() -> None:
@@ -154,13 +153,3 @@ def test_the_text_of_a_plan_shows_the_waits_in_their_place() -> None:
     lines = [line.strip() for line in print_plan(plan_of(body)).splitlines()]
     at = lines.index("wait for A@2 * A.strides[1]")
     assert lines[at + 1].startswith("check 0 <= A[0, 2] <=") and lines[at + 2].startswith("for i in range(0, A[0, 2], 1)")
-
-
-def test_a_target_that_cannot_wait_refuses_at_the_task_that_writes() -> None:
-    def body() -> None:
-        put(n=1, y=A[0])
-        for i in P(A[0, 2]):
-            put[i](n=i, y=C[i])
-    with pytest.raises(DataDependentError) as caught:
-        refuse_waits(plan_of(body), "ascend_npu")
-    assert caught.value.code == "W104" and "`A` is written here" in caught.value.message and caught.value.span is not None

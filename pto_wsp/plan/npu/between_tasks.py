@@ -10,11 +10,11 @@ nothing else, it puts it out; else one that does nothing does so. What it lies i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from pto_wsp.expr.kernel import Kernel, Role, TensorParam
-from pto_wsp.expr.rewrite import rewrite
+from pto_wsp.expr.rewrite import nodes, rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import SetSlot, TaskPlan, TensorSlot
@@ -23,6 +23,7 @@ from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef
+from pto_wsp.values import dataclass
 
 # It is given memory and does nothing with it, whatever lies there.
 _ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F32),), ()), Unit.VECTOR, (ParamAccess(None, 0),))
@@ -31,10 +32,10 @@ _ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F3
 def mark_between_tasks(plan: TaskPlan, intermediates: Set[int]) -> TaskPlan:
     """Return the plan with those of its intermediate tensors marked that a package need not be given. `intermediates`: ids.
 
-    One that nobody reads is a result, one that nobody writes is given, and one that steers is read before there are tasks.
+    One that nobody reads is a result, and one that nobody writes is given.
     """
     def mark(slot: TensorSlot) -> TensorSlot:
-        inside = slot.ref.id in intermediates and slot.reads and slot.writes and not slot.scalars and all(slot.ref.shape)
+        inside = slot.ref.id in intermediates and (slot.reads or slot.scalars) and slot.writes and all(slot.ref.shape)
         return replace(slot, allocated=True) if inside else slot
 
     return replace(plan, tensors=tuple(map(mark, plan.tensors)))
@@ -69,11 +70,12 @@ def extents_of(tensor: TensorRef, *, allocated: bool) -> tuple[s.Scalar, ...]:
 
 def add_allocations(plan: NpuPlan) -> NpuPlan:
     """Return the plan with scopes around what uses each tensor that is no argument, and with a kernel, behind the others, that makes it."""
-    slots = frozenset(number for number, slot in enumerate(plan.tensors) if slot.allocated)
+    slots = {slot.ref.id: number for number, slot in enumerate(plan.tensors) if slot.allocated}
     if not slots:
         return plan
-    body = _scoped(plan.body, slots)
-    if slots <= allocated_by_launches(body):
+    body = _scoped(plan.body, frozenset(slots.values()), _Users({tensor: slot for tensor, slot in slots.items()
+                                                                 if plan.tensors[slot].scalars}))
+    if allocated_by_launches(body).issuperset(slots.values()):
         return replace(plan, body=body)
     return replace(plan, body=body, kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
 
@@ -84,13 +86,30 @@ def allocated_by_launches(body: Block) -> frozenset[int]:
                      if isinstance(found, Descriptor) and found.allocates)
 
 
-def _scoped(body: Block, slots: Set[int]) -> Block:
+@dataclass(frozen=True, slots=True)
+class _Users:
+    """Finds what uses tensors. `read`: slots of those of which elements are read while tasks are made, by the ids of the tensors."""
+
+    read: Mapping[int, int]
+
+    def of(self, slots: Set[int], items: Sequence[NpuItem]) -> dict[int, list[int]]:
+        """Return by slot at which places among the items it is used."""
+        found = [set(self._used(item)) for item in items]
+        return {slot: [at for at, used in enumerate(found) if slot in used] for slot in slots}
+
+    def _used(self, item: NpuItem) -> Iterator[int]:
+        yield from (found.slot for launch in launches_of(item) for found in launch.arguments if isinstance(found, Descriptor))
+        if self.read:
+            yield from (self.read[node.tensor.id] for node in nodes(item) if isinstance(node, s.Element) and node.tensor.id in self.read)
+
+
+def _scoped(body: Block, slots: Set[int], users_of: _Users) -> Block:
     """Return a body with a scope around the statements that use each of these tensors, in the narrowest block that holds them all."""
-    users = {slot: [at for at, item in enumerate(body.items) if slot in set(_used(item))] for slot in slots}
+    users = users_of.of(slots, body.items)
     inner = {slot: at[0] for slot, at in users.items() if len(at) == 1 and _may_hold_scopes(body.items[at[0]])}
     items = list(body.items)
     for position in set(inner.values()):
-        items[position] = _scoped_inside(items[position], {slot for slot, at in inner.items() if at == position})
+        items[position] = _scoped_inside(items[position], {slot for slot, at in inner.items() if at == position}, users_of)
     found: list[NpuItem] = []
     at = 0
     for first, last, made in _runs(sorted((at[0], at[-1], slot) for slot, at in users.items() if slot not in inner)):
@@ -136,19 +155,15 @@ def _may_hold_scopes(item: NpuItem) -> bool:
             return False
 
 
-def _scoped_inside(item: NpuItem, slots: Set[int]) -> NpuItem:
+def _scoped_inside(item: NpuItem, slots: Set[int], users_of: _Users) -> NpuItem:
     match item:
         case Block():
-            return _scoped(item, slots)
+            return _scoped(item, slots, users_of)
         case Unordered(sides):
-            users = {slot: [at for at, side in enumerate(sides) if slot in set(_used(side))] for slot in slots}
+            users = users_of.of(slots, sides)
             shared = {slot for slot, at in users.items() if len(at) > 1}
-            inside = Unordered(tuple(_scoped(side, {slot for slot, at in users.items() if at == [position]})
+            inside = Unordered(tuple(_scoped(side, {slot for slot, at in users.items() if at == [position]}, users_of)
                                      for position, side in enumerate(sides)))
             return Scope((), Block((inside,)), tuple(sorted(shared))) if shared else inside
         case _:
             return item
-
-
-def _used(item: NpuItem) -> Iterator[int]:
-    return (found.slot for launch in launches_of(item) for found in launch.arguments if isinstance(found, Descriptor))

@@ -6,9 +6,11 @@ what tasks compute.
 
 from __future__ import annotations
 
+from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import Check, SetSlot
 from pto_wsp.plan.npu.model import Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way
 from pto_wsp.plan.npu.walk import inner_items
+from pto_wsp.plan.waits import waited_for
 from pto_wsp.types import scalar as s
 
 Checked = Launch | Repeat | Lead | Way | SetSlot
@@ -18,7 +20,7 @@ class Late:
     """What of a plan is known only when tasks have run. It goes by identity: two loops may be equal."""
 
     def __init__(self, plan: NpuPlan) -> None:
-        self._written = {slot.ref.id for slot in plan.tensors if slot.writes}
+        self._written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
         self._values: set[s.Scalar] = set()          # slots and variables that hold what tasks have computed
         self._checks: dict[int, tuple[Check, ...]] = {}
         n_known = -1
@@ -39,6 +41,11 @@ class Late:
         """Tell whether scalars depend on what tasks compute."""
         return any(leaf in self._values or (isinstance(leaf, s.Element) and leaf.tensor.id in self._written)
                    for node in nodes for leaf in s.leaves(node))
+
+    def waited_for(self, root: object) -> tuple[s.Element, ...]:
+        """Return the elements in scalars that tasks write, each behind those that index it."""
+        found = [node for node in nodes(root) if isinstance(node, s.Element) and node.tensor.id in self._written] if self._written else []
+        return tuple(dict.fromkeys(reversed(found)))
 
     def _walk(self, item: NpuItem, *, late: bool) -> None:
         match item:

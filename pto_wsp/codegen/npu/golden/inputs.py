@@ -21,8 +21,11 @@ Array = npt.NDArray[Any]
 
 
 def steering_tensors(plan: TaskPlan) -> frozenset[int]:
-    """Return the ids of the tensors that are given and decide what is done: read as scalars, or as indices by a kernel."""
-    read = {slot.ref.id for slot in plan.tensors if slot.scalars}
+    """Return the ids of the tensors that are given and decide what is done: read as scalars, or as indices by a kernel.
+
+    What tasks compute before it is read as a scalar needs no elements.
+    """
+    read = {slot.ref.id for slot in plan.tensors if slot.scalars and not slot.writes}
     return frozenset(read | _bound_to(plan, index_params)) - {slot.ref.id for slot in plan.tensors if slot.allocated}
 
 
@@ -60,7 +63,7 @@ def _tensor(slot: TensorSlot, name: str, steering: Mapping[int, Array], positive
     dtype = spell_dtype(ref.dtype)
     if ref.id in steering:
         return _embedded(name, steering[ref.id], dtype)
-    if not slot.reads:
+    if not slot.reads or slot.scalars:
         return (f"{name} = np.zeros({ref.shape}, {dtype})",)
     if ref.dtype is DType.BOOL:
         return (f"{name} = rng.integers(0, 2, {ref.shape}).astype({dtype})",)

@@ -14,10 +14,11 @@ from pto_wsp.plan.model import Check, is_float_symbol
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
-_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made)|(?:readers|handle|slot)_\w+|rt_\w+|aicpu_\w+|"
-                     r"Chip\w*|Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
+_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made|value)|(?:readers|handle|slot)_\w+|rt_\w+|"
+                     r"aicpu_\w+|Chip\w*|Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
 _C_TYPES: Mapping[DType, str] = {
     DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t", DType.I64: "int64_t", DType.U8: "uint8_t", DType.U16: "uint16_t",
     DType.U32: "uint32_t", DType.U64: "uint64_t", DType.BOOL: "uint8_t", DType.F32: "float", DType.F64: "double"}
@@ -68,6 +69,10 @@ class FunctionScope:
     def tensor(self, slot: int) -> c.Name:
         """Return the tensor in a slot."""
         return self._use(self._tensors[self.plan.tensors[slot].ref.id])
+
+    def tensor_name(self, tensor: TensorRef) -> str:
+        """Return what a tensor is called."""
+        return self._tensors[tensor.id]
 
     def loop_variable(self, var: s.Var) -> str:
         """Return the name of a loop's variable."""

@@ -23,7 +23,7 @@ from pto_wsp.plan.npu.edges.readers import IntermediateOf, TensorOf
 from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, surely_submits
 from pto_wsp.plan.npu.late import Checked
 from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.plan.npu.walk import items_of, launches_of
 
 
 @dataclass(slots=True)
@@ -222,6 +222,7 @@ class BodyLowering(LaunchLowering):
         yield c.Comment(f"{first.span.short}: {kernel}[{', '.join(first.labels)}]")
         for launch in task.launches:
             yield from self._checked(launch)
+        yield from self._held(task)
         if ends or after is None or task.source not in self.waits.order.counts:
             yield from self._parts(task.items, after, ends if task.source in self.waits.order.counts else "", alone=alone)
         elif len(task.items) == 1 and isinstance(task.items[0], Launch):
@@ -233,6 +234,15 @@ class BodyLowering(LaunchLowering):
             always = any(n_launches(item) not in (None, 0) for item in task.items)
             self.short.discard(after)
             yield c.Assign(c.Name(after), c.Name(own)) if always else self._replaced(after, own)
+        self.scope.held = {}
+
+    def _held(self, task: Task) -> Iterator[c.Stmt]:
+        """Elements that tasks write are read once for a task, which may write them itself in a part of it."""
+        own = tuple(inner.intermediates for item in task.items for inner in items_of(item) if isinstance(inner, Scope))
+        for node in self.late.waited_for((own, tuple((launch.arguments, launch.scalars) for launch in task.launches))):
+            name = self.scope.names.take(f"{self.scope.tensor_name(node.tensor)}_value")
+            yield c.Declare("const double" if node.tensor.dtype.is_float else "const int64_t", name, self.scope.scalar(node))
+            self.scope.held[node] = c.Name(name)
 
     def _parts(self, items: tuple[NpuItem, ...], after: str | None, ends: str, *, alone: bool) -> Iterator[c.Stmt]:
         for item in items:

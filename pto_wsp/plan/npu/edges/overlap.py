@@ -13,6 +13,7 @@ from pto_wsp.plan.model import SetSlot
 from pto_wsp.plan.npu.edges.statements import Task
 from pto_wsp.plan.npu.model import Descriptor, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
 from pto_wsp.plan.npu.walk import inner_items, items_of
+from pto_wsp.plan.waits import waited_for
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
@@ -37,7 +38,7 @@ Moved: TypeAlias = frozenset[s.Var | s.SlotValue | Contents | Instance]      # w
 def always_moving(plan: NpuPlan) -> Moved:
     """Return what may change between any two tasks: slots that are set, and elements that are read and that tasks write."""
     return frozenset((*(s.SlotValue(item.slot) for item in items_of(plan.body) if isinstance(item, SetSlot)),
-                      *(Contents(slot.ref.id) for slot in plan.tensors if slot.scalars and slot.writes)))
+                      *(Contents(slot.ref.id) for slot in plan.tensors if waited_for(slot))))
 
 
 def left_behind(item: Repeat | Scope) -> Moved:

@@ -1,4 +1,4 @@
-"""A loop's bound is read from a tensor that a task writes."""
+"""A loop's bound is read from a tensor that a task writes, for the runtime that makes all tasks before it runs one."""
 
 import numpy as np
 
@@ -27,12 +27,14 @@ def program() -> None:
 
 
 def mistake() -> None:
-    program().compile(target="ascend_npu")
+    program().compile(target="ascend_npu", options={"runtime": "host_build_graph"})
 
 
-# error[W104]: `lens` is written here and read as a scalar by the same workload
-#   --> scalar_read_from_an_output.py:24:5
+# error[N101]: the runtime host_build_graph cannot read `lens[0, 0]` while tasks are made
+#   --> scalar_read_from_an_output.py:25:14
 #      |
-#   24 |     measure(n=lens)
-#      |     ^^^^^^^^^^^^^^^
-#    = help:     target ascend_npu waits for no task while it makes them: run the part that writes it first, as a program
+#   25 |     for b in P(lens[0, 0]):
+#      |              ^^^^^^^^^^^^^
+#    = expected: the runtime tensormap_and_ringbuffer
+#    = found:    host_build_graph
+#    = help:     the size of a loop or view that depends on data needs it; or make it a Symbol
