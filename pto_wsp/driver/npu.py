@@ -16,7 +16,7 @@ from pto_wsp.artifact.manifest import CheckEntry, DeviceKernelEntry, PackageMani
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.npu.golden.emit import emit_golden
-from pto_wsp.codegen.npu.golden.inputs import steering_tensors
+from pto_wsp.codegen.npu.golden.inputs import deciding_tensors, steering_tensors
 from pto_wsp.codegen.npu.mlir.emit import emit_pto
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_path
 from pto_wsp.codegen.npu.package import DeviceKernel, device_kernels, direction, emit_package_files
@@ -36,7 +36,6 @@ from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
-from pto_wsp.plan.waits import waited_for
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
@@ -142,8 +141,8 @@ def _steering(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Mapping[int, 
 
     Raises: C109 for one that was made without data.
     """
-    computed = {slot.ref.id for slot in plan.tensors if waited_for(slot) and not slot.allocated and slot.ref.id in arrays}
-    wanted = [slot.ref for slot in plan.tensors if slot.ref.id in steering_tensors(plan) | computed]
+    known = steering_tensors(plan) | (deciding_tensors(plan) & arrays.keys())
+    wanted = [slot.ref for slot in plan.tensors if slot.ref.id in known]
     raise_all([MissingDataError(f"`{ref.shown}` has no data, and golden.py needs its elements: they decide what tasks do", None,
                                 expected="Tensor(array) for lengths, offsets and indices") for ref in wanted if ref.id not in arrays])
     return {ref.id: arrays[ref.id].reshape(ref.shape) for ref in wanted}

@@ -14,6 +14,7 @@ from pto_wsp.codegen.npu.golden.spelling import spell_dtype
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.plan.model import TaskPlan, TensorSlot, is_float_symbol, submits
+from pto_wsp.plan.waits import waited_for
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Number, SymbolRef
 
@@ -27,6 +28,22 @@ def steering_tensors(plan: TaskPlan) -> frozenset[int]:
     """
     read = {slot.ref.id for slot in plan.tensors if slot.scalars and not slot.writes}
     return frozenset(read | _bound_to(plan, index_params)) - {slot.ref.id for slot in plan.tensors if slot.allocated}
+
+
+def deciding_tensors(plan: TaskPlan) -> frozenset[int]:
+    """Return the ids of the tensors of whole numbers that tasks make of what is read as a scalar then, by way of others too.
+
+    Their elements are taken as they were bound, where they were: of any numbers whatever tasks might make places that are none.
+    """
+    found = {number for number, slot in enumerate(plan.tensors) if waited_for(slot)}
+    while found:
+        more = {place.slot for task in submits(plan) if any(place.slot in found and place.role.writes for place in task.places)
+                for place in task.places if place.role.reads} - found
+        if not more:
+            break
+        found |= more
+    return frozenset(slot.ref.id for number, slot in enumerate(plan.tensors)
+                     if number in found and not slot.allocated and not is_real(slot.ref.dtype))
 
 
 def emit_inputs(plan: TaskPlan, names: Mapping[int, str], symbols: Mapping[int, str], steering: Mapping[int, Array],

@@ -24,3 +24,9 @@ def mistake() -> None:
     program().compile(target="interp").run(lens=array, counts=array)
 
 
+# error[W104]: `lens` is read as a scalar and shares memory with `counts`, which tasks write
+#   --> scalars_share_memory.py:24:5
+#      |
+#   24 |     program().compile(target="interp").run(lens=array, counts=array)
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    = help:     bind arrays that do not overlap, or read the scalar from `counts`: it is waited for then
