@@ -23,7 +23,7 @@ def arrays() -> dict[str, Array]:
     return {**{name: np.ones((12, 4, 8), np.float32) for name in "XYZ"}, **{name: np.ones((20, 4, 8), np.float32) for name in "QR"},
             **{name: np.ones((12, 16, 16), np.float32) for name in "AB"}, "small": np.ones((4, 8), np.float32),
             "lens": np.array([0, 1, 3], np.int64), "indptr": np.array([0, 2, 2, 5], np.int32),
-            "indices": np.array([3, 0, 1, 3, 1], np.int32)}
+            "indices": np.array([0, 3, 1, 2, 3], np.int32)}
 
 
 class Source:

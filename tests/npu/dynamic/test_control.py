@@ -130,7 +130,7 @@ def moe() -> Workload:
     X, W = tensors("XW", 6, 8, 16)
     Y = Tensor(np.zeros((4, 8, 16), np.float32), name="Y")
     routing = Sparse(Dense[4](), Tensor(np.array([0, 2, 2, 5, 7], np.int32), name="indptr"),
-                     Tensor(np.array([1, 5, 0, 3, 4, 2, 1], np.int16), name="indices"))
+                     Tensor(np.array([1, 5, 0, 3, 4, 1, 2], np.int16), name="indices"))
 
     @workload
     def case() -> None:
