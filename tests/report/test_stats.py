@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pto_wsp.report.graph import Edge, TaskGraph
-from pto_wsp.report.stats import ExecutorStats, Stats, WindowStats
+from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 
 
 def stats(total: int, path: int, busy: tuple[int, ...], stalled: int = 0) -> Stats:
@@ -30,6 +32,14 @@ def test_the_lower_bound_is_the_path_or_the_work_shared(found: Stats, bound: int
 ])
 def test_what_the_time_mostly_is(found: Stats, text: str) -> None:
     assert found.dominated_by.startswith(text)
+
+
+@pytest.mark.parametrize("reason, text", [*zip(STALL_REASONS[1:], ("empty channels", "full channels", "reads", "events"), strict=True)])
+def test_processes_that_mostly_stand_still_are_told_by_reason(reason: str, text: str) -> None:
+    others = StallStats("WAIT", 9, 3)
+    found = replace(stats(100, 60, (50, 50)), stalls=(others, StallStats(reason, 2, 51)))
+    assert found.dominated_by.startswith(text)
+    assert replace(found, stalls=(others, StallStats(reason, 2, 50))).dominated_by.startswith("waiting")
 
 
 def test_edges_say_why_in_words() -> None:
