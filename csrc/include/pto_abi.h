@@ -62,6 +62,9 @@
 #define PTO_STUCK_RECEIVE 2        /* the channel is empty */
 #define PTO_STUCK_TURN 3           /* another producer or consumer of the channel is next */
 #define PTO_STUCK_EVENT 4          /* the event has not been recorded */
+#define PTO_STUCK_CLOSED 5         /* the channel is empty and closed: there will be no token */
+#define PTO_STUCK_LOST 6           /* nobody takes what has been sent */
+#define PTO_STUCK_NEVER 7          /* the process that records the event has ended */
 
 /* What one parameter of one task is bound to: a strided box of at most two dimensions, its valid part. */
 typedef struct pto_arg {
@@ -173,6 +176,8 @@ typedef struct pto_stuck {
     int32_t waits_for;         /* PTO_STUCK_ */
     int32_t channel;           /* or the event */
     int64_t position;          /* the token (or recording) that it waits for, from 0 */
+    int32_t peer;              /* the stream that could let it go on, -1: none */
+    int32_t reserved;
 } pto_stuck;
 
 /* What an orchestrator writes to. Functions return a node id >= 0, or -1 after an error that is kept in status: the

@@ -38,6 +38,7 @@
     PTO_LAYOUT_FIELD(pto_mark, delay) \
     PTO_LAYOUT_STRUCT(pto_stuck) PTO_LAYOUT_FIELD(pto_stuck, stream) PTO_LAYOUT_FIELD(pto_stuck, site) \
     PTO_LAYOUT_FIELD(pto_stuck, waits_for) PTO_LAYOUT_FIELD(pto_stuck, channel) PTO_LAYOUT_FIELD(pto_stuck, position) \
+    PTO_LAYOUT_FIELD(pto_stuck, peer) PTO_LAYOUT_FIELD(pto_stuck, reserved) \
     PTO_LAYOUT_STRUCT(pto_tensor) PTO_LAYOUT_FIELD(pto_tensor, data) PTO_LAYOUT_FIELD(pto_tensor, dim) \
     PTO_LAYOUT_FIELD(pto_tensor, stride) PTO_LAYOUT_FIELD(pto_tensor, buffer) PTO_LAYOUT_FIELD(pto_tensor, rank) \
     PTO_LAYOUT_STRUCT(pto_bindings) PTO_LAYOUT_FIELD(pto_bindings, tensors) PTO_LAYOUT_FIELD(pto_bindings, symbols) \

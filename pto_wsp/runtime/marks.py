@@ -34,12 +34,3 @@ class Stall(enum.IntEnum):
     CHANNEL_FULL = 2
     READ = 3
     EVENT = 4
-
-
-class Stuck(enum.IntEnum):
-    """PTO_STUCK_: what a process of a deadlock waits for."""
-
-    SEND = 1
-    RECEIVE = 2
-    TURN = 3
-    EVENT = 4

@@ -328,7 +328,7 @@ static void a_deadlock_report_is_kept(void)
 {
     pto_record *record = record_new(0);
     pto_sink *sink = pto_record_sink(record);
-    const pto_stuck rows[2] = {{1, 7, PTO_STUCK_SEND, 0, 4}, {2, 9, PTO_STUCK_RECEIVE, 1, 0}}, *found;
+    const pto_stuck rows[2] = {{1, 7, PTO_STUCK_SEND, 0, 4, 2, 0}, {2, 9, PTO_STUCK_RECEIVE, 1, 0, -1, 0}}, *found;
     CHECK_EQ(pto_record_stuck(record, &found), 0);
     CHECK_EQ(sink->stuck(sink, rows, 2), PTO_E_DEADLOCK);
     CHECK_EQ(sink->status, PTO_E_DEADLOCK);

@@ -10,15 +10,16 @@ import pytest
 from pto_wsp.api.program import edges_of
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import InternalError
+from pto_wsp.plan.channel_state import Wait
 from pto_wsp.report.graph import Edge
 from pto_wsp.report.stats import STALL_REASONS
-from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall, Stuck
+from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.runtime.native import Recorder
 
 CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.READ, EdgeReason.AFTER
 
 
-@pytest.mark.parametrize("kind, prefix", [(MarkFlag, "MARK"), (EdgeReason, "EDGE"), (Stall, "STALL"), (Stuck, "STUCK")])
+@pytest.mark.parametrize("kind, prefix", [(MarkFlag, "MARK"), (EdgeReason, "EDGE"), (Stall, "STALL"), (Wait, "STUCK")])
 def test_numbers_are_those_of_the_interface(kind: type[enum.IntEnum], prefix: str) -> None:
     lib = load_runtime().lib
     names = {name.removeprefix(f"PTO_{prefix}_") for name in dir(lib) if name.startswith(f"PTO_{prefix}_")}
