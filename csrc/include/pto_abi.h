@@ -340,6 +340,7 @@ typedef struct pto_race {
     int32_t second_arg;
     int32_t has_regions;       /* 0: the first task has been dropped, only the second's is known */
     int32_t reserved;
+    const char *base;          /* the first element of the second's tensor */
     pto_arg first_region;
     pto_arg second_region;
 } pto_race;

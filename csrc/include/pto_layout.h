@@ -94,7 +94,7 @@
     PTO_LAYOUT_FIELD(pto_race, second_index) PTO_LAYOUT_FIELD(pto_race, n_first_index) \
     PTO_LAYOUT_FIELD(pto_race, n_second_index) PTO_LAYOUT_FIELD(pto_race, first_site) \
     PTO_LAYOUT_FIELD(pto_race, second_site) PTO_LAYOUT_FIELD(pto_race, first_arg) \
-    PTO_LAYOUT_FIELD(pto_race, second_arg) PTO_LAYOUT_FIELD(pto_race, has_regions) \
+    PTO_LAYOUT_FIELD(pto_race, second_arg) PTO_LAYOUT_FIELD(pto_race, has_regions) PTO_LAYOUT_FIELD(pto_race, base) \
     PTO_LAYOUT_FIELD(pto_race, reserved) PTO_LAYOUT_FIELD(pto_race, first_region) \
     PTO_LAYOUT_FIELD(pto_race, second_region) \
     PTO_LAYOUT_STRUCT(pto_misuse) PTO_LAYOUT_FIELD(pto_misuse, task) PTO_LAYOUT_FIELD(pto_misuse, index) \

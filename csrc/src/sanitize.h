@@ -59,6 +59,9 @@ struct pto_sanitizer {
 };
 
 /* ---- sanitize.c ---- */
+
+/* The memory that an argument of a task may use: of its tensor as bound, or of its fresh tensor. False: not known. */
+bool pto_sanitize_memory(const pto_sanitizer *s, const pto_record *record, int64_t task, int32_t arg, char **lo, char **hi);
 void pto_sanitize_start(pto_sanitizer *s);                                 /* a run begins */
 int32_t pto_sanitize_piece(pto_sanitizer *s, pto_record *record);          /* before what is recorded and not run is executed */
 int32_t pto_sanitize_dropped(pto_sanitizer *s, const pto_record *record);  /* before the tasks kept are forgotten */

@@ -88,8 +88,12 @@ static void note_race(pto_sanitizer *s, const pto_record *r, int64_t first, int6
         }
         race.first_region = args[race.first_arg];
     }
-    if (second_task >= 0)
+    if (second_task >= 0) {
+        char *lo = NULL, *hi;
         race.second_region = r->args[r->arg_begin[second_task] + race.second_arg];
+        if (pto_sanitize_memory(s, r, second_task, race.second_arg, &lo, &hi))
+            race.base = lo;
+    }
     s->report.n_races++;
     if (s->report.n_rows < PTO_MAX_RACES && !is_known_race(s, &race))
         s->races[s->report.n_rows++] = race;

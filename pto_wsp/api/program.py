@@ -27,6 +27,7 @@ from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.sanitize.watch import Sanitized
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
@@ -71,8 +72,11 @@ class Program:
 
         Raises: R102 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
         """
+        self._start(bindings, 0)
+
+    def _start(self, bindings: Mapping[str, object], order_seed: int) -> None:
         bound = self._prepare(bindings)
-        self._thread = threading.Thread(target=copy_context().run, args=(self._run, bound), name=f"pto_wsp {self.plan.name}",
+        self._thread = threading.Thread(target=copy_context().run, args=(self._run, bound, order_seed), name=f"pto_wsp {self.plan.name}",
                                         daemon=True)
         self._thread.start()
 
@@ -94,7 +98,7 @@ class Program:
         self._ran = False
         return bound
 
-    def _run(self, bound: Bindings, order_seed: int = 0) -> None:
+    def _run(self, bound: Bindings, order_seed: int) -> None:
         started = time.perf_counter()
         try:
             self._runner.run(bound, order_seed)
@@ -137,14 +141,32 @@ class Program:
 
     def run(self, **bindings: object) -> Program:
         """Start a run, wait for it, and return the program."""
+        return self._run_to_end(bindings, 0)
+
+    def replay(self, seed: int, /, **bindings: object) -> Program:
+        """Run as `run` does, one task at a time in the order of this seed: that which a run with sanitize=True shows.
+
+        The same seed and bindings give the same order, compiled with sanitize or without: then nothing is watched. Arrays that tasks
+        update in place have to hold again what they held.
+        Raises: R102 for what is no seed, R103 for a target that has no order to choose.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 < seed < 1 << 64:
+            raise BindingError("replay takes the seed of a run", here(), expected="a whole number from 1 on that fits 64 bits",
+                               found=repr(seed))
+        if not isinstance(self._runner, Engine):
+            raise ProgramStateError(f"a program for target {self._compiled.target} has one order, that of the program", here(),
+                                    expected="target cpu_sim", help="run() repeats it")
+        return self._run_to_end(bindings, seed)
+
+    def _run_to_end(self, bindings: Mapping[str, object], order_seed: int) -> Program:
         if not _interrupts_as_usual():
-            self.execute(**bindings)
+            self._start(bindings, order_seed)
             self.synchronize()
             return self
         bound = self._prepare(bindings)
         self._in_place = True      # no thread of its own: starting one takes longer than a small run
         try:
-            self._run(bound)
+            self._run(bound, order_seed)
         finally:
             self._in_place = False
         self._finish()
@@ -229,6 +251,12 @@ class Program:
     def checks(self) -> tuple[str, ...]:
         """The static checks with their verdicts, a line each."""
         return tuple(dict.fromkeys(f"{f.verdict.value}: {f.check} ({f.detail})" for f in self._compiled.findings))
+
+    @property
+    def sanitized(self) -> Sanitized | None:
+        """What the last run looked at, and its seed. None for a program that is not compiled with sanitize=True, or has not run."""
+        runner = self._runner
+        return runner.sanitized if isinstance(runner, Engine) else None
 
     @property
     def stats(self) -> Stats:

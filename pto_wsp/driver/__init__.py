@@ -86,7 +86,9 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     if target == "interp":
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
         return Compiled(plan, target, model, schedule, findings, interpreter, None, None, _since(started), False)
-    built = compile_cpu_sim(plan, schedule, model, findings, recorded, dumps, checked)
+    undefined = {k: arrays[slot.ref.id] for k, slot in enumerate(plan.tensors)
+                 if slot.ref.id in intermediates and slot.ref.id in arrays and not slot.fresh}
+    built = compile_cpu_sim(plan, schedule, model, findings, recorded, dumps, checked, undefined)
     return Compiled(plan, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started), built.from_cache)
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import ABI_VERSION, LoadedArtifact, build_artifact, load_artifact, machine_key, tree_digest
@@ -45,14 +48,16 @@ class CpuSimBuild:
 
 
 def compile_cpu_sim(plan: TaskPlan, schedule: Schedule, arch: Arch, findings: tuple[Finding, ...], recorded: tuple[str, ...],
-                    dumps: Mapping[str, str], options: CompileOptions) -> CpuSimBuild:
-    """Return the engine of a plan; `dumps`: the plan before and after its passes, by file.
+                    dumps: Mapping[str, str], options: CompileOptions, undefined: Mapping[int, np.ndarray]) -> CpuSimBuild:
+    """Return the engine of a plan; `dumps`: the plan before and after its passes, by file; `undefined`: by tensor slot, the memory that
+    a run finds without contents. A sanitized plan gives the order of its structure too: races are what it leaves to the data.
 
     Raises: C102 when the C compiler refuses a body of the user's own, and what the store raises.
     """
     if options.verify_passes:
         for use in plan.kernels:
             check_kernel_passes(use.kernel, context_of(use), KERNEL_PASSES)
+    asked, plan = plan, replace(plan, structure=True) if options.sanitize else plan
     digest = plan_digest(plan)
     key = _key(digest, schedule, arch, recorded, dumps, options)
     found = lookup(key, Manifest)
@@ -65,7 +70,8 @@ def compile_cpu_sim(plan: TaskPlan, schedule: Schedule, arch: Arch, findings: tu
         artifact = _load(str(root), manifest.library, digest)
     except CompilerFailedError as problem:
         raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
-    return CpuSimBuild(Engine(artifact, plan, options.threads), root, manifest, from_cache)
+    engine = Engine(artifact, asked, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None)
+    return CpuSimBuild(engine, root, manifest, from_cache)
 
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:

@@ -15,7 +15,7 @@ from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 
-_LATER = ("overheads", "sanitize")
+_LATER = ("overheads",)
 
 
 class NpuOptions(Record):
@@ -37,6 +37,8 @@ class CompileOptions(Record):
         default=False, description="end a run at the first operation that makes a NaN or infinity out of finite numbers; slow")
     verify_passes: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="run each kernel before and after each of its passes and compare the numbers")
+    sanitize: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="look for races and for memory that is misused, in a random legal order of tasks; slow")
     options: NpuOptions = Field(default_factory=NpuOptions, description="what one target alone knows")
 
 
@@ -59,6 +61,12 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
         name, expected, found = first_problem(problem)
         raise CompileOptionError(f"compile() option `{name}` does not take this value", here(), expected=expected,
                                  found=repr(found)) from None
+    if checked.sanitize and target == "cpu_sim" and (checked.threads or 1) > 1:
+        raise CompileOptionError("a sanitized run has one thread", here(), found=f"threads={checked.threads}",
+                                 help="leave threads= out: tasks run one by one, in a random legal order")
+    if checked.sanitize and target == "interp":
+        raise CompileOptionError("target interp has no sanitize", here(),
+                                 help="interp runs tasks in program order, one by one; compile for cpu_sim to look for races")
     if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite):
         refused = ", ".join(name for name in options if name != "check_finite")
         raise CompileOptionError(f"target interp has no {refused}", here(),
@@ -66,7 +74,7 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     if target not in DEVICE_TARGETS and checked.options != NpuOptions():
         raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(options["options"]),
                                  help="options={\"runtime\": ...} is for ascend_npu")
-    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes")]
+    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize")]
     if target in DEVICE_TARGETS and on_host:
         raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
                                  help="these options are for targets that run in this process")

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
-from pto_wsp.errors import BindingError, InternalError
+from pto_wsp.errors import BindingError, InternalError, raise_all
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.waits import has_waits
-from pto_wsp.runtime.binding import Bindings
+from pto_wsp.runtime.binding import Array, Bindings
 from pto_wsp.runtime.failures import bounds_error
 from pto_wsp.runtime.finite import native_error
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record import RecordColumns, read_columns
+from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
 from pto_wsp.values import dataclass
 
 MAX_RECORDED_TASKS = 1 << 20
@@ -64,10 +66,10 @@ class SimResult:
 class Recorder:
     """A record of the task stream, in the runtime library's memory."""
 
-    def __init__(self, runtime: Runtime, *, window: int, infer: bool, max_tasks: int = MAX_RECORDED_TASKS) -> None:
+    def __init__(self, runtime: Runtime, *, window: int, infer: bool, max_tasks: int = MAX_RECORDED_TASKS, poison: bool = False) -> None:
         self.runtime = runtime
         ffi = runtime.ffi
-        options = ffi.new("pto_record_options *", {"max_tasks": max_tasks, "window": window, "infer": int(infer)})
+        options = ffi.new("pto_record_options *", {"max_tasks": max_tasks, "window": window, "infer": int(infer), "poison": int(poison)})
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")
@@ -115,12 +117,17 @@ def finish_sim(runtime: Runtime, sim: Any, n_executors: int) -> SimResult:
 class Engine:
     """An artifact with its record: runs, and remembers the last stream for runs with the same bindings."""
 
-    def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS) -> None:
+    def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS, *,
+                 undefined: Mapping[int, Array] | None = None) -> None:
+        """`undefined`: what a sanitized run finds without contents, by tensor slot; None: runs are not sanitized."""
         self.plan = plan
         self.artifact = artifact
         self.runtime = artifact.runtime
         self.threads = threads or default_threads()
-        self.recorder = Recorder(self.runtime, window=plan.window, infer=plan.infer, max_tasks=max_tasks)
+        self._watch = None if undefined is None else Watch(self.runtime, plan, undefined)
+        watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
+        self.recorder = Recorder(self.runtime, window=0 if watched else plan.window, infer=plan.infer or watched, max_tasks=max_tasks,
+                                 poison=watched)
         self._fingerprint: tuple[object, ...] | None = None
         self._overflow: SimResult | None = None
         self._tensors: Any = None
@@ -128,15 +135,21 @@ class Engine:
         self._has_prints = has_prints(plan)
         self._waits = has_waits(plan)
         self._prints = Prints()
+        self.sanitized: Sanitized | None = None    # of the last run
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
 
         Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
-        hold (no task has run then, unless it was waited for or the stream is longer than a record keeps: the error says so).
+        hold (no task has run then, unless it was waited for or the stream is longer than a record keeps: the error says so); R201, R202
+        and R203 for what a sanitized run finds.
         """
+        if self._watch is not None and order_seed == 0:
+            order_seed = new_seed()
+            print(f"sanitize: seed {order_seed:#x}; repeat with {replay_text(order_seed)}", file=sys.stderr)
         ffi, lib = self.runtime.ffi, self.runtime.lib
-        fingerprint = None if self._waits else bindings.fingerprint(self.plan)   # what tasks compute stands in no fingerprint
+        may_reuse = not self._waits and self._watch is None      # what tasks compute stands in no fingerprint
+        fingerprint = bindings.fingerprint(self.plan) if may_reuse else None
         reuse = fingerprint is not None and fingerprint == self._fingerprint and self._overflow is None
         self._fingerprint = None
         options = ffi.new("pto_run_options *")
@@ -156,17 +169,27 @@ class Engine:
         shortened = shortening() if self._has_prints else (0, 0)
         printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
         options.execute.prints = printed
+        if self._watch is not None:
+            options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
         result = ffi.new("pto_execute_result *")
         self._pool = _pool(self.runtime, self.threads)
         status = lib.pto_run(self._pool, self.recorder.raw, options, result)
         if printed != ffi.NULL:
             self._prints = read_prints(self.runtime, printed, self.plan, shortened)
+        if self._watch is not None:
+            self.sanitized = self._watch.found(order_seed)
+            print(*self.sanitized.warnings, sep="\n", end="\n" * bool(self.sanitized.warnings), file=sys.stderr)
+        if status == lib.PTO_E_RACE and self._watch is not None:
+            raise_all([with_seed(error, order_seed) for error in self._watch.races()])
+        if status == lib.PTO_E_MISUSE and self._watch is not None:
+            raise with_seed(self._watch.misuse(), order_seed)
         if status == lib.PTO_E_GUARD:
             raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)
-            raise native_error(self.plan, columns, result)
+            failure = native_error(self.plan, columns, result)
+            raise with_seed(failure, order_seed) if order_seed else failure
         if status == lib.PTO_E_CANCELLED:
             raise KeyboardInterrupt
         _check_status(status, "the run")

@@ -356,7 +356,7 @@ def test_an_axis_bound_to_zero_makes_no_tasks(doubling: Doubling) -> None:
     ({"threads": 0}, "compile() option `threads` does not take this value"),
     ({"threads": "2"}, "compile() option `threads` does not take this value"),
     ({"portable": 1}, "compile() option `portable` does not take this value"),
-    ({"sanitize": True}, "compile() option `sanitize` is not supported yet"),
+    ({"overheads": True}, "compile() option `overheads` is not supported yet"),
 ])
 def test_what_compile_does_not_take_is_refused(doubling: Doubling, options: dict[str, object], text: str) -> None:
     with pytest.raises(CompileOptionError) as caught:
