@@ -24,7 +24,7 @@ def extreme_facts(least: bool, left: LinExpr, right: LinExpr, value: LinExpr) ->
 
 
 def product_facts(left: LinExpr, right: LinExpr, value: LinExpr) -> System:
-    """Return what the signs of two factors say of their product: exact where one is 0, 1 or -1, else how small it may be.
+    """Return what the signs of two factors say of their product: exact where one is 0, else its sign and how small it may be.
 
     Source: McCormick, Computability of global solutions to factorable nonconvex programs, 1976 (at the corners ±1).
     """

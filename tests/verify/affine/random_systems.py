@@ -6,6 +6,7 @@ import itertools
 import random
 
 from pto_wsp.verify.affine.linear import LinExpr, Point, System
+from pto_wsp.verify.affine.rows import Rows, insert
 
 
 def boxed(rng: random.Random) -> tuple[System, list[str], int]:
@@ -87,3 +88,31 @@ def _fill(system: System, names: list[str], rng: random.Random, largest: int, n:
 def points(names: list[str], most: int) -> list[Point]:
     """Return all points of a box around 0."""
     return [dict(zip(names, values, strict=True)) for values in itertools.product(range(-most, most + 1), repeat=len(names))]
+
+
+# ---- rows ----
+
+def random_rows(rng: random.Random, n_vars: int, bounded: bool = False) -> Rows:
+    """Return some rows over variables 0 … n_vars - 1; `bounded`: each lies between -4 and 4."""
+    rows: Rows = {}
+    while True:
+        rows.clear()
+        fine = all(insert(rows, {var: 1}, -4, 4) for var in range(n_vars)) if bounded else True
+        for _ in range(rng.randint(1, 4)):
+            terms = {var: c for var in range(n_vars) if (c := rng.randint(-6, 6))}
+            low = rng.choice([None, rng.randint(-9, 9)])
+            high = rng.choice([None, rng.randint(-9, 9)])
+            fine = fine and bool(terms) and insert(rows, terms, low, high)
+        if fine:
+            return rows
+
+
+def holds(rows: Rows, point: dict[int, int]) -> bool:
+    """Tell whether a point is in all rows."""
+    values = [(sum(c * point[var] for var, c in form), low, high) for form, (low, high) in rows.items()]
+    return all((low is None or low <= value) and (high is None or value <= high) for value, low, high in values)
+
+
+def box(n_vars: int, most: int) -> list[dict[int, int]]:
+    """Return all points of a box around 0."""
+    return [dict(enumerate(values)) for values in itertools.product(range(-most, most + 1), repeat=n_vars)]

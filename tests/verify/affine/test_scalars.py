@@ -309,3 +309,12 @@ def test_what_is_not_known_is_never_reached() -> None:
     assert reach(System().equal(scope.linear(s.TaskIndex()), 3)) == Unknown()
     assert reach(System().equal(scope.linear(s.TaskIndex()), -3)) == Unsat()
     assert isinstance(reach(System().equal(scope.linear(element(TABLE, A, B)), 3)), Sat)
+
+
+def test_products_are_multiplied_out_but_for_what_is_not_constant() -> None:
+    scope = Translator().scope({})
+    a, n = scope.linear(A), scope.linear(N)
+    both_ways = scope.linear(mul(A, N))
+    left, right = add(mul(A, Const(3)), Const(2)), add(mul(N, Const(-4)), Const(5))
+    assert scope.linear(mul(left, right)) == both_ways * -12 + a * 15 + n * -8 + 10
+    assert scope.linear(mul(right, left)) == scope.linear(mul(left, right))
