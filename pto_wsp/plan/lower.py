@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from pto_wsp.errors import InternalError, raise_all
+from pto_wsp.errors import WorkloadStructureError, raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Kernel, MemoryParam
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.rewrite import nodes, outer_nodes
 from pto_wsp.plan.checks import element_checks, view_checks
+from pto_wsp.plan.fresh import with_known_shapes
 from pto_wsp.plan.model import (
     BoundAxis,
     Branch,
@@ -18,6 +20,7 @@ from pto_wsp.plan.model import (
     CheckKind,
     Choice,
     Consume,
+    Fresh,
     Item,
     KernelUse,
     Loop,
@@ -34,6 +37,7 @@ from pto_wsp.plan.model import (
 from pto_wsp.plan.pipeline_rules import pipeline_errors
 from pto_wsp.plan.pipelines import Network
 from pto_wsp.plan.waits import with_waits
+from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
@@ -52,6 +56,7 @@ class _Tables:
     writes: set[int] = field(default_factory=set)
     scalars: set[int] = field(default_factory=set)
     symbols: dict[int, s.SymbolRef] = field(default_factory=dict)
+    fresh: dict[int, Span] = field(default_factory=dict)     # slots of tensors that bodies make, and where
     kernels: dict[tuple[str, tuple[bool, ...]], int] = field(default_factory=dict)
     uses: list[KernelUse] = field(default_factory=list)
     positions: set[int] = field(default_factory=set)     # loop variables that no user knows: those of walks through sparse rows
@@ -89,15 +94,18 @@ class _Tables:
 def lower(workload: wl.Workload) -> TaskPlan:
     """Return the plan of a workload, before the schedule has its say.
 
-    Raises: W110 for processes, channels and events that do not fit together.
+    Raises: W110 for processes, channels and events that do not fit together, W102 for a tensor that a body makes and no task writes.
     """
     raise_all(pipeline_errors(workload.body))
     tables = _Tables()
     body = _block(workload.body, (), tables)
-    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars) for k, ref in enumerate(tables.refs))
-    return with_waits(TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
-                               channels=tuple(tables.network.channels), events=tuple(tables.network.events),
-                               n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots)))
+    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars, fresh=k in tables.fresh)
+                  for k, ref in enumerate(tables.refs))
+    _refuse_unwritten(slots, tables.fresh)
+    plan = TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
+                    channels=tuple(tables.network.channels), events=tuple(tables.network.events),
+                    n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots))
+    return with_waits(with_known_shapes(plan))
 
 
 def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, ...]:
@@ -127,6 +135,10 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
         case wl.SetSlot(slot, value):
             tables.note(value)
             return SetSlot(slot, value, tuple(dict.fromkeys(element_checks(value, item.span))), span=item.span)
+        case wl.Fresh(tensor):
+            slot = tables.slot(tensor)
+            tables.fresh.setdefault(slot, item.span)
+            return Fresh(slot, item.span)
         case wl.Combine(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():
@@ -146,7 +158,15 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
         case wl.Synchronize():
             return tables.network.synchronize(item)
         case _:
-            raise InternalError(f"{type(item).__name__} in a workload")   # nothing makes one yet
+            assert_never(item)
+
+
+def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) -> None:
+    raise_all([
+        WorkloadStructureError(f"`{slots[number].ref.shown}` is read and no task writes it", span,
+                               help="a Tensor.empty made in a body holds nothing before a task has written it there")
+        for number, span in fresh.items() if (slots[number].reads or slots[number].scalars) and not slots[number].writes
+    ])
 
 
 def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:

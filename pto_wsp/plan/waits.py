@@ -26,14 +26,16 @@ Step: TypeAlias = "Check | tuple[Read, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Finds the elements in scalars that tasks of a plan write. `slots`: by the id of their tensors."""
+    """Finds the elements in scalars that tasks of a plan write. `slots`: by the id of their tensors; `made`: those that bodies make."""
 
     slots: Mapping[int, int]
+    made: frozenset[int] = frozenset()
 
     @staticmethod
     def of(plan: TaskPlan) -> Reads:
         """Return what finds the reads of a plan."""
-        return Reads({slot.ref.id: number for number, slot in enumerate(plan.tensors) if waited_for(slot)})
+        return Reads({slot.ref.id: number for number, slot in enumerate(plan.tensors) if waited_for(slot)},
+                     frozenset(slot.ref.id for slot in plan.tensors if slot.fresh))
 
     def within(self, *roots: object) -> tuple[Read, ...]:
         """Return the elements read in scalars, those that index another one before it."""
@@ -43,8 +45,17 @@ class Reads:
         for root in roots:
             for node in reversed(tuple(nodes(root))):
                 if isinstance(node, s.Element) and node.tensor.id in self.slots:
-                    found.setdefault(Read(self.slots[node.tensor.id], element_offset(node)))
+                    found.setdefault(Read(self.slots[node.tensor.id], self.offset(node)))
         return tuple(found)
+
+    def offset(self, element: s.Element) -> s.Scalar:
+        """Return where an element lies from the first of its tensor, in elements."""
+        ref = element.tensor
+        offset: s.Scalar = s.Const(0)
+        for dim, position in enumerate(element.index):
+            stride = s.Const(ref.layout.strides[dim]) if ref.id in self.made else s.StrideOf(ref, dim)
+            offset = s.add(offset, s.mul(position, stride))
+        return offset
 
     def preparation(self, waits: tuple[Read, ...], checks: tuple[Check, ...]) -> tuple[Step, ...]:
         """Return the checks of a node in their order, and before each the elements that it compares; then what is left to wait for."""
@@ -77,14 +88,6 @@ def waited_for(slot: TensorSlot) -> bool:
 def has_waits(plan: TaskPlan) -> bool:
     """Tell whether what the orchestrator of a plan does depends on what tasks compute."""
     return any(waited_for(slot) for slot in plan.tensors)
-
-
-def element_offset(element: s.Element) -> s.Scalar:
-    """Return where an element lies from the first of its tensor, in elements."""
-    offset: s.Scalar = s.Const(0)
-    for dim, position in enumerate(element.index):
-        offset = s.add(offset, s.mul(position, s.StrideOf(element.tensor, dim)))
-    return offset
 
 
 def with_waits(plan: TaskPlan) -> TaskPlan:

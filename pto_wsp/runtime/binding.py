@@ -37,9 +37,12 @@ class Bindings:
 
     def still_fit(self, arrays: Sequence[object], symbols: Sequence[object]) -> bool:
         """Tell whether binding these again would give the same."""
-        return (all(a is b for a, b in zip(arrays, self.arrays, strict=True))
+        return (all(a is b or (a is None and b is MADE) for a, b in zip(arrays, self.arrays, strict=True))
                 and all(type(a) is type(b) and a == b for a, b in zip(symbols, self.symbols, strict=True))
                 and self.layouts == tuple(map(_layout, self.arrays)))
+
+
+MADE = np.zeros(0, np.uint8)    # what stands among the arrays for a tensor that bodies make
 
 
 def _layout(array: Array) -> tuple[object, ...]:
@@ -55,6 +58,9 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
     errors: list[PtoError] = []
     bound: list[Array] = []
     for slot, array in zip(plan.tensors, arrays, strict=True):
+        if slot.fresh:
+            bound.append(MADE)
+            continue
         problem = _tensor_problem(slot, array)
         if problem is not None:
             errors.append(problem)

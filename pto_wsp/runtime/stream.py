@@ -308,12 +308,10 @@ class Orchestrator:
             case s.SymbolRef(_, symbol):
                 return self.symbols[symbol]
             case s.DimOf(tensor, dim):
-                slot = self.slots[tensor.id]
-                return tensor.shape[dim] if slot in self.fresh else int(self.bindings.arrays[slot].shape[dim])
+                return int(self.bindings.arrays[self.slots[tensor.id]].shape[dim])
             case s.StrideOf(tensor, dim):
-                slot = self.slots[tensor.id]
-                array = self.bindings.arrays[slot]
-                return tensor.layout.strides[dim] if slot in self.fresh else int(array.strides[dim]) // array.itemsize
+                array = self.bindings.arrays[self.slots[tensor.id]]
+                return int(array.strides[dim]) // array.itemsize
             case s.Element(tensor, index):
                 slot = self.slots[tensor.id]
                 array = self.sink.array_of(self.fresh[slot]) if slot in self.fresh else self.bindings.arrays[slot]

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -30,9 +32,26 @@ from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, Vi
 
 MAX_RANK = 8
 _ids = itertools.count()
+_watcher: ContextVar[Callable[[Tensor], None] | None] = ContextVar("pto_wsp_made_empty", default=None)
 _live: WeakValueDictionary[int, Tensor] = WeakValueDictionary()   # an element's scalar knows its tensor by id alone
 
 Item: TypeAlias = object   # an int, a symbolic scalar, a slice, ... or a tuple of them
+
+
+class Body(Protocol):
+    """What a tensor may belong to, until it is closed."""
+
+    closed: bool
+
+
+@contextmanager
+def watch_empty(watcher: Callable[[Tensor], None]) -> Iterator[None]:
+    """Show each Tensor.empty that is made to `watcher`, for the length of a `with`; it may set `made_in`."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 class TensorView:
@@ -189,7 +208,7 @@ class TensorView:
 class Tensor(TensorView):
     """An array in global memory, wrapped and not copied: results land in the array given."""
 
-    __slots__ = ("__weakref__", "data", "intermediate")
+    __slots__ = ("__weakref__", "data", "intermediate", "made_in")
 
     def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
                  name: str | None = None) -> None:
@@ -211,6 +230,7 @@ class Tensor(TensorView):
             raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
         self.data = data
         self.intermediate = False
+        self.made_in: Body | None = None     # of a Tensor.empty: the body that makes it, each time another one
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
         _live[self.ref.id] = self
 
@@ -244,11 +264,22 @@ class Tensor(TensorView):
 
     @staticmethod
     def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
-        """Return a tensor for intermediate results: memory of the program's own, undefined before the first write."""
+        """Return a tensor for intermediate results: memory of the program's own, undefined before the first write.
+
+        Made in a loop's body, a branch or a process of a workload, it is another tensor each time control comes there.
+        """
         tensor = Tensor(None, shape, dtype, name)
-        tensor.data = np.empty(tensor.ref.shape, dtype.np)
         tensor.intermediate = True
+        watcher = _watcher.get()
+        if watcher is not None:
+            watcher(tensor)
+        if tensor.made_in is None:
+            tensor.data = np.empty(tensor.ref.shape, dtype.np)
         return tensor
+
+    def rename(self, name: str) -> None:
+        """Give a tensor without a name one."""
+        self.view = View(replace(self.ref, name=self.ref.name or name))
 
     @staticmethod
     def from_dlpack(array: Any, name: str | None = None) -> Tensor:
@@ -273,11 +304,6 @@ def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DTyp
 def live_tensor(tensor_id: int) -> Tensor | None:
     """Return the tensor of that id while somebody holds it."""
     return _live.get(tensor_id)
-
-
-def next_tensor_id() -> int:
-    """Return a tensor id that no tensor made so far has: tensors made later have larger ones."""
-    return next(_ids)
 
 
 def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:

@@ -11,7 +11,7 @@ from pto_wsp.codegen.c.dtypes import loaded, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Check, TaskPlan, is_float_symbol
-from pto_wsp.plan.waits import Reads, element_offset
+from pto_wsp.plan.waits import Reads
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
@@ -127,13 +127,13 @@ class Names:
             case s.SymbolRef(_, symbol):
                 return c.Name(self.symbols[symbol])
             case s.DimOf(tensor, dim):
-                return c.Int(tensor.shape[dim]) if tensor.id in self.fresh else c.Index(self.field(tensor, "dim"), c.Int(dim))
+                return c.Index(self.field(tensor, "dim"), c.Int(dim))
             case s.StrideOf(tensor, dim):
-                return c.Int(tensor.layout.strides[dim]) if tensor.id in self.fresh else c.Index(self.field(tensor, "stride"), c.Int(dim))
+                return c.Index(self.field(tensor, "stride"), c.Int(dim))
             case s.Element(tensor):
                 data = c.Cast(f"const {memory_type(tensor.dtype)} *", self.field(tensor, "data"))
                 wide = "double" if tensor.dtype.is_float else "int64_t"
-                return c.Cast(wide, loaded(c.Index(data, self.scalar(element_offset(node))), tensor.dtype))
+                return c.Cast(wide, loaded(c.Index(data, self.scalar(self.reads.offset(node))), tensor.dtype))
             case _:
                 raise InternalError(f"{s.print_scalar(node)} in a plan")
 

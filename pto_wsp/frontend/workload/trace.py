@@ -12,12 +12,13 @@ from types import FrameType
 from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.expr import rewrite
 from pto_wsp.expr import workload as wl
-from pto_wsp.source import Span, here, is_internal
+from pto_wsp.frontend.bytecode.assigned_name import assigned_name
+from pto_wsp.source import Span, here, is_internal, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.axes.walk import Walk
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.symbolic import Symbolic
-from pto_wsp.types.tensor import Tensor, live_tensor, next_tensor_id
+from pto_wsp.types.tensor import Tensor, live_tensor, watch_empty
 from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
@@ -32,11 +33,11 @@ class Scope:
 
     items: list[wl.Item] = field(default_factory=list)
     var: s.Var | None = None
-    first_tensor: int = 0
     closed: bool = False
     choice: object = None
     decided: tuple[wl.Choice, object] | None = None
     received: list[s.Var] = field(default_factory=list)   # variables that a statement of this body has bound, to its end
+    is_pipe: bool = False    # its statements are processes: what is made between them belongs to the body around
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +77,7 @@ class WorkloadTrace:
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches that no `with` has opened
+    called_in: Scope | None = None     # of a workload called in a loop's body, a branch or a process: what stands for that body
 
     # ---- structure ----
 
@@ -99,7 +101,7 @@ class WorkloadTrace:
     @contextmanager
     def scope(self, *variables: s.Var, choice: object = None) -> Iterator[Scope]:
         """Open a body; items go there until the block ends. The first of its variables is the user's."""
-        inner = Scope(var=variables[0] if variables else None, first_tensor=next_tensor_id(), choice=choice)
+        inner = Scope(var=variables[0] if variables else None, choice=choice)
         self.scopes.append(inner)
         self.open_vars.update(variable.id for variable in variables)
         try:
@@ -114,6 +116,14 @@ class WorkloadTrace:
         """Let variables be known from here to the end of the innermost body."""
         self.open_vars.update(variable.id for variable in variables)
         self.scopes[-1].received.extend(variables)
+
+    def made_empty(self, tensor: Tensor) -> None:
+        """Take a Tensor.empty: one made in a body is made anew each time control comes there."""
+        scope = next(scope for scope in reversed(self.scopes) if not scope.is_pipe)
+        tensor.made_in = self.called_in if scope is self.scopes[0] else scope
+        if tensor.made_in is not None:
+            tensor.rename(assigned_name(user_frame()) or "")
+            scope.items.append(wl.Fresh(tensor.ref, here()))
 
     def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: Scope, *, ordered: bool, frame: FrameType,
                    span: Span) -> None:
@@ -177,12 +187,11 @@ class WorkloadTrace:
     def _named(self, node: object, frame: FrameType, span: Span) -> object | None:
         match node:
             case TensorRef():
-                if node.id not in self.tensors:
-                    tensor = live_tensor(node.id)
-                    if tensor is None:
-                        raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
-                                                     help="keep the Tensor in a variable")
-                    self.keep(tensor)
+                tensor = self.tensors[node.id] if node.id in self.tensors else live_tensor(node.id)
+                if tensor is None:
+                    raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
+                                                 help="keep the Tensor in a variable")
+                self.keep(tensor)
                 return replace(node, name=self._tensor_name(node, frame), contracts=self.tensors[node.id].ref.contracts)
             case s.SymbolRef(name="") if node.id in self.symbol_names:
                 return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
@@ -199,13 +208,12 @@ class WorkloadTrace:
     def keep(self, tensor: Tensor) -> None:
         """Remember the tensor that a view belongs to.
 
-        Raises: W102 for a Tensor.empty made in a loop's body.
+        Raises: W102 for a Tensor.empty that another body makes.
         """
-        made_inside = any(scope.var is not None and tensor.ref.id >= scope.first_tensor for scope in self.scopes)
-        if tensor.intermediate and made_inside:
-            raise WorkloadStructureError("a Tensor.empty made in a loop's body", here(),
-                                         help="make it outside the loop with one more dimension, and index it with the loop "
-                                              "variable; one a loop iteration is not supported yet")
+        if tensor.made_in is not None and tensor.made_in.closed:
+            raise WorkloadStructureError(f"`{tensor.ref.shown}` is used behind the body that makes it", here(),
+                                         help="a Tensor.empty made in a loop's body, a branch or a process is another tensor each time and "
+                                              "ends with the body: use it there, or make it in front of the body")
         self.tensors[tensor.ref.id] = tensor
 
     def _tensor_name(self, ref: TensorRef, frame: FrameType) -> str:
@@ -273,11 +281,13 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     outer = _current.get()
     if outer is not None:   # loop variables of the outer workload may appear inside
         trace.open_vars = set(outer.open_vars)
-        trace.scopes[0].first_tensor = 0
         trace.kernels = outer.kernels
+        if outer.called_in is not None or any(not scope.is_pipe for scope in outer.scopes[1:]):
+            trace.called_in = Scope()
     token = _current.set(trace)
     try:
-        body()
+        with watch_empty(trace.made_empty):
+            body()
         workload = trace.finish()
     except LoopVariableError as problem:
         # a variable used after a `break` is the fault of the break, unless this very error ended the loop
@@ -287,6 +297,8 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
         raise
     finally:
         _current.reset(token)
+        if trace.called_in is not None:
+            trace.called_in.closed = True
     if outer is not None:
         outer.symbol_names.update(trace.symbol_names)
     return workload, trace

@@ -29,6 +29,7 @@ class Pipe:
         self._entered_at = user_frame().f_lasti
         self._body = self._trace.scope()
         self._scope = self._body.__enter__()
+        self._scope.is_pipe = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._body is not None
