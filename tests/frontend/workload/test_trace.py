@@ -240,14 +240,6 @@ def test_a_loop_variable_after_its_loop_is_refused(use: Callable[[object], objec
     assert isinstance(refused(body), LoopVariableError)
 
 
-def test_a_tensor_empty_in_a_loop_is_refused() -> None:
-    def body() -> None:
-        for b in P(4):
-            tmp = Tensor.empty((1, 4), F32)
-            copy[b](x=X[b, 0], y=tmp)
-    assert refused(body).code == "W102"
-
-
 def test_a_tensor_empty_outside_the_loop_is_one_a_run() -> None:
     def body() -> None:
         tmp = Tensor.empty((4, 4), F32)
