@@ -13,7 +13,7 @@ from pto_wsp.frontend.workload.csp.ends import Channel, Event, consume, query, r
 from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
-from pto_wsp.plan.capability import capabilities
+from pto_wsp.plan.capability import capabilities, workload_forms
 from pto_wsp.schedule.directives import (
     Deps,
     DispatchPolicy,
@@ -43,5 +43,5 @@ __all__ = [
     "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv",
     "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "process", "pto",
     "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential",
-    "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload",
+    "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]

@@ -27,6 +27,7 @@ from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
 from pto_wsp.plan.digest import plan_digest
+from pto_wsp.plan.forms import form_errors
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
@@ -64,8 +65,9 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
     """Return the package of a plan. `arrays`: the data that its tensors were made with, by the id of their TensorRef; `intermediates`:
     the ids of those that were made for results between tasks.
 
-    Raises: what selection, the passes and the checks refuse, at the user's line.
+    Raises: what the target's forms, selection, the passes and the checks refuse, at the user's line.
     """
+    raise_all(form_errors(plan, target))
     plan = merge_dims(mark_between_tasks(plan, intermediates) if target == "ascend_npu" else _without_own_bodies(plan))
     steering = _steering(plan, arrays) if target == "ascend_npu" else {}
     key = _key(plan, schedule, arch, target, recorded, dumps, options, steering)

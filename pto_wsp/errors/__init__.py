@@ -19,6 +19,7 @@ from pto_wsp.errors.device import CubeError as CubeError
 from pto_wsp.errors.device import DeviceLimitError as DeviceLimitError
 from pto_wsp.errors.device import DialectError as DialectError
 from pto_wsp.errors.device import FlagError as FlagError
+from pto_wsp.errors.device import FormError as FormError
 from pto_wsp.errors.device import MixedKernelError as MixedKernelError
 from pto_wsp.errors.device import NpuOpError as NpuOpError
 from pto_wsp.errors.device import PipeHazardError as PipeHazardError

@@ -40,6 +40,13 @@ class DialectError(PtoError):
     fix = "Compile for ascend_npu, which emits C++; the report names the form."
 
 
+class FormError(PtoError):
+    code = "N106"
+    cause = "A workload has a form that the target's runtime has no way to run."
+    example = "with P.pipe(): ...  # compiled for ascend_npu"
+    fix = "The report says what the runtime lacks; workload_forms(target) lists what each target takes. cpu_sim takes every form."
+
+
 class FlagError(PtoError):
     code = "N201"
     cause = "In a tile program a flag is set that nothing awaits, or awaited where it is not set: pipes would hang, or run apart."

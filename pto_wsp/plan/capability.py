@@ -1,4 +1,5 @@
-"""What each target makes of each schedule directive: enforced, recorded in the artifact's manifest, or refused.
+"""What each target makes of each schedule directive: enforced, recorded in the artifact's manifest, or refused. And of each form of a
+workload: it is enforced (the target does what it means), recorded (there are no tasks in the artifact), or refused.
 
 A directive is recorded where a target leaves to its runtime what the directive steers, and nothing but performance depends on it. It is
 refused where leaving it out would break a promise: an order of tasks, an end of the run, a count.
@@ -74,6 +75,32 @@ _ON_DEVICE: Mapping[str, Support] = {
     "calendar": Support(Capability.REFUSED, "the runtime takes no order of tasks on a core"),
     "spatial_map": Support(Capability.REFUSED, "no target lays tasks out on a grid of cores yet"),
 }
+
+# Forms of workloads beside loops and tasks, and how a user comes to them.
+FORMS: Mapping[str, str] = {
+    "choice": "P.when, P.elif_, P.otherwise",
+    "walk.ragged": "a row of a Ragged, and other bounds that are read from a tensor",
+    "walk.sparse": "P.sel, and other walks through a Sparse",
+    "read.given": "an element of a tensor in a bound, a condition, a place or a scalar argument",
+    "read.computed": "the same of a tensor that tasks of the workload write",
+    "slot": "slot_set_u64, slot_load_u64, slot_u64",
+    "fresh": "Tensor.empty in a loop, a branch or a process",
+    "combine": "combine, |",
+    "pipeline": "P.pipe, connect",
+    "event": "record, synchronize",
+}
+_FORM_ON_HOST = Support(Capability.ENFORCED, "the engine, the interpreter and the simulator do it")
+_FORMS_ON_DEVICE: Mapping[str, Support] = {
+    "choice": Support(Capability.ENFORCED, "conditions stay conditions of the orchestration, which runs on the control processor"),
+    "walk": Support(Capability.ENFORCED, "the orchestration reads bounds, and where a sparse row leads, from its tensors"),
+    "read.given": Support(Capability.ENFORCED, "the orchestration reads elements; the runtime host_build_graph cannot, and is refused"),
+    "read.computed": Support(Capability.ENFORCED, "the runtime waits for the tasks that write it; host_build_graph cannot, and is refused"),
+    "slot": Support(Capability.ENFORCED, "slots are variables of the orchestration"),
+    "fresh": Support(Capability.ENFORCED, "the runtime allocates it each time, in a scope of its own"),
+    "combine": Support(Capability.ENFORCED, "edges are named for each side by itself"),
+    "pipeline": Support(Capability.REFUSED, "the orchestration is one thread of the control processor, and cannot wait for a token"),
+    "event": Support(Capability.REFUSED, "the orchestration is one thread of the control processor, and cannot wait for an event"),
+}
 _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
 DEVICE_TARGETS = ("ascend_npu", "pto")
 TARGETS = ("cpu_sim", "interp", *DEVICE_TARGETS)
@@ -92,10 +119,9 @@ def supports(target: str) -> Mapping[str, Support]:
 
     Raises: C104 for a target that there is none of.
     """
-    if target not in TARGETS:
-        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
+    _check(target)
     if target == "ascend_npu":
-        return {name: _on_device(name) for name in DIRECTIVES}
+        return {name: _longest(name, _ON_DEVICE) for name in DIRECTIVES}
     if target == "pto":
         return {name: _KERNELS_ONLY for name in DIRECTIVES}
     return {name: _ENGINE if name in _ON_HOST else _NOT_YET for name in DIRECTIVES}
@@ -107,5 +133,35 @@ def enforcing_targets(directive: str) -> tuple[str, ...]:
                  if supports(target)[directive].capability is Capability.ENFORCED)
 
 
-def _on_device(directive: str) -> Support:
-    return _ON_DEVICE[max((name for name in _ON_DEVICE if directive.startswith(name)), key=len)]
+def workload_forms(target: str) -> Mapping[str, Capability]:
+    """Return what `target` makes of each form of a workload.
+
+    Raises: C104 for a target that there is none of.
+    """
+    return {name: found.capability for name, found in form_supports(target).items()}
+
+
+def form_supports(target: str) -> Mapping[str, Support]:
+    """Return what `target` makes of each form of a workload, with the reasons.
+
+    Raises: C104 for a target that there is none of.
+    """
+    _check(target)
+    if target == "ascend_npu":
+        return {name: _longest(name, _FORMS_ON_DEVICE) for name in FORMS}
+    return dict.fromkeys(FORMS, _KERNELS_ONLY if target == "pto" else _FORM_ON_HOST)
+
+
+def forming_targets(form: str) -> tuple[str, ...]:
+    """Return the targets that run a form of a workload."""
+    return tuple(target for target in TARGETS if form_supports(target)[form].capability is Capability.ENFORCED)
+
+
+def _check(target: str) -> None:
+    if target not in TARGETS:
+        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
+
+
+def _longest(name: str, supports: Mapping[str, Support]) -> Support:
+    """Return what is said of the longest part that a name begins with."""
+    return supports[max((known for known in supports if name.startswith(known)), key=len)]

@@ -19,7 +19,7 @@ from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import SetSlot, TaskPlan, TensorSlot
 from pto_wsp.plan.npu.model import Block, Descriptor, Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.plan.npu.walk import items_of, launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef
@@ -32,10 +32,10 @@ _ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F3
 def mark_between_tasks(plan: TaskPlan, intermediates: Set[int]) -> TaskPlan:
     """Return the plan with those of its intermediate tensors marked that a package need not be given. `intermediates`: ids.
 
-    One that nobody reads is a result, and one that nobody writes is given.
+    One that nobody reads is a result, and one that nobody writes is given. What a body makes for itself is never given.
     """
     def mark(slot: TensorSlot) -> TensorSlot:
-        inside = slot.ref.id in intermediates and (slot.reads or slot.scalars) and slot.writes and all(slot.ref.shape)
+        inside = slot.fresh or (slot.ref.id in intermediates and (slot.reads or slot.scalars) and slot.writes and all(slot.ref.shape))
         return replace(slot, allocated=True) if inside else slot
 
     return replace(plan, tensors=tuple(map(mark, plan.tensors)))
@@ -69,15 +69,33 @@ def extents_of(tensor: TensorRef, *, allocated: bool) -> tuple[s.Scalar, ...]:
 
 
 def add_allocations(plan: NpuPlan) -> NpuPlan:
-    """Return the plan with scopes around what uses each tensor that is no argument, and with a kernel, behind the others, that makes it."""
-    slots = {slot.ref.id: number for number, slot in enumerate(plan.tensors) if slot.allocated}
-    if not slots:
-        return plan
+    """Return the plan with scopes around what uses each tensor that is no argument, and with a kernel, behind the others, that makes it.
+
+    What a body makes for itself has its scope already, from there on.
+    """
+    plan = replace(plan, body=_with_makers(plan.body))
+    slots = {slot.ref.id: number for number, slot in enumerate(plan.tensors) if slot.allocated and not slot.fresh}
     body = _scoped(plan.body, frozenset(slots.values()), _Users({tensor: slot for tensor, slot in slots.items()
                                                                  if plan.tensors[slot].scalars}))
-    if allocated_by_launches(body).issuperset(slots.values()):
+    if not any(set(item.tensors) - allocated_by_launches(item.body) for item in items_of(body) if isinstance(item, Scope)):
         return replace(plan, body=body)
     return replace(plan, body=body, kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
+
+
+def _with_makers(body: Block) -> Block:
+    """Return a body in which the first launch that uses a tensor of a scope in it makes the tensor, where it can."""
+    def change(node: object) -> object | None:
+        match node:
+            case Scope(intermediates, inner, tensors) if tensors:
+                items, users = list(inner.items), _Users({}).of(frozenset(tensors), inner.items)
+                for slot, at in users.items():
+                    for first in at[:1]:
+                        items[first] = _allocating(items[first], slot)
+                return Scope(intermediates, Block(tuple(items)), tensors)
+            case _:
+                return None
+
+    return rewrite(body, change)
 
 
 def allocated_by_launches(body: Block) -> frozenset[int]:

@@ -60,7 +60,7 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     tensors = {slot.ref.id: local.take(slot.ref.shown, "tensor") for slot in plan.tensors}
     symbols = {symbol.id: local.take(symbol.name, "symbol") for symbol in plan.symbols}
     made, entries = emit_inputs(plan, tensors, symbols, steering, numbers)
-    arguments = [_argument(slot, tensors[slot.ref.id]) for slot in plan.tensors]
+    arguments = [_argument(slot, tensors[slot.ref.id]) for slot in plan.tensors if not slot.fresh]
     arguments += [f"{name} = {spell_number(symbol, name, numbers)}" for symbol in plan.symbols for name in (symbols[symbol.id],)]
     bodies = tuple(emit_function(use.kernel, name, top.names()) for use, name in zip(plan.kernels, functions, strict=True))
     tasks = emit_tasks(plan, functions, tensors, symbols, local)

@@ -56,6 +56,9 @@ class _Tasks:
                 if otherwise.items:
                     self.lines.put(depth, "else:", UNKNOWN)
                     self.body(otherwise, depth + 1)
+            case m.Fresh(slot):
+                ref = self.plan.tensors[slot].ref
+                self.lines.put(depth, f"{self.tensors[ref.id]} = np.zeros({ref.shape}, {spell_dtype(ref.dtype)})", item.span)
             case m.SetSlot(slot, value):
                 self.lines.put(depth, f"{self.slots[slot]} = {self.scalar(value)}", item.span)
             case m.Sides(sides):

@@ -19,7 +19,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.edges.order import last_tasks
-from pto_wsp.plan.npu.edges.readers import IntermediateOf, TensorOf
+from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf
 from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, surely_submits
 from pto_wsp.plan.npu.late import Checked
 from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
@@ -37,9 +37,8 @@ class BodyLowering(LaunchLowering):
         body = tuple(self._block(plan.body, after))
         opening: list[c.Stmt] = []
         for resource in self.waits.reads.bounds:
-            if isinstance(resource, TensorOf):
-                self.scope.features.add("PTO_WSP_EDGES")
-                opening.append(c.Construct(f"pto_wsp::Readers<{plan.tensors[resource.slot].ref.rank}>", self._readers(resource)))
+            if isinstance(resource, TensorOf) and not plan.tensors[resource.slot].fresh:
+                opening.append(self._list_of(resource))
         if after is not None:
             opening.append(self._ids(after))
         return (*opening, *body)
@@ -187,8 +186,9 @@ class BodyLowering(LaunchLowering):
     def _scope(self, scope: Scope, body: Callable[[], Iterator[c.Stmt]], *, implicit: bool) -> Iterator[c.Stmt]:
         """A scope of the runtime, where anything is allocated in it that does not live to the end anyway."""
         self.created.update({own.id: (own, self.depth) for own in scope.intermediates})
-        opening = tuple(self._ids(self._readers(IntermediateOf(own.id))) for own in scope.intermediates
-                        if IntermediateOf(own.id) in self.waits.reads.bounds)
+        resources = (*(IntermediateOf(own.id) for own in scope.intermediates),
+                     *(TensorOf(slot) for slot in scope.tensors if self.scope.plan.tensors[slot].fresh))
+        opening = tuple(self._list_of(resource) for resource in resources if resource in self.waits.reads.bounds)
         if implicit or not (scope.intermediates or scope.tensors):
             yield from (*self._allocated(scope), *opening, *body())
             return
@@ -196,6 +196,15 @@ class BodyLowering(LaunchLowering):
         self.scope.names = names.inner()
         yield c.Block((*self._allocated(scope), *opening, *body()), "PTO_WSP_SCOPE")
         self.scope.names = names
+
+    def _list_of(self, resource: Resource) -> c.Stmt:
+        """The list of those who have read a tensor since it was written: with their places, but for a whole one of the runtime's."""
+        match resource:
+            case IntermediateOf():
+                return self._ids(self._readers(resource))
+            case TensorOf(slot):
+                self.scope.features.add("PTO_WSP_EDGES")
+                return c.Construct(f"pto_wsp::Readers<{self.scope.plan.tensors[slot].ref.rank}>", self._readers(resource))
 
     def _allocated(self, scope: Scope) -> Iterator[c.Stmt]:
         """Tasks that make the workload's intermediate tensors: who writes one has to wait for its own."""

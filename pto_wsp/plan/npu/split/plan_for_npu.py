@@ -8,12 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import assert_never
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError, InternalError, raise_all
+from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
-from pto_wsp.plan.model import Choice, Item, Loop, ScalarValue, Sequence, SetSlot, Sides, Submit, TaskPlan
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    ScalarValue,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+)
 from pto_wsp.plan.npu.between_tasks import add_allocations, with_known_extents
 from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import (
@@ -82,7 +100,15 @@ class _Lowering:
 
     def block(self, body: Sequence) -> Block:
         """Return the items of a sequence."""
-        return Block(tuple(self.item(item) for item in body.items))
+        return self.rest(body.items)
+
+    def rest(self, items: tuple[Item, ...]) -> Block:
+        """Return items in order. A tensor that is made anew lies in a scope that ends with them."""
+        for position, item in enumerate(items):
+            if isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated:     # a .pto file has no tensors
+                before = tuple(map(self.item, items[:position]))
+                return Block((*before, Scope((), self.rest(items[position + 1:]), (item.slot,))))
+        return Block(tuple(map(self.item, items)))
 
     def item(self, item: Item) -> NpuItem:
         """Return an item of the plan for the NPU."""
@@ -101,8 +127,14 @@ class _Lowering:
                 return Unordered(tuple(self.block(side) for side in sides))
             case Sequence():
                 return self.block(item)
+            case Pipeline(processes):        # of a .pto file, which has kernels and no tasks; a package of them is refused before
+                return Unordered(tuple(self.block(process.body) for process in processes))
+            case Consume(body=body):
+                return self.block(body)
+            case Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+                return Block(())
             case _:
-                raise InternalError(f"{type(item).__name__} in a plan for the NPU")
+                assert_never(item)
 
     def task(self, task: Submit) -> NpuItem:
         """Return the launch of a task, or those of its parts in a scope of their own."""
