@@ -32,7 +32,17 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.driver.options import check_directives
 from pto_wsp.errors import CompileOptionError, DirectiveError
-from pto_wsp.plan.capability import DEVICE_TARGETS, DIRECTIVES, Capability, enforcing_targets, supports
+from pto_wsp.plan.capability import (
+    DEVICE_TARGETS,
+    DIRECTIVES,
+    FORMS,
+    TARGETS,
+    Capability,
+    enforcing_targets,
+    form_supports,
+    supports,
+    workload_forms,
+)
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import run_passes
@@ -150,3 +160,20 @@ def test_the_default_schedule_asks_a_device_for_nothing_more(target: str) -> Non
 def test_a_target_that_there_is_none_of_is_refused() -> None:
     with pytest.raises(CompileOptionError, match="no target 'gpu'"):
         supports("gpu")
+
+
+# ---- forms of workloads ----
+
+FORMS_ON_DEVICE = {
+    "choice": ENFORCED, "walk.ragged": ENFORCED, "walk.sparse": ENFORCED, "read.given": ENFORCED, "read.computed": ENFORCED,
+    "slot": ENFORCED, "fresh": ENFORCED, "combine": ENFORCED, "pipeline": REFUSED, "event": REFUSED,
+}
+
+
+def test_what_each_target_makes_of_each_form() -> None:
+    assert workload_forms("ascend_npu") == FORMS_ON_DEVICE and set(FORMS) == set(FORMS_ON_DEVICE)
+    assert all(found.reason for target in TARGETS for found in form_supports(target).values())
+    assert set(workload_forms("pto").values()) == {RECORDED}
+    assert set(workload_forms("interp").values()) == set(workload_forms("cpu_sim").values()) == {ENFORCED}
+    with pytest.raises(CompileOptionError, match="no target 'gpu'"):
+        workload_forms("gpu")
