@@ -159,28 +159,31 @@ class Scope:
 
     def linear(self, node: s.Scalar) -> LinExpr:
         """Return an integer expression or condition (1 or 0) as a linear one."""
-        if isinstance(node, Const):
-            return self._opaque(node) if isinstance(node.value, float) else LinExpr.known(int(node.value))
-        if not isinstance(node, Binary | Unary | Select):
-            found = self.bound.get(node)
-            return self._leaf(node) if found is None else found
-        if _is_float(node):
-            return self._opaque(node)
+        return self._opaque(node) if _is_float(node) else self._whole(node)
+
+    def _whole(self, node: s.Scalar) -> LinExpr:
+        """Return an expression that is not a float, so that none of its operands is; one frame for each level of sums and products."""
         match node:
-            case Unary(Op.NEG, value):
-                return -self.linear(value)
-            case Unary(_, value):   # ~
-                return (1 if scalar_dtype(value) is DType.BOOL else -1) - self.linear(value)
+            case Const(value):
+                return LinExpr.known(int(value))
             case Binary(op, lhs, rhs):
-                return self._binary(node) if op not in s.COMPARISONS else self._truth(op, lhs, rhs)
+                if op in s.COMPARISONS:
+                    return self._truth(op, lhs, rhs)
+                return self._combined(node, self._whole(lhs), self._whole(rhs))
+            case Unary(op, value):
+                inner = self._whole(value)
+                return -inner if op is Op.NEG else (1 if scalar_dtype(value) is DType.BOOL else -1) - inner
             case Select(condition, then, other):
-                left, right, when = self.linear(then), self.linear(other), self.linear(condition)
+                left, right, when = self._whole(then), self._whole(other), self.linear(condition)
                 variable, is_new = self.translator.made((Select, when, left, right), Kind.DEFINED, lambda: print_scalar(node))
                 if is_new:
                     chosen = LinExpr.of(variable)
                     variable.facts.either(self.condition(condition).equal(chosen, left),
                                           self.condition(condition, False).equal(chosen, right))
                 return LinExpr.of(variable)
+            case _:
+                found = self.bound.get(node)
+                return self._leaf(node) if found is None else found
 
     def condition(self, node: s.Scalar, holds: bool = True) -> System:
         """Return what it means that a condition is true, or false."""
@@ -239,8 +242,7 @@ class Scope:
             variable.facts.either(self.condition(node).equal(value, 1), self.condition(node, False).equal(value, 0))
         return value
 
-    def _binary(self, node: Binary) -> LinExpr:
-        left, right = self.linear(node.lhs), self.linear(node.rhs)
+    def _combined(self, node: Binary, left: LinExpr, right: LinExpr) -> LinExpr:
         translator = self.translator
         match node.op:
             case Op.ADD:
@@ -269,8 +271,6 @@ class Scope:
 
     def _leaf(self, node: s.Scalar) -> LinExpr:
         translator = self.translator
-        if _is_float(node):
-            return self._opaque(node)
         match node:
             case s.Var() | s.SymbolRef() | s.DimOf() | s.StrideOf():
                 variable, is_new = translator.made(node, Kind.FREE, lambda: print_scalar(node))

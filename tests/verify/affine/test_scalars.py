@@ -202,6 +202,14 @@ def test_extents_are_not_negative() -> None:
     assert implies(System(), scope.linear(s.SymbolRef("u", 4, DType.U32))) is Verdict.PROVED
 
 
+def test_long_sums_are_no_deeper_than_they_look() -> None:
+    node: Scalar = A
+    for _ in range(400):
+        node = add(mul(node, Const(1)), B)
+    scope = Translator().scope({})
+    assert scope.linear(node) == scope.linear(A) + scope.linear(B) * 400
+
+
 # ---- elements of tables ----
 
 def element(tensor: TensorRef, *index: Scalar) -> Scalar:
@@ -318,3 +326,12 @@ def test_products_are_multiplied_out_but_for_what_is_not_constant() -> None:
     left, right = add(mul(A, Const(3)), Const(2)), add(mul(N, Const(-4)), Const(5))
     assert scope.linear(mul(left, right)) == both_ways * -12 + a * 15 + n * -8 + 10
     assert scope.linear(mul(right, left)) == scope.linear(mul(left, right))
+
+
+def test_floats_of_a_table_that_changes_are_never_the_same() -> None:
+    weights = TensorRef(11, (16,), DType.F32, "weights")
+    node = lt(element(weights, A), Const(0.5))
+    for stable in (True, False):
+        scope = Translator(is_stable=lambda tensor, stable=stable: stable).scope({})   # type: ignore[misc]
+        answer = solve(scope.condition(node).include(scope.condition(node, False)))
+        assert isinstance(answer, Unsat if stable else Sat)
