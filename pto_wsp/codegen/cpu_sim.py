@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pto_wsp.codegen.c.printer import print_block
+from pto_wsp.codegen.c.printer import print_block, print_definition
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.codegen.kernel.own_body import emit_own_body
@@ -15,6 +15,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.values import dataclass
 
 UNIT = "src/library.c"
+_CHANNELS = ('#include "pto_channel.h"',)      # what processes call
 _INCLUDED = ("kernels.c", "orchestrator.c", "tables.c")
 
 
@@ -38,13 +39,16 @@ def emit_cpu_sim(plan: TaskPlan, lowered: tuple[Kernel, ...], plan_digest: str) 
         _emit(kernel, symbol, {param.name: unit for param, unit in zip(use.kernel.memory_params, use.unit_inner, strict=True)})
         for kernel, symbol, use in zip(lowered, symbols_of(plan), plan.kernels, strict=True)
     )
+    orchestrator = lower_orchestrator(plan)
     unit = CpuSimUnit(
         name=plan.name,
         kernels=tuple(KernelUnit(symbol=k.symbol, scratch_bytes=k.scratch_bytes, text=k.text) for k in kernels),
         n_kernels=len(kernels),
         prelude=prelude(kernels),
         orchestrator=f"orchestrate_{c_ident(plan.name)}",
-        body=print_block(lower_orchestrator(plan)),
+        definitions="".join(f"{part}\n\n" for part in (*_CHANNELS[:len(orchestrator.definitions)],
+                                                        *map(print_definition, orchestrator.definitions))),
+        body=print_block(orchestrator.body),
         plan_digest=plan_digest,
         files=_INCLUDED,
     )

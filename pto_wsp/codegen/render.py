@@ -55,6 +55,7 @@ class CpuSimUnit(Unit):
     n_kernels: int
     prelude: str
     orchestrator: CIdent
+    definitions: str
     body: str
     plan_digest: Hex
     files: tuple[str, ...]

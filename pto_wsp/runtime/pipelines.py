@@ -72,7 +72,6 @@ class _MainProgram(Orchestrator):
         for stream in streams:
             self.sink.mark(MarkInstance(stream.stream, MarkFlag.BLOCKS, EdgeReason.ORDER, before=(started,)))
         running = [(stream, stream.run(after)) for stream in streams]
-        ended: list[int] = []
         last: dict[int, int] = {}
         while running:
             before, waiting = self.counts.n_steps, []
@@ -82,7 +81,6 @@ class _MainProgram(Orchestrator):
                     rows.append(next(steps))
                     waiting.append((stream, steps))
                 except StopIteration as stop:
-                    ended.append(stream.end)
                     last[stream.stream] = stop.value
                     network.end(stream.stream)
                     self.counts.n_steps += 1
@@ -90,7 +88,9 @@ class _MainProgram(Orchestrator):
                 raise PipelineStuck(tuple(rows))
             running = waiting
         network.check_empty()
-        self.sink.mark(MarkInstance(self.stream, MarkFlag.BLOCKS, EdgeReason.ORDER, before=tuple(ended)))
+        ended = tuple(stream.end for stream in streams)
+        joined = ended if len(ended) == 1 else (self.sink.join(ended),)
+        self.sink.mark(MarkInstance(self.stream, MarkFlag.BLOCKS, EdgeReason.ORDER, before=joined))
         return self._join([last[stream.stream] for stream in streams if last[stream.stream] != after], after)
 
 
@@ -147,6 +147,8 @@ class _Stream(Orchestrator):
     def run(self, after: int) -> Steps:
         """Do the whole body; the last thing is a mark at which the stream has nothing more to submit."""
         after = yield from self._waiting(self.process.body, after)
+        if self.everything is not None:
+            self._join(self.everything, -1)      # nothing waits for it: as the orchestrator closes what it has opened
         self.end = self.sink.mark(MarkInstance(self.stream, MarkFlag.RESTS))
         return after
 

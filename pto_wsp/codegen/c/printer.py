@@ -112,7 +112,8 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
                     yield f"{pad}#pragma {pragma}"
                 by = f"++{var}" if step == c.Int(1) else f"{var} += {print_expr(step)}"
                 not_wrapped = f" && {var} >= {print_expr(start, 11)}" if wraps else ""
-                yield f"{pad}for ({type_} {var} = {print_expr(start)}; {var} < {print_expr(stop, 11)}{not_wrapped}; {by}) {{"
+                head = f"{type_} {var}" if type_ else var
+                yield f"{pad}for ({head} = {print_expr(start)}; {var} < {print_expr(stop, 11)}{not_wrapped}; {by}) {{"
                 yield from print_stmts(inner, depth + 1, comment)
                 yield f"{pad}}}"
             case c.If(condition, then, other):
@@ -130,8 +131,34 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
                 yield f"{pad}return;" if value is None else f"{pad}return {print_expr(value)};"
             case c.Comment(text):
                 yield f"{pad}// {text}" if comment == "//" else f"{pad}/* {text.replace('*/', '* /')} */"
+            case c.Forever(inner):
+                yield f"{pad}for (;;) {{"
+                yield from print_stmts(inner, depth + 1, comment)
+                yield f"{pad}}}"
+            case c.Break():
+                yield f"{pad}break;"
+            case c.Label(name):
+                yield f"{name}:;"
+            case c.JumpTable(value, labels):
+                yield f"{pad}switch ({print_expr(value)}) {{"
+                for number, label in enumerate(labels, 1):
+                    yield f"{pad}case {number}:"
+                    yield f"{pad}{_INDENT}goto {label};"
+                yield f"{pad}}}"
             case _:
                 assert_never(stmt)
+
+
+def print_definition(definition: c.Definition) -> str:
+    """Return the text of something that stands outside functions."""
+    match definition:
+        case c.Struct(name, fields):
+            return "\n".join((f"struct {name} {{", *print_stmts(fields, 1), "};"))
+        case c.Function(head, body, comment):
+            about = [f"/* {comment.replace('*/', '* /')} */"] if comment else []
+            return "\n".join((*about, head, "{", *print_stmts(body, 1), "}"))
+        case _:
+            assert_never(definition)
 
 
 def print_block(body: Sequence[c.Stmt], depth: int = 1) -> str:

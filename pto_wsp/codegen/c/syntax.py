@@ -173,7 +173,10 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """for (type var = start; var < stop; var += step) { body }; `wraps`: var may pass the largest integer, which ends the loop."""
+    """for (type var = start; var < stop; var += step) { body }; without a type, of a variable that is there.
+
+    `wraps`: var may pass the largest integer, which ends the loop.
+    """
 
     type: str
     var: str
@@ -216,7 +219,55 @@ class Comment:
     text: str
 
 
-Stmt: TypeAlias = Declare | Construct | Using | Assign | Evaluate | For | If | Block | Return | Comment
+@dataclass(frozen=True, slots=True)
+class Forever:
+    """for (;;) { body }"""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """break;"""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """name:"""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """switch (value) { case 1: goto the first label; … }; any other value goes on behind it."""
+
+    value: Expr
+    labels: tuple[str, ...]
+
+
+Stmt: TypeAlias = (Declare | Construct | Using | Assign | Evaluate | For | If | Block | Return | Comment | Forever | Break | Label
+                   | JumpTable)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """struct name { fields };"""
+
+    name: str
+    fields: tuple[Declare, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """head { body }, behind comment lines."""
+
+    head: str
+    body: tuple[Stmt, ...]
+    comment: str = ""
+
+
+Definition: TypeAlias = Struct | Function
 
 
 def may_wrap(stop: Expr, step: Expr) -> bool:

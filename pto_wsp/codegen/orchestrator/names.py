@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import loaded, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
+from pto_wsp.codegen.orchestrator.variables import PROCESS, RUN, Variables
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Check, TaskPlan, is_float_symbol
+from pto_wsp.plan.model import Check, Pipeline, TaskPlan, is_float_symbol, items_of
 from pto_wsp.plan.waits import Reads
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -30,26 +31,45 @@ class Names:
     symbols: Mapping[int, str] = field(init=False)
     fresh: frozenset[int] = field(init=False)           # ids of the tensors that bodies make
     reads: Reads = field(init=False)
+    variables: Variables = field(default_factory=Variables)
+    touched: set[int | str] = field(default_factory=set)      # tensors by id and symbols by name that have been named
+    positions: Mapping[tuple[str, int], int] = field(init=False)    # of channels and events in their pipeline, by kind and number
     loops: list[s.Var] = field(default_factory=list)    # those around the statement being written
     n_checks: int = 0
     n_names: int = 0
 
     def __post_init__(self) -> None:
-        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited"}
+        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited",
+                 "run", "self", "pipeline", "process", "channels", "events", "kinds", "payload", "before", "token", "all_tasks", "shared",
+                 "nothing"}
         self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
         self.fresh = frozenset(slot.ref.id for slot in self.plan.tensors if slot.fresh)
         self.reads = Reads.of(self.plan)
+        pipelines = tuple(item for item in items_of(self.plan) if isinstance(item, Pipeline))
+        self.positions = {(kind, number): position for pipeline in pipelines
+                          for kind, numbers in (("channel", pipeline.channels), ("event", pipeline.events))
+                          for position, number in enumerate(numbers)}
         self.symbols = {symbol.id: _fresh(symbol.name, taken) for symbol in self.plan.symbols}
 
     # ---- variables ----
 
     def declare(self, type_: str, name: str, value: c.Expr) -> Iterator[c.Stmt]:
         """Make a variable and give it a value."""
-        yield c.Declare(type_, name, value)
+        return self.variables.declare(type_, name, value)
 
     def ref(self, name: str) -> c.Expr:
         """Return the variable that was declared under a name."""
-        return c.Name(name)
+        return self.variables.ref(name)
+
+    @property
+    def stream(self) -> c.Expr:
+        """The stream that submits."""
+        return c.Int(0) if self.variables.frame is None else c.Member(PROCESS, "stream")
+
+    @property
+    def task_index(self) -> c.Expr:
+        """How many tasks have been submitted, of all streams."""
+        return c.Member(RUN, "task_index", arrow=True) if self.plan.n_streams > 1 else c.Name("task_index")
 
     def new(self, stem: str) -> str:
         """Return a name of its own."""
@@ -62,15 +82,17 @@ class Names:
         own = stem in ("after", "join", "slot", "stop", "step") or stem.startswith(("handle_", "pto_"))   # numbered by `new` and handles
         return f"{stem}_{'v' * own}{var.id}"
 
-    def prologue(self) -> Iterator[c.Stmt]:
-        """Declare the bound tensors and symbols."""
+    def prologue(self, *, touched: bool = False) -> Iterator[c.Stmt]:
+        """Declare the bound tensors and symbols, all or those that have been named."""
         bound = c.Name("bound")
         for k, slot in enumerate(self.plan.tensors):
-            if slot.fresh:
+            if slot.fresh or (touched and slot.ref.id not in self.touched):
                 continue
             place = c.Prefix("&", c.Index(c.Member(bound, "tensors", arrow=True), c.Int(k)))
             yield c.Declare("const pto_tensor *", self.tensors[slot.ref.id], place)
         for k, symbol in enumerate(self.plan.symbols):
+            if touched and self.symbols[symbol.id] not in self.touched:
+                continue
             raw = c.Index(c.Member(bound, "symbols", arrow=True), c.Int(k))
             is_float = is_float_symbol(symbol)
             yield c.Declare("const double" if is_float else "const int64_t", self.symbols[symbol.id],
@@ -80,10 +102,12 @@ class Names:
 
     def tensor(self, ref: TensorRef) -> c.Expr:
         """Return the pointer to a tensor."""
+        self.touched.add(ref.id)
         return c.Prefix("&", self.ref(self.tensors[ref.id])) if ref.id in self.fresh else c.Name(self.tensors[ref.id])
 
     def field(self, ref: TensorRef, name: str) -> c.Expr:
         """Return a field of a tensor."""
+        self.touched.add(ref.id)
         if ref.id in self.fresh:
             return c.Member(self.ref(self.tensors[ref.id]), name)
         return c.Member(c.Name(self.tensors[ref.id]), name, arrow=True)
@@ -121,10 +145,13 @@ class Names:
             case s.Var():
                 return self.ref(self.var(node))
             case s.TaskIndex():
-                return c.Name("task_index")
+                return self.task_index
+            case s.ReplicaIndex():
+                return c.Member(PROCESS, "replica")
             case s.SlotValue(slot):
                 return self.ref(f"slot_{slot}")
             case s.SymbolRef(_, symbol):
+                self.touched.add(self.symbols[symbol])
                 return c.Name(self.symbols[symbol])
             case s.DimOf(tensor, dim):
                 return c.Index(self.field(tensor, "dim"), c.Int(dim))

@@ -13,39 +13,86 @@ from typing import TypeAlias
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.fresh import fresh, release
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
+from pto_wsp.codegen.orchestrator.pipelines import (
+    communicate,
+    process_definitions,
+    records_all,
+    run_start,
+    run_struct,
+    start_pipeline,
+)
 from pto_wsp.codegen.orchestrator.tasks import submit
+from pto_wsp.codegen.orchestrator.variables import ALL_TASKS, RUN, Frame, Variables
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, handle_uses
-from pto_wsp.plan.model import Branch, Choice, Fresh, Item, Loop, Sequence, SetSlot, Sides, Submit, TaskPlan, inner_vars, slots_used
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Branch,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Process,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    communicates,
+    inner_vars,
+    slots_used,
+)
 from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
 
 
-def lower_orchestrator(plan: TaskPlan) -> tuple[c.Stmt, ...]:
-    """Return the statements of the orchestrator's body; it has `bound` and `sink` for parameters."""
-    return _Lowering(plan).whole()
+@dataclass(frozen=True, slots=True)
+class OrchestratorC:
+    """An orchestrator: what stands before its function, and the statements of its body, with `bound` and `sink` for parameters."""
+
+    definitions: tuple[c.Definition, ...]
+    body: tuple[c.Stmt, ...]
+
+
+def lower_orchestrator(plan: TaskPlan) -> OrchestratorC:
+    """Return the orchestrator of a plan in C."""
+    lowering = _Lowering(plan)
+    body = lowering.whole()
+    if lowering.names.variables.wanted:      # processes read variables of the main program: these live where both see them
+        lowering = _Lowering(plan, Variables(frozenset(lowering.names.variables.wanted)))
+        body = lowering.whole()
+    return OrchestratorC(tuple(lowering.definitions), body)
 
 
 @dataclass(slots=True)
 class _Lowering:
     plan: TaskPlan
+    variables: Variables = field(default_factory=Variables)
     names: Names = field(init=False)
     handles: HandleUses = field(init=False)
+    definitions: list[c.Definition] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.names = Names(self.plan)
+        self.names = Names(self.plan, self.variables)
         self.handles = handle_uses(self.plan)
 
     def whole(self) -> tuple[c.Stmt, ...]:
-        return (*self._prologue(), *self._sequence(self.plan.body, "after" if self.plan.structure else None, needed=False),
-                c.Return(STATUS))
+        start = tuple(self._start())
+        body = tuple(self._sequence(self.plan.body, "after" if self.plan.structure else None, needed=False))
+        if self.plan.n_streams == 1:
+            return (*self.names.prologue(), c.Declare("int64_t", "task_index", c.Int(0)), c.Evaluate(c.Cast("void", c.Name("task_index"))),
+                    *start, *body, c.Return(STATUS))
+        self.definitions.insert(0, run_struct(self.variables))
+        return (*run_start(), *self.names.prologue(touched=True), *start, *body, c.Return(STATUS))
 
-    def _prologue(self) -> Iterator[c.Stmt]:
-        yield from self.names.prologue()
-        yield c.Declare("int64_t", "task_index", c.Int(0))
-        yield c.Evaluate(c.Cast("void", c.Name("task_index")))
+    def _start(self) -> Iterator[c.Stmt]:
         if self.plan.structure:
             yield from self.names.declare("int64_t", "after", c.Int(-1))
         for slot in slots_used(self.plan):
@@ -66,9 +113,13 @@ class _Lowering:
             yield from items
 
     def _items(self, body: Sequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        known = len(self.names.loops)
         for position, item in enumerate(body.items):
             later = needed or position + 1 < len(body.items)
             yield from self._collecting(body, position, self._item(item, after, needed=later))
+            if isinstance(item, Receive):
+                self.names.loops.extend(item.vars)
+        del self.names.loops[known:]
 
     def _collecting(self, body: Sequence | Sides, position: int, item: Iterable[c.Stmt]) -> Iterator[c.Stmt]:
         """One item of a body, with joins around it for the handles that tasks behind it wait for."""
@@ -80,6 +131,16 @@ class _Lowering:
             yield from self._join_close(handle.variable, c.Int(-1), handle.variable)
 
     def _item(self, item: Item, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        frame = self.variables.frame
+        if frame is None or frame.is_local or communicates(item) or isinstance(item, Fresh):
+            yield from self._statement(item, after, needed=needed)
+            return
+        frame.is_local = True     # it never waits
+        body = tuple(self._statement(item, after, needed=needed))
+        frame.is_local = False
+        yield from (c.Block(body),) if any(isinstance(stmt, c.Declare) for stmt in body) else body
+
+    def _statement(self, item: Item, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         match item:
             case Submit():
                 yield c.Comment(f"{item.span.short}: {self.plan.kernels[item.kernel].kernel.name}[{', '.join(item.labels)}]")
@@ -99,19 +160,26 @@ class _Lowering:
             case Fresh():
                 yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.slot].ref.shown}")
                 yield from fresh(item, self.names)
+            case Pipeline():
+                yield c.Comment(f"{item.span.short}: {', '.join(process.name for process in item.processes)} side by side")
+                yield c.Block(tuple(start_pipeline(item, self.names, "after" if after is None else after)))
+                self.definitions.extend(definition for process in item.processes for definition in self._process(item, process))
+            case Send() | Receive() | Consume() | RecordEvent() | AwaitEvent():
+                yield from communicate(item, self.names, self.handles, "after" if after is None else after,
+                                       lambda body: self._sequence(body, after, needed=True))
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
     def _loop(self, loop: Loop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         names = self.names
         yield from ready(loop, names, after)
-        name = names.var(loop.var)
+        type_, name = names.variables.counter(names.var(loop.var))
         yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
         start = names.scalar(loop.start)
         stop, step = (yield from self._bound("stop", loop.stop)), (yield from self._bound("step", loop.step))
 
         def around(body: tuple[c.Stmt, ...]) -> c.For:
-            return c.For("int64_t", name, start, stop, step, body, wraps=c.may_wrap(stop, step))
+            return c.For(type_, name, start, stop, step, body, wraps=c.may_wrap(stop, step))
 
         names.loops.append(loop.var)
         through = tuple(self._through(loop, after))
@@ -182,6 +250,23 @@ class _Lowering:
     def _sides(self, whole: Sides, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
         for position, side in enumerate(whole.sides):
             yield from self._collecting(whole, position, (c.Block(tuple(self._side(side, after, inner, join))),))
+
+    def _process(self, pipeline: Pipeline, process: Process) -> Iterator[c.Definition]:
+        """The frame and the function of a process; their order is that of the text, so that checks are numbered alike."""
+        names, frame = self.names, Frame(records=records_all(process, self.plan))
+        outer, names.touched, self.variables.frame = names.touched, set(), frame
+        start = tuple(self._process_start(frame))
+        body = tuple(self._sequence(process.body, "after" if self.plan.structure else None, needed=True))
+        prologue = tuple(names.prologue(touched=True))
+        names.touched, self.variables.frame = outer, None
+        yield from process_definitions(pipeline, process, frame, prologue, start, body)
+
+    def _process_start(self, frame: Frame) -> Iterator[c.Stmt]:
+        if self.names.reads.slots:    # what the main program has waited for, the process has too
+            self.variables.wanted.add(WAITED)
+            yield from self.names.declare("int64_t", WAITED, c.Member(RUN, WAITED, arrow=True))
+        if frame.records:
+            yield from self._join_open(ALL_TASKS)
 
     def _join_open(self, name: str) -> Iterator[c.Stmt]:
         yield from self.names.declare("int64_t", name, c.Call("sink->join_open", (c.Name("sink"),)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
+from pto_wsp.codegen.orchestrator.variables import ALL_TASKS
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
@@ -35,11 +36,14 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
     fields: tuple[c.Expr, ...] = (
         c.Int(task.kernel), c.Int(task.site), names.scalar(task.worker), names.scalar(task.cost), c.Int(n_args),
         c.Int(len(scalars)), c.Int(len(task.index)), c.Int(len(order)), c.Name("args") if n_args else c.Int(0),
-        pointers["scalars"], pointers["index"], pointers["order"], c.Int(len(behind)), c.Int(0), pointers["behind"])
+        pointers["scalars"], pointers["index"], pointers["order"], c.Int(len(behind)), names.stream, pointers["behind"])
     yield c.Declare("const pto_task", "task", c.Braces(fields))
     yield c.Declare("const int64_t", "node", c.Call("sink->submit", (c.Name("sink"), c.Prefix("&", c.Name("task")))))
     yield c.If(c.Infix("<", c.Name("node"), c.Int(0)), (c.Return(STATUS),))
-    yield c.Assign(c.Name("task_index"), c.Int(1), "+=")
+    yield c.Assign(names.task_index, c.Int(1), "+=")
+    frame = names.variables.frame
+    if frame is not None and frame.records:
+        yield c.If(c.Call("sink->join_add", (c.Name("sink"), names.ref(ALL_TASKS), c.Name("node"))), (c.Return(STATUS),))
     if after is not None:
         yield c.Assign(names.ref(after), c.Name("node"))
     for handle in handles.collects(task.site):

@@ -31,5 +31,5 @@ def _wait(reads: tuple[Read, ...], names: Names, before: tuple[c.Expr, ...]) -> 
                                              c.Int(ref.dtype.nbytes))))
     nodes: c.Expr = c.Braces(before, "const int64_t[]") if before else c.Int(0)
     node = names.ref(WAITED)
-    yield c.Assign(node, c.Call("pto_wait", (c.Name("sink"), c.Int(0), c.Name("reads"), c.Int(len(reads)), nodes, c.Int(len(before)))))
+    yield c.Assign(node, c.Call("pto_wait", (c.Name("sink"), names.stream, c.Name("reads"), c.Int(len(reads)), nodes, c.Int(len(before)))))
     yield c.If(c.Infix("<", node, c.Int(0)), (c.Return(STATUS),))
