@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
-from pto_wsp.errors import BindingError, InternalError, raise_all
+from pto_wsp.plan.channel_state import Stuck, Wait
+from pto_wsp.plan.model import TaskPlan, is_float_symbol
+from pto_wsp.plan.waits import has_waits
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Array, Bindings
@@ -22,6 +24,7 @@ from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, 
 from pto_wsp.runtime.record import RecordColumns, read_columns
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
 from pto_wsp.values import dataclass
+from pto_wsp.verify.deadlock.report import stuck_error
 
 MAX_RECORDED_TASKS = 1 << 20
 
@@ -78,6 +81,13 @@ class Recorder:
     def columns(self) -> RecordColumns:
         """Return the record's columns, copied."""
         return read_columns(self.runtime, self.raw)
+
+    def stuck(self) -> tuple[Stuck, ...]:
+        """Return what the streams of a pipeline stand at that cannot go on."""
+        found = self.runtime.ffi.new("const pto_stuck **")
+        n = self.runtime.lib.pto_record_stuck(self.raw, found)
+        return tuple(Stuck(row.stream, row.site, Wait(row.waits_for), row.channel, row.position, None if row.peer < 0 else row.peer)
+                     for row in found[0][0:n])
 
     def simulate(self, n_executors: int, window: int, *, keep_trace: bool) -> SimResult:
         """Replay the record in virtual time."""
@@ -192,6 +202,8 @@ class Engine:
             raise with_seed(failure, order_seed) if order_seed else failure
         if status == lib.PTO_E_CANCELLED:
             raise KeyboardInterrupt
+        if status == lib.PTO_E_DEADLOCK:
+            raise stuck_error(self.plan, self.recorder.stuck())
         _check_status(status, "the run")
         self._fingerprint = fingerprint
         columns_out = ffi.new("pto_columns *")
