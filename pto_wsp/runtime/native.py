@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
+from pto_wsp.errors import BindingError, InternalError, raise_all
 from pto_wsp.plan.channel_state import Stuck, Wait
-from pto_wsp.plan.model import TaskPlan, is_float_symbol
-from pto_wsp.plan.waits import has_waits
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Array, Bindings
