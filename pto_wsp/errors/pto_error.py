@@ -29,7 +29,9 @@ class PtoError(Exception):
     fix: ClassVar[str] = ""
 
     def __init__(self, message: str, span: Place | None = None, *, expected: str | None = None, found: str | None = None,
-                 help: str | None = None, notes: Sequence[str] = (), others: Sequence[PtoError] = ()) -> None:
+                 help: str | None = None, notes: Sequence[str] = (), others: Sequence[PtoError] = (),
+                 also: Sequence[tuple[str, Place]] = ()) -> None:
+        """`also`: further places that have a part in it, each with what happens there."""
         super().__init__(message)
         self.message = message
         self.span = span
@@ -38,6 +40,7 @@ class PtoError(Exception):
         self.help = help
         self.notes = tuple(notes)
         self.others = tuple(others)
+        self.also = tuple(also)
 
     def __str__(self) -> str:
         return "\n\n".join(error._one() for error in (self, *self.others))
@@ -47,6 +50,9 @@ class PtoError(Exception):
         if self.span is not None:
             lines.append(f"  --> {self.span}")
             lines.extend(f"  {line}" for line in self.span.excerpt())
+        for what, place in self.also:
+            lines.append(f"  --> {place}: {what}")
+            lines.extend(f"  {line}" for line in place.excerpt())
         for label, text in (("expected", self.expected), ("found", self.found), ("help", self.help)):
             if text is not None:
                 lines.append(f"   = {label + ':':9} {text}")
@@ -54,12 +60,13 @@ class PtoError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others)
+        return _rebuild, (type(self), self.message, self.span, self.expected, self.found, self.help, self.notes, self.others,
+                          self.also)
 
 
 def _rebuild(kind: type[PtoError], message: str, span: Place | None, expected: str | None, found: str | None, help: str | None,
-             notes: tuple[str, ...], others: tuple[PtoError, ...]) -> PtoError:
-    return kind(message, span, expected=expected, found=found, help=help, notes=notes, others=others)
+             notes: tuple[str, ...], others: tuple[PtoError, ...], also: tuple[tuple[str, Place], ...]) -> PtoError:
+    return kind(message, span, expected=expected, found=found, help=help, notes=notes, others=others, also=also)
 
 
 def raise_all(errors: Sequence[PtoError]) -> None:
@@ -67,7 +74,7 @@ def raise_all(errors: Sequence[PtoError]) -> None:
     if errors:
         first = errors[0]
         raise type(first)(first.message, first.span, expected=first.expected, found=first.found, help=first.help,
-                          notes=first.notes, others=(*first.others, *errors[1:]))
+                          notes=first.notes, others=(*first.others, *errors[1:]), also=first.also)
 
 
 class InternalError(Exception):

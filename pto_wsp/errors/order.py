@@ -1,0 +1,12 @@
+"""Errors about the order of tasks: those that have none and touch the same memory, and what is left without one."""
+
+from __future__ import annotations
+
+from pto_wsp.errors.pto_error import PtoError
+
+
+class RaceError(PtoError):
+    code = "W201"
+    cause = "Tasks without an order between them touch the same elements of a tensor, and one of them writes."
+    example = "for b in P(4):\n    k[b](x=X[b], y=Y[0])"
+    fix = "Order them (P.seq, sequential, after=), or let each write a part of its own."

@@ -1,0 +1,123 @@
+"""The race check: a finding for each tensor that tasks write, and an error for each pair of accesses that is shown to race."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, product
+
+from pto_wsp.errors import RaceError
+from pto_wsp.plan.model import Loop, Process, Sides, TaskPlan
+from pto_wsp.values import dataclass
+from pto_wsp.verify.races.accesses import Access
+from pto_wsp.verify.races.contests import Contest, contests_of
+from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
+from pto_wsp.verify.races.question import Pair
+from pto_wsp.verify.races.report import race_error
+from pto_wsp.verify.races.witness import Witness
+from pto_wsp.verify.verdict import Finding, Verdict
+
+_MOST_ERRORS = 3        # of one tensor: more of them say the same
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Races:
+    """What was found out about the races of a plan."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def proved(self) -> bool:
+        """True where no two unordered tasks touch the same element, whatever is bound."""
+        return all(finding.verdict is Verdict.PROVED for finding in self.findings)
+
+
+def check_races(plan: TaskPlan) -> Races:
+    """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own."""
+    written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
+    contests: dict[int, list[Contest]] = {}
+    for contest in contests_of(plan):
+        contests.setdefault(contest.slot, []).append(contest)
+    findings: list[Finding] = []
+    for number, slot in enumerate(plan.tensors):
+        if slot.writes:
+            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), written))
+    return Races(tuple(findings))
+
+
+def _of_tensor(name: str, contests: list[Contest], written: frozenset[int]) -> Iterator[Finding]:
+    check = f"races on `{name}`"
+    if not contests:
+        yield Finding(check, Verdict.PROVED, "all tasks that touch it are ordered")
+        return
+    errors: dict[frozenset[tuple[int, str]], RaceError] = {}
+    opened: dict[str, None] = {}
+    contracts: dict[str, None] = {}
+    for contest in contests:
+        for pair in pairs_of(contest):
+            accesses = frozenset((access.task.site, access.param) for access in pair.accesses)
+            if accesses in errors or len(errors) == _MOST_ERRORS:
+                continue
+            outcome: Outcome = decide(pair, written)
+            match outcome:
+                case Apart(relied_on):
+                    contracts.update((f"{contract.value} {table.shown}", None) for table in relied_on for contract in table.contracts)
+                case Witness():
+                    errors[accesses] = race_error(outcome, contest.node)
+                    yield Finding(check, Verdict.COUNTEREXAMPLE, f"{outcome.elements} where {outcome.iteration(0)}, and where "
+                                  f"{outcome.iteration(1)}", errors[accesses])
+                case Open(reason):
+                    opened[f"{_lines(pair)}: {reason}"] = None
+    for text in opened:
+        yield Finding(check, Verdict.NOT_PROVED, text)
+    if not errors and not opened:
+        needed = f", given {', '.join(contracts)}" if contracts else ""
+        yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{needed}")
+
+
+def pairs_of(contest: Contest) -> Iterator[Pair]:
+    """Yield the pairs of a contest of which one writes, those that ask the same once."""
+    if isinstance(contest.node, Loop):
+        for a, b in combinations_with_replacement(_distinct(contest.groups[0]), 2):
+            if a.role.writes or b.role.writes:
+                yield Pair(a, b, contest.depth, contest.node)
+                if a is not b:
+                    yield Pair(b, a, contest.depth, contest.node)
+        return
+    groups = [_distinct(group) for group in contest.groups]
+    if isinstance(contest.node, Process):
+        yield from (Pair(a, b, contest.depth, None) for a, b in combinations_with_replacement(groups[0], 2)
+                    if a.role.writes or b.role.writes)
+    for at, ours in enumerate(groups):
+        for theirs in groups[:at]:
+            yield from (Pair(a, b, contest.depth, None) for a, b in product(theirs, ours) if a.role.writes or b.role.writes)
+
+
+def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
+    """Return an access for each view under the same levels: one that writes, where there is one."""
+    found: dict[tuple[object, ...], Access] = {}
+    for access in accesses:
+        key = (access.view, *map(id, access.levels))
+        known = found.get(key)
+        if known is None or (access.role.writes and not known.role.writes):
+            found[key] = access
+    return list(found.values())
+
+
+def _lines(pair: Pair) -> str:
+    places = dict.fromkeys(f"{access.kernel}({access.param}) at {access.task.span.short}" for access in pair.accesses)
+    return " and ".join(places)
+
+
+def _meeting(contests: list[Contest]) -> str:
+    """Say what is unordered, e.g. iterations of b and t."""
+    loops = dict.fromkeys(_name(contest.node) for contest in contests if isinstance(contest.node, Loop))
+    parts = [f"iterations of {' and '.join(loops)}"] if loops else []
+    if any(isinstance(contest.node, Sides) for contest in contests):
+        parts.append("sides")
+    if any(not isinstance(contest.node, Sides | Loop) for contest in contests):
+        parts.append("processes")
+    return " and ".join(parts)
+
+
+def _name(loop: Loop) -> str:
+    return loop.var.name if loop.through is None else loop.through.var.name

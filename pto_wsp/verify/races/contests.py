@@ -1,0 +1,135 @@
+"""Contests: where a plan leaves tasks without an order, and the accesses of each tensor that meet there.
+
+Items of a sequence are ordered, and so are iterations of an ordered loop and tokens of a consumer. What is left: iterations of an
+unordered loop, sides of a combination, processes of a pipeline and their replicas. A tensor made in a body is another one each time, so
+its accesses meet only inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias, assert_never
+
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Process,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+)
+from pto_wsp.values import dataclass
+from pto_wsp.verify.races.accesses import Access, Level, Taken
+
+BySlot: TypeAlias = dict[int, list[Access]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """Accesses of one tensor, one of them writing, that meet without an order at `node`; they share the levels before `depth`.
+
+    `groups`: the accesses of a loop's iterations, or of each side. Of one group, accesses meet in a loop and between replicas alone.
+    """
+
+    node: Loop | Sides | Pipeline | Process
+    slot: int
+    depth: int
+    groups: tuple[tuple[Access, ...], ...]
+
+
+def contests_of(plan: TaskPlan) -> tuple[Contest, ...]:
+    """Return the contests of a plan, inner ones first, in program order."""
+    walk = _Walk(plan)
+    walk.visit(plan.body, ())
+    return tuple(walk.found)
+
+
+class _Walk:
+    def __init__(self, plan: TaskPlan) -> None:
+        self.plan = plan
+        self.found: list[Contest] = []
+
+    def visit(self, item: Item, levels: tuple[Level, ...]) -> BySlot:
+        """Return the accesses inside an item, by slot."""
+        match item:
+            case Submit():
+                return self._task(item, levels)
+            case Sequence(items):
+                return self._sequence(items, levels)
+            case Loop():
+                inside = self.visit(item.body, (*levels, item))
+                if not item.ordered:
+                    self._meet(item, len(levels), (inside,))
+                return inside
+            case Consume():
+                return self.visit(item.body, (*levels, item))
+            case Choice(branches, otherwise):
+                bodies = (*(branch.body for branch in branches), otherwise)
+                return _merged(self.visit(body, (*levels, Taken(item, k))) for k, body in enumerate(bodies))
+            case Sides(sides):
+                parts = tuple(self.visit(side, levels) for side in sides)
+                self._meet(item, len(levels), parts)
+                return _merged(parts)
+            case Pipeline(processes):
+                parts = tuple(self._process(process, levels) for process in processes)
+                self._meet(item, len(levels), parts)
+                return _merged(parts)
+            case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+                return {}
+            case _:
+                assert_never(item)
+
+    def _task(self, task: Submit, levels: tuple[Level, ...]) -> BySlot:
+        found: BySlot = {}
+        kernel = self.plan.kernels[task.kernel].kernel
+        for param, place in zip(kernel.memory_params, task.places, strict=True):
+            found.setdefault(place.slot, []).append(Access(task, kernel.name, param.name, place.slot, place.role, place.view, levels))
+        return found
+
+    def _sequence(self, items: tuple[Item, ...], levels: tuple[Level, ...]) -> BySlot:
+        parts: list[BySlot] = []
+        made: set[int] = set()
+        for item in items:
+            parts.append(self.visit(item, levels))
+            match item:
+                case Fresh(slot):
+                    made.add(slot)
+                case Receive():
+                    levels = (*levels, item)
+                case _:
+                    pass
+        merged = _merged(parts)
+        for slot in made:
+            merged.pop(slot, None)
+        return merged
+
+    def _process(self, process: Process, levels: tuple[Level, ...]) -> BySlot:
+        inside = self.visit(process.body, (*levels, process))
+        if process.replicas > 1:
+            self._meet(process, len(levels), (inside,))
+        return inside
+
+    def _meet(self, node: Loop | Sides | Pipeline | Process, depth: int, parts: tuple[BySlot, ...]) -> None:
+        alone = 1 if isinstance(node, Loop | Process) else 2       # how many groups it takes
+        for slot in dict.fromkeys(slot for part in parts for slot in part):
+            groups = tuple(tuple(part[slot]) for part in parts if slot in part)
+            if len(groups) >= alone and any(access.role.writes for group in groups for access in group):
+                self.found.append(Contest(node, slot, depth, groups))
+
+
+def _merged(parts: Iterator[BySlot] | tuple[BySlot, ...] | list[BySlot]) -> BySlot:
+    merged: BySlot = {}
+    for part in parts:
+        for slot, accesses in part.items():
+            merged.setdefault(slot, []).extend(accesses)
+    return merged

@@ -1,0 +1,93 @@
+"""Decide a pair: proved apart, shown to share an element, or left open, with the reason.
+
+First for every size that a run may bind. What is not apart then is asked again for the sizes that were declared, which is what a witness
+must be of; a race that needs other sizes is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from pto_wsp.types.layout import TensorRef
+from pto_wsp.values import dataclass
+from pto_wsp.verify.affine.linear import Key, System, Variable
+from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, solve
+from pto_wsp.verify.races.question import Pair, Question, opaque_names
+from pto_wsp.verify.races.witness import NoWitness, Witness, witness_of
+
+_LARGEST = 1 << 40      # a factor above it may lead out of 64 bits, where a run wraps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apart:
+    """Proved: they share nothing. `relied_on`: the tables whose contracts may have been needed."""
+
+    relied_on: tuple[TensorRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """Not proved, and why."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Apart | Witness | Open
+
+
+def decide(pair: Pair, written: frozenset[int]) -> Outcome:
+    """Return whether two accesses share an element; `written`: the ids of tensors that tasks write."""
+    question = Question(pair, written, pinned=False)
+    if _is_large(question.system):
+        return Open("its numbers may not fit 64 bits")
+    if isinstance(solve(question.system), Unsat):
+        return _apart(question)
+    question.guard()
+    match solve(question.system):
+        case Unsat():
+            return _apart(question)
+        case Unknown():
+            return Open("the solver gave up")
+        case Sat(general):
+            pass
+    pinned = Question(pair, written, pinned=True)
+    pinned.guard()
+    match solve(pinned.system):
+        case Unsat():
+            return Open(f"so for the sizes declared, not for all{_example(general)}")
+        case Unknown():
+            return Open("the solver gave up")
+        case Sat(point):
+            return _shown(pair, pinned, point)
+
+
+def _apart(question: Question) -> Apart:
+    return Apart(tuple(table for table in question.tables if table.contracts))
+
+
+def _shown(pair: Pair, question: Question, point: Mapping[Key, int]) -> Outcome:
+    """Return the witness of a point, if it is one whatever the tables hold."""
+    if question.tables:
+        return Open(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
+    try:
+        return witness_of(pair, question, point)
+    except NoWitness as problem:
+        names = opaque_names(iter(point))
+        return Open(f"it depends on {_listed(names)}" if names else f"the solver's example does not hold: {problem}")
+
+
+def _is_large(system: System) -> bool:
+    return any(abs(factor) > _LARGEST for expr in (*system.equalities, *system.inequalities) for factor in expr.terms.values())
+
+
+def _example(point: Mapping[Key, int]) -> str:
+    """Name the sizes of a race that needs others than those declared."""
+    shown = [f"{key.name} = {value}" for key, value in point.items() if isinstance(key, Variable) and ".shape[" in key.name]
+    return f", e.g. {', '.join(shown)}" if shown else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names]
+    return " and ".join((", ".join(shown[:-1]), shown[-1])) if len(shown) > 1 else shown[0]
+

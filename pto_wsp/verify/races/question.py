@@ -1,0 +1,227 @@
+"""The question about two accesses: is there a pair of unordered iterations in which they share an element?
+
+The levels that the two share have the same variables on both sides. Below them each side has its own; where the accesses part at a loop,
+the first side is in an earlier iteration of it than the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from pto_wsp.plan.model import Consume, Loop, Process, Receive
+from pto_wsp.types import scalar as s
+from pto_wsp.types.layout import Contract, TensorRef
+from pto_wsp.types.view import bounds_of, declared
+from pto_wsp.values import dataclass
+from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, fresh
+from pto_wsp.verify.affine.scalars import Application, Scope, Translator
+from pto_wsp.verify.races.accesses import Access, Level, Taken
+from pto_wsp.verify.races.regions import Line, Region, region_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two accesses without an order between them: they share the levels before `depth`.
+
+    `loop`: that level is a loop, and the first is in an earlier iteration of it than the second; else they are on different sides.
+    """
+
+    first: Access
+    second: Access
+    depth: int
+    loop: Loop | None
+
+    @property
+    def accesses(self) -> tuple[Access, Access]:
+        """Both."""
+        return self.first, self.second
+
+
+class Question:
+    """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
+
+    `written`: the ids of tensors that tasks write: their elements change. `pinned`: sizes are as declared, and axes as they start.
+    Guards are left out until they are asked for: most pairs are apart without them.
+    """
+
+    def __init__(self, pair: Pair, written: frozenset[int], *, pinned: bool) -> None:
+        self.pair = pair
+        self.pinned = pinned
+        self.system = System()
+        self.translator = Translator(lambda tensor: tensor.id not in written, contract_law)
+        self.bound: tuple[dict[s.Scalar, LinExpr], dict[s.Scalar, LinExpr]] = ({}, {})
+        self.scopes: tuple[Scope, Scope] = (self.translator.scope(self.bound[0]), self.translator.scope(self.bound[1]))
+        self._ask()
+
+    # ---- expressions ----
+
+    def number(self, node: s.Scalar, side: int) -> LinExpr:
+        """Return a scalar as it is on one side."""
+        return self.scopes[side].linear(self._read(node))
+
+    def holds(self, node: s.Scalar, side: int, holds: bool = True) -> None:
+        """Demand that a condition holds on one side, or that it does not."""
+        self.system.include(self.scopes[side].condition(self._read(node), holds))
+
+    def not_above(self, lhs: s.Scalar, rhs: s.Scalar, side: int, gap: int = 0) -> None:
+        """Demand lhs + gap <= rhs on one side."""
+        self.system.include(self.scopes[side].not_above(self._read(lhs), self._read(rhs), gap))
+
+    def _read(self, node: s.Scalar) -> s.Scalar:
+        return as_declared(node) if self.pinned else node
+
+    # ---- what must hold ----
+
+    def _ask(self) -> None:
+        pair = self.pair
+        self._bind(pair)
+        for side, access in enumerate(pair.accesses):
+            for position, level in enumerate(access.levels):
+                if side == 0 or position >= pair.depth:
+                    self._enter(level, side)
+        if pair.loop is not None:
+            self.system.below(self.number(pair.loop.var, 0), self.number(pair.loop.var, 1))
+        for ours, theirs in zip(pair.first.levels[pair.depth:], pair.second.levels[pair.depth:], strict=False):
+            if not isinstance(ours, Loop) or ours is not theirs:
+                break
+            self._along_row(ours)
+        self._share_an_element(region_of(pair.first.view), region_of(pair.second.view))
+
+    def _bind(self, pair: Pair) -> None:
+        """Give a variable to each loop's: one for both sides where they share the loop."""
+        for side, access in enumerate(pair.accesses):
+            for position, level in enumerate(access.levels):
+                for var in _variables(level):
+                    if side == 0 or position >= pair.depth:
+                        self.bound[side][var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
+                    else:
+                        self.bound[1][var] = self.bound[0][var]
+
+    def _enter(self, level: Level, side: int) -> None:
+        """Say what holds inside a level."""
+        match level:
+            case Loop(var=var, start=start, stop=stop, step=step, through=through):
+                self.not_above(start, var, side)
+                self.not_above(var, stop, side, 1)
+                by = self.number(step, side)
+                if by.is_known and by.constant > 1:
+                    turn = fresh(f"{var.name}'", Kind.DEFINED)
+                    self.system.equal(self.number(var, side), self.number(start, side) + turn * by.constant)
+                if through is not None:
+                    self.system.equal(self.number(through.var, side), self.number(through.value, side))
+            case Taken():
+                for branch in level.refused:
+                    self.holds(branch.condition, side, False)
+                if level.held is not None:
+                    self.holds(level.held, side)
+            case Consume() | Receive() | Process():
+                pass
+            case _:
+                assert_never(level)
+
+    def _along_row(self, loop: Loop) -> None:
+        """The columns of a sparse row rise: where both sides walk the same row, the later position has the larger column."""
+        if loop.through is None or any(self.number(bound, 0) != self.number(bound, 1) for bound in (loop.start, loop.stop)):
+            return
+        here, there = self.number(loop.var, 0), self.number(loop.var, 1)
+        column, other = self.number(loop.through.var, 0), self.number(loop.through.var, 1)
+        self.system.either(System().below(here, there).below(column, other), System().below(there, here).below(other, column),
+                           System().equal(here, there).equal(column, other))
+
+    def guard(self) -> None:
+        """Add what checks have made sure of before any task runs: views lie inside their tensors and fit their tiles."""
+        for side, access in enumerate(self.pair.accesses):
+            guards = {(bound.lower, bound.value, bound.upper): None for bound in bounds_of(access.view)}
+            guards |= {(check.lower, check.value, check.upper): None for check in access.task.checks}
+            for lower, value, upper in guards:
+                if not isinstance(value, s.Const):
+                    self.not_above(lower, value, side)
+                    self.not_above(value, upper, side)
+
+    def _share_an_element(self, ours: Region, theirs: Region) -> None:
+        """Say that some element lies in both regions: in each dimension of the tensor at the same place."""
+        regions, boxes = (ours, theirs), ours.is_box and theirs.is_box
+        positions: tuple[dict[int, LinExpr], dict[int, LinExpr]] = ({}, {})
+        for side, region in enumerate(regions):
+            for number in region.positions():
+                self.not_above(s.Const(1), region.extents[number], side)
+                positions[side][number] = fresh("position")
+        for here, there in zip(ours.dims, theirs.dims, strict=True):
+            if boxes and _is_stretch(here) and _is_stretch(there):
+                first, second = self.number(here.start, 0), self.number(there.start, 1)
+                self.system.below(first, second + self._length(theirs, there, 1))
+                self.system.below(second, first + self._length(ours, here, 0))
+            else:
+                self.system.equal(self._along(ours, here, 0, positions[0]), self._along(theirs, there, 1, positions[1]))
+        for side, region in enumerate(regions):
+            for line in region.equal:
+                self.system.equal(self._along(region, line, side, positions[side]))
+
+    def _length(self, region: Region, line: Line, side: int) -> LinExpr:
+        return self.number(region.extents[line.terms[0][0]], side) if line.terms else LinExpr.known(1)
+
+    def _along(self, region: Region, line: Line, side: int, positions: dict[int, LinExpr]) -> LinExpr:
+        """Return a line with its positions, which are inside their extents."""
+        value = self.number(line.start, side)
+        for number, factor in line.terms:
+            self.system.within(positions[number], 0, self.number(region.extents[number], side))
+            value = value + positions[number] * factor
+        return value
+
+    # ---- what it is about ----
+
+    @property
+    def tables(self) -> tuple[TensorRef, ...]:
+        """The tensors of which elements were read."""
+        return tuple(self.translator.applications)
+
+
+def as_declared(node: s.Scalar) -> s.Scalar:
+    """Return a scalar with sizes as declared, and axes of known size as they start."""
+    def change(inner: s.Scalar) -> s.Scalar | None:
+        return s.Const(inner.default) if isinstance(inner, s.SymbolRef) and inner.default is not None else None
+    return s.substitute(declared(node), change)
+
+
+def contract_law(first: Application, second: Application) -> System | None:
+    """Return what the contracts of a tensor say of two of its elements."""
+    value, other = first.value, second.value
+    pairs = list(zip(first.index, second.index, strict=True))
+    known: System | None = None
+    if Contract.INJECTIVE in first.tensor.contracts:
+        same = System()
+        for here, there in pairs:
+            same.equal(here, there)
+        known = System().either(same, System().below(value, other), System().below(other, value), System().below(value, 0))
+    if Contract.MONOTONE in first.tensor.contracts and pairs:
+        ways = [way for here, there in pairs[:-1] for way in (System().below(here, there), System().below(there, here))]
+        here, there = pairs[-1]
+        ways += [System().below(here, there).at_least(other, value), System().below(there, here).at_least(value, other),
+                 System().equal(here, there).equal(value, other)]
+        known = (known or System()).either(*ways)
+    return known
+
+
+def _variables(level: Level) -> Iterator[s.Var]:
+    match level:
+        case Loop(var=var, through=through):
+            yield var
+            if through is not None:
+                yield through.var
+        case Consume(vars=variables) | Receive(vars=variables):
+            yield from variables
+        case Taken() | Process():
+            pass
+        case _:
+            assert_never(level)
+
+
+def _is_stretch(line: Line) -> bool:
+    """Tell whether a dimension's elements stand side by side."""
+    return not line.terms or (len(line.terms) == 1 and line.terms[0][1] == 1)
+
+
+def opaque_names(variables: Iterator[object]) -> tuple[str, ...]:
+    """Return the names of variables of which less is known than could be."""
+    return tuple(dict.fromkeys(v.name for v in variables if isinstance(v, Variable) and v.kind is Kind.OPAQUE))

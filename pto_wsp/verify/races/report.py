@@ -1,0 +1,56 @@
+"""The error of a race: both accesses with their lines, the two iterations, the elements that they share, and what to write instead."""
+
+from __future__ import annotations
+
+from pto_wsp.errors import RaceError
+from pto_wsp.plan.model import Loop, Pipeline, Process, Sides
+from pto_wsp.verify.races.witness import Witness
+
+
+def race_error(witness: Witness, node: Loop | Sides | Pipeline | Process) -> RaceError:
+    """Return the error of a witness; `node`: what leaves the two without an order."""
+    first, second = witness.pair.accesses
+    name = first.view.tensor.shown
+    both_write = first.role.writes and second.role.writes
+    what = "write the same elements" if both_write else "write and read the same elements"
+    here = [f"{access.verb}{_where(witness, side)}" for side, access in enumerate((first, second))]
+    notes = (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
+    also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
+    return RaceError(f"tasks without an order between them {what} of `{name}`", first.span, also=also,
+                     expected=f"{_free(node)} touch different elements, or only read",
+                     found=f"{witness.elements} is {here[0]}, and {here[1]}", help=_help(witness, node), notes=notes)
+
+
+def _where(witness: Witness, side: int) -> str:
+    iteration = witness.iteration(side)
+    return f" where {iteration}" if iteration else ""
+
+
+def _free(node: Loop | Sides | Pipeline | Process) -> str:
+    match node:
+        case Loop():
+            return f"iterations of `{_name(node)}`"
+        case Sides():
+            return "sides without an order"
+        case Process():
+            return f"replicas of process `{node.name}`"
+        case Pipeline():
+            return "processes"
+
+
+def _help(witness: Witness, node: Loop | Sides | Pipeline | Process) -> str:
+    name = witness.pair.first.view.tensor.shown
+    match node:
+        case Loop():
+            return (f"P.seq(...) runs the iterations of `{_name(node)}` in order; or give `{name}` one more dimension, a place for each "
+                    f"`{_name(node)}`")
+        case Sides():
+            return "sequential(...) or >> puts the sides in order, as does after=[...] on the second task"
+        case Process():
+            return f"give `{name}` a place for each token, or run the process once"
+        case Pipeline():
+            return "send a token after the first task, and receive it before the second"
+
+
+def _name(loop: Loop) -> str:
+    return loop.var.name if loop.through is None else loop.through.var.name

@@ -1,0 +1,55 @@
+"""Races by enumeration: run the interpreter's stream of tasks, order it by the edges of structure, and compare element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pto_wsp.api.workload import Workload
+from pto_wsp.plan.lower import lower
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.runtime.binding import bind
+from pto_wsp.runtime.interp import stream_of
+from pto_wsp.runtime.stream import PlacedView, TaskInstance
+
+
+def plan_of(made: Workload) -> TaskPlan:
+    """Lower a workload; its plan orders by structure and by after=."""
+    return lower(made._canonical.workload)
+
+
+def races_of(made: Workload, plan: TaskPlan, arrays: Mapping[str, np.ndarray] | None = None, symbols: Mapping[str, int] | None = None,
+             ) -> set[str]:
+    """Return the names of tensors that some two unordered tasks share an element of, one writing."""
+    given, values = dict(arrays or {}), dict(symbols or {})
+    named = {tensor.ref.name: tensor.data for tensor in made._tensors.values()}
+    bound = bind(plan, [given.get(slot.ref.name, named.get(slot.ref.name)) for slot in plan.tensors],
+                 [values.get(symbol.name, symbol.default) for symbol in plan.symbols])
+    nodes = stream_of(plan, bound)
+    before = np.zeros((len(nodes), len(nodes)), bool)       # before[i, j]: i is ordered before j
+    for j, node in enumerate(nodes):
+        behind = node if isinstance(node, tuple) else (*node.order, *node.after) if isinstance(node, TaskInstance) else node.before
+        for i in behind:
+            before[i, j] = True
+            before[:, j] |= before[:, i]
+    tasks = [(k, node) for k, node in enumerate(nodes) if isinstance(node, TaskInstance)]
+    touched = [(k, list(_touched(plan, node))) for k, node in tasks]
+    found: set[str] = set()
+    for at, (j, ours) in enumerate(touched):
+        for i, theirs in touched[:at]:
+            if not before[i, j]:
+                found |= {plan.tensors[a].ref.name for a, writes, here in ours for b, also, there in theirs
+                          if a == b and (writes or also) and here & there}
+    return found
+
+
+def _touched(plan: TaskPlan, task: TaskInstance) -> Iterator[tuple[int, bool, set[int]]]:
+    for view, param in zip(task.views, plan.kernels[task.submit.kernel].kernel.memory_params, strict=True):
+        yield view.slot, param.role.writes, elements_of(view)
+
+
+def elements_of(view: PlacedView) -> set[int]:
+    """Return the offsets of a view's elements."""
+    rows, cols = (np.arange(extent) * stride for extent, stride in zip(view.extent, view.stride, strict=True))
+    return set((view.offset + rows[:, None] + cols[None, :]).ravel().tolist())
