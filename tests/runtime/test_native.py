@@ -72,7 +72,7 @@ def chain_program(n: int, **options: Any) -> tuple[Program, np.ndarray[Any, Any]
     @workload
     def chains() -> None:
         for i in P.seq(n):
-            for j in P(4):
+            for j in P.seq(4):
                 step[i, j](x=X[j], n=i * 7 + j, y=X[j + 1])
             step[i, 4](x=X[4], n=i, y=X[0])
 

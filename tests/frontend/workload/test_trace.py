@@ -530,6 +530,6 @@ def test_annotations_as_text_work_inside_a_function() -> None:
 
 def test_dense_dyn_without_a_variable_has_a_name_of_its_own() -> None:
     def body() -> None:
-        for _ in P(DenseDyn(3)):
+        for _ in P.seq(DenseDyn(3)):
             copy(X[0, 0], Y[0, 0])
     assert [s.name for s in workload(body)().compile(target="interp").plan.symbols] == ["axis0"]
