@@ -12,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from pto_wsp.verify.races.check import Races
+
 TESTS = Path(__file__).resolve().parent
 GOLDENS = TESTS / "goldens"
 
@@ -39,6 +41,14 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PTO_WSP_CACHE_DIR", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="module")
+def races_allowed() -> Iterator[None]:
+    """Compile workloads whose tasks race: for tests of what a run makes of them. Their results are those of program order."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pto_wsp.driver.check_races", lambda plan: Races(()))
+        yield
 
 
 @pytest.fixture(scope="session")

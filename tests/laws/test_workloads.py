@@ -27,6 +27,8 @@ from tests.tolerances import Array, assert_identical
 
 RAW, WAR, WAW, ORDER = 1, 2, 4, 8
 
+pytestmark = pytest.mark.usefixtures("races_allowed")     # conflicts of all kinds are what is drawn, whatever the loops promise
+
 
 def schedules(traced: Workload) -> Iterator[tuple[str, Workload]]:
     """Yield the workload under schedules that differ in every directive that is enforced."""

@@ -17,6 +17,8 @@ SEEDS = [(seed, structure) for structure in (True, False) for seed in (7, 20)] +
 # The same with branches and sparse walks: handles from ways that were not taken, turns without a task, ways that end with others.
 DYNAMIC = [(seed, structure) for structure in (True, False) for seed in (5, 28)] + [(seed, True) for seed in (0, 3, 31)]
 
+pytestmark = pytest.mark.usefixtures("races_allowed")     # the order that a run makes is compared, whatever the loops promise
+
 
 @pytest.mark.parametrize(("seed", "structure", "dynamic"), [*((*case, False) for case in SEEDS), *((*case, True) for case in DYNAMIC)])
 def test_orders_are_those_of_cpu_sim(seed: int, structure: bool, dynamic: bool, tmp_path: Path) -> None:

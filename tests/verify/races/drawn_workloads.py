@@ -35,7 +35,8 @@ class Drawing:
         self.A = Tensor(np.zeros((SIDE, SIDE), np.int64), name="A")
         self.B = Tensor(np.zeros((SIDE, SIDE), np.int64), name="B")
         self.lens = Tensor(np.array([self.rng.randint(0, 3) for _ in range(4)]), name="lens")
-        self.table = Tensor(np.array(self.rng.sample(range(5), 4) if self.rng.random() < 0.5 else self.rng.choices(range(5), k=4)), name="table")
+        pick = self.rng.sample if self.rng.random() < 0.5 else self.rng.choices
+        self.table = Tensor(np.array(pick(range(5), k=4)), name="table")
         self.room = self.rng.randint(2, 6)      # sites
 
     def trace(self) -> Workload:
@@ -56,8 +57,9 @@ class Drawing:
         elif kind == "when" and loops:
             var, extent = self.rng.choice(loops)
             limit = self.rng.randint(0, extent)
-            condition = self.rng.choice((lambda: var < limit, lambda: var == limit, lambda: (var % 2) == 0, lambda: self.table[var] > limit))()
-            with P.when(condition):
+            condition = self.rng.choice((lambda: var < limit, lambda: var == limit, lambda: (var % 2) == 0,
+                                         lambda: self.table[var] > limit))
+            with P.when(condition()):
                 self._body(loops, depth + 1)
             if self.rng.random() < 0.5:
                 with P.otherwise():

@@ -1,0 +1,55 @@
+"""The race check against brute force: workloads drawn at random, every two of their tasks compared element by element."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+from pto_wsp.errors import RunBoundsError
+from pto_wsp.verify.races.check import check_races
+from pto_wsp.verify.verdict import Verdict
+from tests.verify.races.brute_force import plan_of, races_of
+from tests.verify.races.drawn_workloads import Drawing
+
+# Of tensors of race-free workloads, the part that is left open: all of them for what tables and lengths hold, which nobody has promised.
+MOST_LEFT_OPEN = 0.12
+
+
+def verdicts(seeds: Iterable[int]) -> Counter[tuple[Verdict, bool]]:
+    """Count tensors by verdict and by whether they race; a wrong verdict raises AssertionError."""
+    counts: Counter[tuple[Verdict, bool]] = Counter()
+    for seed in seeds:
+        made = Drawing(seed).trace()
+        plan = plan_of(made)
+        try:
+            racy = races_of(made, plan)
+        except RunBoundsError:      # a run ends before it has done anything
+            continue
+        found: dict[str, set[Verdict]] = {}
+        for finding in check_races(plan).findings:
+            found.setdefault(finding.check.split("`")[1], set()).add(finding.verdict)
+        assert racy <= found.keys(), seed
+        for name, all_of in found.items():
+            verdict = next(one for one in (Verdict.COUNTEREXAMPLE, Verdict.NOT_PROVED, Verdict.PROVED) if one in all_of)
+            counts[verdict, name in racy] += 1
+            assert (verdict, name in racy) not in ((Verdict.PROVED, True), (Verdict.COUNTEREXAMPLE, False)), (seed, name, made)
+    return counts
+
+
+def check_counts(counts: Counter[tuple[Verdict, bool]]) -> None:
+    """Raise AssertionError where too much is left open, or the workloads are no test."""
+    free = sum(count for (_, racy), count in counts.items() if not racy)
+    shown = counts[Verdict.COUNTEREXAMPLE, True]
+    assert counts[Verdict.NOT_PROVED, False] <= MOST_LEFT_OPEN * free, counts
+    assert counts[Verdict.PROVED, False] > 0.2 * counts.total() and shown > 0.3 * counts.total(), counts
+
+
+def test_verdicts_are_those_of_brute_force() -> None:
+    check_counts(verdicts(range(40)))
+
+
+@pytest.mark.slow
+def test_thousands_of_verdicts_are_those_of_brute_force() -> None:
+    check_counts(verdicts(range(1_000, 5_000)))
