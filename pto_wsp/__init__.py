@@ -28,6 +28,7 @@ from pto_wsp.schedule.directives import (
 from pto_wsp.types.axes.dense import Dense, DenseDyn
 from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Sparse
+from pto_wsp.types.contracts import Injective, Monotone
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_functions import ceildiv, maximum, minimum
 from pto_wsp.types.symbolic import Symbol
@@ -38,10 +39,10 @@ from pto_wsp.view.timeline import timeline
 __version__ = "0.1.0"
 
 __all__ = [
-    "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut", "Kernel", "Out", "P",
-    "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse", "StartPolicy", "Symbol", "TaskWindow",
-    "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis", "capabilities", "ceildiv",
-    "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "process", "pto",
-    "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential",
-    "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
+    "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut", "Injective", "Kernel",
+    "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse", "StartPolicy",
+    "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload", "WorkloadFunction", "axis",
+    "capabilities", "ceildiv", "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "maximum", "minimum",
+    "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send",
+    "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]

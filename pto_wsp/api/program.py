@@ -22,6 +22,7 @@ from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.axis_data import check_axes
 from pto_wsp.runtime.binding import Bindings, bind
+from pto_wsp.runtime.contracts import ContractChecks
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine, SimResult
@@ -58,6 +59,7 @@ class Program:
         self._thread: threading.Thread | None = None
         self._in_place = False
         self._bound: Bindings | None = None        # of the last run
+        self._contracts = ContractChecks(self.plan)
         self._failure: BaseException | None = None
         self._ran = False
         self._execute_time_ms = 0.0
@@ -208,6 +210,7 @@ class Program:
             if self._bound is None or not self._bound.still_fit(arrays, values):
                 self._bound = bind(plan, arrays, values)
             check_axes(plan, self._bound)
+            self._contracts.check(self._bound)
             return self._bound
         except PtoError as problem:
             for error in (problem, *problem.others):

@@ -33,6 +33,7 @@ from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.capacity import capacity_errors
+from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.slots import slot_errors
 from pto_wsp.verify.verdict import Finding
@@ -80,7 +81,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
-    raise_all(slot_errors(plan))
+    raise_all((*slot_errors(plan), *contract_errors(plan)))
     findings = (*check_bounds(plan), *check_races(lowered).findings)    # a pass drops checks by which races are judged
     raise_all([finding.error for finding in findings if finding.error is not None])
     if target in DEVICE_TARGETS:

@@ -47,12 +47,14 @@ from pto_wsp.errors.kernel import UnsupportedDTypeError as UnsupportedDTypeError
 from pto_wsp.errors.kernel import ViewBoundsError as ViewBoundsError
 from pto_wsp.errors.kernel import ViewIndexError as ViewIndexError
 from pto_wsp.errors.order import RaceError as RaceError
+from pto_wsp.errors.order import WrittenContractError as WrittenContractError
 from pto_wsp.errors.pto_error import InternalError as InternalError
 from pto_wsp.errors.pto_error import Place as Place
 from pto_wsp.errors.pto_error import PtoError as PtoError
 from pto_wsp.errors.pto_error import raise_all as raise_all
 from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import BindingError as BindingError
+from pto_wsp.errors.run import ContractError as ContractError
 from pto_wsp.errors.run import NotFiniteError as NotFiniteError
 from pto_wsp.errors.run import ProgramStateError as ProgramStateError
 from pto_wsp.errors.run import RunBoundsError as RunBoundsError

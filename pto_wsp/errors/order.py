@@ -10,3 +10,10 @@ class RaceError(PtoError):
     cause = "Tasks without an order between them touch the same elements of a tensor, and one of them writes."
     example = "for b in P(4):\n    k[b](x=X[b], y=Y[0])"
     fix = "Order them (P.seq, sequential, after=), or let each write a part of its own."
+
+
+class WrittenContractError(PtoError):
+    code = "W202"
+    cause = "A task writes a tensor that was declared Injective or Monotone: what it writes cannot be checked when arrays are bound."
+    example = "table = Injective(Tensor(pages))\nfor b in P(4):\n    k[b](x=X[b], out=table[b])"
+    fix = "Declare contracts only on tensors that tasks read, or compute the table in a program of its own."

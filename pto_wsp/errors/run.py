@@ -38,3 +38,10 @@ class NotFiniteError(PtoError):
     cause = "With check_finite=True: an operation made a NaN or an infinity out of finite numbers, or a task loaded a NaN."
     example = "y = pto.log(x)  # x holds -1"
     fix = "The report names the task, the operation, the element and what it was made from."
+
+
+class ContractError(PtoError):
+    code = "R110"
+    cause = "An array breaks the contract that its tensor was declared with: proofs of the program rely on it."
+    example = "table = Injective(Tensor(np.array([3, 5, 3])))  # 3 twice"
+    fix = "Bind an array that keeps the contract, or drop the contract: what needs it is then not proved."

@@ -11,7 +11,7 @@ from pto_wsp.values import dataclass
 from pto_wsp.verify.races.accesses import Access
 from pto_wsp.verify.races.contests import Contest, contests_of
 from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
-from pto_wsp.verify.races.question import Pair
+from pto_wsp.verify.races.question import Data, Pair, data_of
 from pto_wsp.verify.races.report import race_error
 from pto_wsp.verify.races.witness import Witness
 from pto_wsp.verify.verdict import Finding, Verdict
@@ -33,18 +33,18 @@ class Races:
 
 def check_races(plan: TaskPlan) -> Races:
     """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own."""
-    written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
+    data = data_of(plan)
     contests: dict[int, list[Contest]] = {}
     for contest in contests_of(plan):
         contests.setdefault(contest.slot, []).append(contest)
     findings: list[Finding] = []
     for number, slot in enumerate(plan.tensors):
         if slot.writes:
-            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), written))
+            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data))
     return Races(tuple(findings))
 
 
-def _of_tensor(name: str, contests: list[Contest], written: frozenset[int]) -> Iterator[Finding]:
+def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Finding]:
     check = f"races on `{name}`"
     if not contests:
         yield Finding(check, Verdict.PROVED, "all tasks that touch it are ordered")
@@ -57,7 +57,7 @@ def _of_tensor(name: str, contests: list[Contest], written: frozenset[int]) -> I
             accesses = frozenset((access.task.site, access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
-            outcome: Outcome = decide(pair, written)
+            outcome: Outcome = decide(pair, data)
             match outcome:
                 case Apart(relied_on):
                     contracts.update((f"{contract.value} {table.shown}", None) for table in relied_on for contract in table.contracts)

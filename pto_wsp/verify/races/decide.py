@@ -13,7 +13,7 @@ from pto_wsp.types.layout import TensorRef
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Key, System, Variable
 from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, solve
-from pto_wsp.verify.races.question import Pair, Question, opaque_names
+from pto_wsp.verify.races.question import Data, Pair, Question, opaque_names
 from pto_wsp.verify.races.witness import NoWitness, Witness, witness_of
 
 _LARGEST = 1 << 40      # a factor above it may lead out of 64 bits, where a run wraps
@@ -36,9 +36,9 @@ class Open:
 Outcome: TypeAlias = Apart | Witness | Open
 
 
-def decide(pair: Pair, written: frozenset[int]) -> Outcome:
-    """Return whether two accesses share an element; `written`: the ids of tensors that tasks write."""
-    question = Question(pair, written, pinned=False)
+def decide(pair: Pair, data: Data) -> Outcome:
+    """Return whether two accesses share an element."""
+    question = Question(pair, data, pinned=False)
     if _is_large(question.system):
         return Open("its numbers may not fit 64 bits")
     if isinstance(solve(question.system), Unsat):
@@ -51,7 +51,7 @@ def decide(pair: Pair, written: frozenset[int]) -> Outcome:
             return Open("the solver gave up")
         case Sat(general):
             pass
-    pinned = Question(pair, written, pinned=True)
+    pinned = Question(pair, data, pinned=True)
     pinned.guard()
     match solve(pinned.system):
         case Unsat():

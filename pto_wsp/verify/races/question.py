@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from pto_wsp.plan.model import Consume, Loop, Process, Receive
+from pto_wsp.plan.model import Consume, Loop, Process, Receive, TaskPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import Contract, TensorRef
 from pto_wsp.types.view import bounds_of, declared
@@ -38,18 +38,34 @@ class Pair:
         return self.first, self.second
 
 
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise."""
+
+    written: frozenset[int]
+    rising: frozenset[tuple[int, int]]
+
+
+def data_of(plan: TaskPlan) -> Data:
+    """Return what a run makes sure of, or changes."""
+    written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
+    pairs = [tuple(plan.tensors[slot].ref.id for slot in axis.slots if slot is not None) for axis in plan.axes if axis.sparse]
+    return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)))
+
+
 class Question:
     """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
 
-    `written`: the ids of tensors that tasks write: their elements change. `pinned`: sizes are as declared, and axes as they start.
+    `pinned`: sizes are as declared, and axes as they start.
     Guards are left out until they are asked for: most pairs are apart without them.
     """
 
-    def __init__(self, pair: Pair, written: frozenset[int], *, pinned: bool) -> None:
+    def __init__(self, pair: Pair, data: Data, *, pinned: bool) -> None:
         self.pair = pair
+        self.data = data
         self.pinned = pinned
         self.system = System()
-        self.translator = Translator(lambda tensor: tensor.id not in written, contract_law)
+        self.translator = Translator(lambda tensor: tensor.id not in data.written, contract_law)
         self.bound: tuple[dict[s.Scalar, LinExpr], dict[s.Scalar, LinExpr]] = ({}, {})
         self.scopes: tuple[Scope, Scope] = (self.translator.scope(self.bound[0]), self.translator.scope(self.bound[1]))
         self._ask()
@@ -123,6 +139,10 @@ class Question:
     def _along_row(self, loop: Loop) -> None:
         """The columns of a sparse row rise: where both sides walk the same row, the later position has the larger column."""
         if loop.through is None or any(self.number(bound, 0) != self.number(bound, 1) for bound in (loop.start, loop.stop)):
+            return
+        ends = {(start.tensor.id, value.tensor.id) if isinstance(start, s.Element) and isinstance(value, s.Element) else None
+                for start in (loop.start, loop.stop) for value in (loop.through.value,)}
+        if not ends <= self.data.rising:
             return
         here, there = self.number(loop.var, 0), self.number(loop.var, 1)
         column, other = self.number(loop.through.var, 0), self.number(loop.through.var, 1)

@@ -13,12 +13,19 @@ def race_error(witness: Witness, node: Loop | Sides | Pipeline | Process) -> Rac
     name = first.view.tensor.shown
     both_write = first.role.writes and second.role.writes
     what = "write the same elements" if both_write else "write and read the same elements"
-    here = [f"{access.verb}{_where(witness, side)}" for side, access in enumerate((first, second))]
     notes = (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
     also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
     return RaceError(f"tasks without an order between them {what} of `{name}`", first.span, also=also,
                      expected=f"{_free(node)} touch different elements, or only read",
-                     found=f"{witness.elements} is {here[0]}, and {here[1]}", help=_help(witness, node), notes=notes)
+                     found=f"{witness.elements} is {_both(witness)}", help=_help(witness, node), notes=notes)
+
+
+def _both(witness: Witness) -> str:
+    first, second = witness.pair.accesses
+    if not witness.iteration(0) and not witness.iteration(1):
+        return "written by both" if first.verb == second.verb else "written by one and read by the other"
+    again = "again" if first.verb == second.verb else second.verb
+    return f"{first.verb}{_where(witness, 0)}, and {again}{_where(witness, 1)}"
 
 
 def _where(witness: Witness, side: int) -> str:
