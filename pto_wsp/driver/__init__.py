@@ -21,7 +21,6 @@ from pto_wsp.driver.options import check_directives, check_strict, check_target,
 from pto_wsp.errors import raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.plan.capability import DEVICE_TARGETS
-from pto_wsp.plan.fresh import refuse_fresh
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
@@ -76,8 +75,6 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     dumps: dict[str, str] = {}
     context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes())
     lowered = lower(workload)
-    if target in DEVICE_TARGETS:
-        refuse_fresh(lowered, target)
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))

@@ -1,12 +1,11 @@
-"""Tensors that bodies make for themselves: their shapes are known when compiling, and not every target has them."""
+"""Tensors that bodies make for themselves: their shapes are known when compiling."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pto_wsp.errors import DeviceLimitError, raise_all
 from pto_wsp.expr.rewrite import rewrite
-from pto_wsp.plan.model import Check, Fresh, Item, Submit, TaskPlan, items_of
+from pto_wsp.plan.model import Check, Item, Submit, TaskPlan
 from pto_wsp.plan.walk import map_items
 from pto_wsp.types import scalar as s
 
@@ -43,13 +42,3 @@ def _holds(check: Check) -> bool:
             return lower <= value <= upper
         case _:
             return False
-
-
-def refuse_fresh(plan: TaskPlan, target: str) -> None:
-    """Raise N101 where a body makes a tensor of its own."""
-    raise_all([
-        DeviceLimitError(f"`{plan.tensors[item.slot].ref.shown}` is made in a body of the workload, each time another one", item.span,
-                         help=f"target {target} has tensors for a whole run: make it in front of the loops with one more dimension, and "
-                              f"index it with their variables")
-        for item in items_of(plan) if isinstance(item, Fresh)
-    ])

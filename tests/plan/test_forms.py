@@ -35,7 +35,9 @@ from pto_wsp.plan.model import TaskPlan
 
 I32 = DType.I32
 X, Y, COUNTS = (Tensor(np.ones((4, 8), np.int32), name=name) for name in ("X", "Y", "counts"))
-ROUTING = Sparse(Dense[4](), Tensor(np.array([0, 1, 1, 2, 3], np.int32), name="indptr"), Tensor(np.array([1, 0, 2], np.int32), name="indices"))
+ROUTING = Sparse(Dense[4](),
+                 Tensor(np.array([0, 1, 1, 2, 3], np.int32), name="indptr"),
+                 Tensor(np.array([1, 0, 2], np.int32), name="indices"))
 
 
 @kernel
