@@ -196,3 +196,20 @@ def test_expressions_print(expr: LinExpr, text: str) -> None:
 def test_a_system_prints() -> None:
     assert str(System().equal(x, y).at_least(x, 2).differ(x, 3)) == "x - y == 0\nx - 2 >= 0\n(x - 4 >= 0) or (-x + 2 >= 0)"
     assert str(System()) == "always"
+
+
+@pytest.mark.parametrize("n_loops", [1, 2, 3, 4, 6])
+def test_tiles_of_a_nest_take_few_steps(n_loops: int) -> None:
+    """Tiles of a nest with symbolic sizes, in as many dimensions: a small part of the budget, so that hundreds fit a compile."""
+    one, two = ([var(f"{side}{at}") for at in range(n_loops)] for side in "ij")
+    system = System()
+    for at, (i, j) in enumerate(zip(one, two, strict=True)):
+        where = var(f"e{at}")
+        system.within(i, 0, var(f"n{at}")).within(j, 0, var(f"n{at}")).within(where, 0, var(f"s{at}"))
+        system.within(where, 16 * i, 16 * i + 16).within(where, 16 * j, 16 * j + 16)
+    for first in range(n_loops):
+        apart = system.branch().below(one[first], two[first])
+        for at in range(first):
+            apart.equal(one[at], two[at])
+        assert solve(apart, budget=200) == Unsat()
+    assert isinstance(solve(system, budget=400), Sat)
