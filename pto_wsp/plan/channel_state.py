@@ -71,7 +71,7 @@ class Token:
     """A token that has been sent: the node that completes when it is there, and what it carries."""
 
     node: int
-    payload: tuple[int, ...]
+    payload: tuple[int | None, ...]     # None, for whoever runs processes without their tasks: not known
     stream: int = 0
     site: int = -1       # the statement that sent it
 

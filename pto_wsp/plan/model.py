@@ -361,15 +361,6 @@ def inner_items(item: Item) -> tuple[Item, ...]:
             return ()
 
 
-def communicates(item: Item) -> bool:
-    """Tell whether an item uses channels or events of a pipeline around it: whether it may have to wait for other processes."""
-    match item:
-        case Send() | Receive() | Consume() | RecordEvent() | AwaitEvent():
-            return True
-        case _:
-            return any(communicates(inner) for inner in inner_items(item))
-
-
 def items_of(plan: TaskPlan) -> Iterator[Item]:
     """Yield every item of a plan in program order, parents first."""
     def walk(item: Item) -> Iterator[Item]:

@@ -19,9 +19,9 @@ from pto_wsp.runtime.native import Recorder, SimResult, slots_of
 from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
 from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
+from pto_wsp.runtime.stuck import run_stuck_error
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.verify.deadlock.report import stuck_error
 
 StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
 
@@ -97,7 +97,7 @@ def _enumerated(plan: TaskPlan, bindings: Bindings, stream: _Stream, n_run: Call
     except CheckFailed as failed:
         raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, n_run()) from None
     except PipelineStuck as stuck:
-        raise stuck_error(plan, stuck.rows) from None
+        raise run_stuck_error(plan, stuck.rows, bindings) from None
     return tuple(stream.nodes)
 
 

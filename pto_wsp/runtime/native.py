@@ -22,8 +22,8 @@ from pto_wsp.runtime.finite import native_error
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record import RecordColumns, read_columns
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
+from pto_wsp.runtime.stuck import run_stuck_error
 from pto_wsp.values import dataclass
-from pto_wsp.verify.deadlock.report import stuck_error
 
 MAX_RECORDED_TASKS = 1 << 20
 
@@ -202,7 +202,7 @@ class Engine:
         if status == lib.PTO_E_CANCELLED:
             raise KeyboardInterrupt
         if status == lib.PTO_E_DEADLOCK:
-            raise stuck_error(self.plan, self.recorder.stuck())
+            raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
         _check_status(status, "the run")
         self._fingerprint = fingerprint
         columns_out = ffi.new("pto_columns *")

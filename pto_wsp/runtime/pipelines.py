@@ -12,6 +12,7 @@ from collections.abc import Generator
 from typing import TypeAlias
 
 from pto_wsp.plan.channel_state import ChannelState, EventState, Stuck, Token, Wait
+from pto_wsp.plan.communication import communicates, recorder_of
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -27,8 +28,6 @@ from pto_wsp.plan.model import (
     Sequence,
     Sides,
     TaskPlan,
-    communicates,
-    inner_items,
 )
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
@@ -100,7 +99,7 @@ class _Network:
     def __init__(self, plan: TaskPlan, pipeline: Pipeline) -> None:
         self.channels = {number: ChannelState(channel.depth, channel.producers, channel.consumers)
                          for number in pipeline.channels for channel in (plan.channels[number],)}
-        self.events = {number: EventState(_recorder(pipeline, number)) for number in pipeline.events}
+        self.events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
 
     def end(self, stream: int) -> None:
         """Take a stream that has ended out of all turns."""
@@ -115,14 +114,6 @@ class _Network:
             if channel.n_sent > channel.n_received:
                 token = channel.token()
                 raise PipelineStuck((Stuck(token.stream, token.site, Wait.LOST, number, channel.n_received, None),))
-
-
-def _recorder(pipeline: Pipeline, event: int) -> int:
-    """Return the stream that records an event, 0 for none."""
-    def records(item: Item) -> bool:
-        return (isinstance(item, RecordEvent) and item.event == event) or any(records(inner) for inner in inner_items(item))
-
-    return next((process.stream for process in pipeline.processes if records(process.body)), 0)
 
 
 class _Stream(Orchestrator):
@@ -261,6 +252,7 @@ class _Stream(Orchestrator):
         channel.receive(node)
         self.counts.n_steps += 1
         for variable, value in zip(variables, token.payload, strict=False):
+            assert value is not None
             self.vars[variable.id] = value
         return node if self.plan.structure else after
 

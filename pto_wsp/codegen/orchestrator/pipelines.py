@@ -22,6 +22,7 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS, PROCESS, RUN, SELF, Frame, Variables
 from pto_wsp.codegen.orchestrator.waits import ready
+from pto_wsp.plan.communication import recorder_of
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import (
     AwaitEvent,
@@ -205,15 +206,8 @@ def records_all(process: Process, plan: TaskPlan) -> bool:
     return not plan.structure and _records(process.body)
 
 
-def _records(item: Item, event: int | None = None) -> bool:
-    if isinstance(item, RecordEvent):
-        return event is None or item.event == event
-    return any(_records(inner, event) for inner in inner_items(item))
-
-
-def recorder_of(pipeline: Pipeline, event: int) -> int:
-    """Return the stream that records an event, 0 for none."""
-    return next((process.stream for process in pipeline.processes if _records(process.body, event)), 0)
+def _records(item: Item) -> bool:
+    return isinstance(item, RecordEvent) or any(map(_records, inner_items(item)))
 
 
 def _place(names: Names) -> tuple[str, c.Expr]:

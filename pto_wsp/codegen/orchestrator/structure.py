@@ -25,6 +25,7 @@ from pto_wsp.codegen.orchestrator.tasks import submit
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS, RUN, Frame, Variables
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.errors import InternalError
+from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.handles import HandleUses, handle_uses
 from pto_wsp.plan.model import (
     AwaitEvent,
@@ -44,7 +45,6 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    communicates,
     inner_vars,
     slots_used,
 )

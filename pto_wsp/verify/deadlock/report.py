@@ -12,8 +12,8 @@ from pto_wsp.source import UNKNOWN, Span
 Communication = Send | Receive | Consume | RecordEvent | AwaitEvent
 
 
-def stuck_error(plan: TaskPlan, rows: Sequence[Stuck], depths: Mapping[int, int] | None = None, *, live: bool | None = None,
-                ) -> DeadlockError | TokenError:
+def stuck_error(plan: TaskPlan, rows: Sequence[Stuck],
+                depths: Mapping[int, int] | None = None, live: bool | None = None) -> DeadlockError | TokenError:
     """Return the error for what the streams of a pipeline stand at.
 
     `depths`: the smallest depths of channels, by number, with which the same processes end; `live` False: there are none; None: nobody
