@@ -62,14 +62,37 @@ def check_results(recipe: WorkloadRecipe, *, all_schedules: bool) -> None:
         check_orders(bench, program, expected)
 
 
-@given(workload_recipes())
+def check_against_hand(recipe: WorkloadRecipe) -> None:
+    """Raise AssertionError unless both targets leave what the recipe says, worked out without a plan."""
+    bench = Bench(recipe)
+    traced = bench.trace()
+    expected = bench.by_hand()
+    for target in ("interp", "cpu_sim"):
+        assert_identical(bench.run(traced.compile(target=target)), expected, (target, recipe))
+    assert Workload.from_json(traced.to_json()) == traced and traced == bench.trace()
+
+
+@given(workload_recipes(control=True))
+@settings(max_examples=8)
+def test_both_targets_leave_what_is_worked_out_by_hand(recipe: WorkloadRecipe) -> None:
+    check_against_hand(recipe)
+
+
+@pytest.mark.slow
+@given(workload_recipes(control=True))
+@settings(max_examples=200)
+def test_both_targets_leave_what_is_worked_out_by_hand_for_many(recipe: WorkloadRecipe) -> None:
+    check_against_hand(recipe)
+
+
+@given(workload_recipes(control=True))
 @settings(max_examples=10)
 def test_results_do_not_depend_on_order_threads_or_edges(recipe: WorkloadRecipe) -> None:
     check_results(recipe, all_schedules=False)
 
 
 @pytest.mark.slow
-@given(workload_recipes())
+@given(workload_recipes(control=True))
 @settings(max_examples=60)
 def test_results_do_not_depend_on_any_schedule(recipe: WorkloadRecipe) -> None:
     check_results(recipe, all_schedules=True)
@@ -151,14 +174,14 @@ def _grouped(program: Program) -> list[tuple[Array, int]]:
     return list(zip(bindings.arrays, bindings.groups, strict=True))
 
 
-@given(workload_recipes())
+@given(workload_recipes(control=True))
 @settings(max_examples=8)
 def test_the_stream_in_c_is_the_stream_in_python(recipe: WorkloadRecipe) -> None:
     check_streams(recipe, lambda traced: traced.dispatch(DispatchPolicy.hash(lambda t: t.params[0] * 3 - 1, 3)))
 
 
 @pytest.mark.slow
-@given(workload_recipes())
+@given(workload_recipes(control=True))
 @settings(max_examples=60)
 def test_streams_agree_under_every_schedule(recipe: WorkloadRecipe) -> None:
     for name in ("default", "overlap", "round robin, window 1", "by key, window 5", "hash"):
@@ -215,7 +238,7 @@ def check_edges(recipe: WorkloadRecipe) -> None:
     assert np.array_equal(closure(found), closure(conflicts)), recipe
 
 
-@given(workload_recipes())
+@given(workload_recipes(control=True))
 @settings(max_examples=10)
 def test_inferred_edges_are_the_conflicts(recipe: WorkloadRecipe) -> None:
     check_edges(recipe)
@@ -238,7 +261,7 @@ def test_a_handle_behind_its_loop_is_all_of_its_tasks() -> None:
 
 # ---- (e): simulated time ----
 
-@given(workload_recipes())
+@given(workload_recipes(control=True))
 @settings(max_examples=6)
 def test_simulated_time_keeps_its_bounds(recipe: WorkloadRecipe) -> None:
     bench = Bench(recipe)
