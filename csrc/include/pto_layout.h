@@ -1,4 +1,4 @@
-/* pto_layout.h: the sizes and offsets of pto_abi.h's structs, as this compiler sees them.
+/* pto_layout.h: the sizes and offsets of the ABI texts' structs, as this compiler sees them.
 
    An artifact includes it, puts PTO_LAYOUT_ARTIFACT into an array of its own and exports that; the library's table has
    the same rows and more. Equal names with unequal numbers mean that the two were built from different texts:

@@ -1,4 +1,4 @@
-/* pto_wsp.h: what C code includes: guards pto_abi.h, which cffi reads as it stands. */
+/* pto_wsp.h: what C code includes: guards pto_abi.h and pto_library.h, which cffi reads as they stand. */
 #ifndef PTO_WSP_H
 #define PTO_WSP_H
 #include <stdint.h>
@@ -6,6 +6,7 @@
 extern "C" {
 #endif
 #include "pto_abi.h"
+#include "pto_library.h"
 #ifdef __cplusplus
 }
 #endif

@@ -14,7 +14,7 @@
 
 #include "pto_wsp.h"
 
-/* Only pto_abi.h's functions are exported: an artifact and a program of the user's share the process. */
+/* Only pto_library.h's functions are exported: an artifact and a program of the user's share the process. */
 #pragma GCC visibility push(hidden)
 
 /* Steps an overlap test may take inside the library; past it two regions count as overlapping, which is always safe. */

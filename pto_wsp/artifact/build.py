@@ -1,7 +1,7 @@
 """The one way between Python and C: build and load the runtime library and artifacts, through cffi in ABI mode.
 
-The runtime (csrc/) is compiled once per machine and kept in the store. `pto_abi.h` is read unchanged by cffi, whose parsed form is
-kept beside the library, so that a cached start parses nothing. A handshake at load compares the layout of every struct.
+The runtime (csrc/) is compiled once per machine and kept in the store. `pto_abi.h` and `pto_library.h` are read unchanged by cffi, whose
+parsed form is kept beside the library, so that a cached start parses nothing. A handshake at load compares the layout of every struct.
 """
 
 from __future__ import annotations
@@ -97,12 +97,17 @@ def _build_runtime(csrc: Path, folder: Path, toolchain: Toolchain) -> None:
     flags = (*compile_flags(portable=False), "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
     try:
         compile_library(toolchain, flags, sources, _LIBRARY, building, what="the runtime library")
-        _write_abi_module((csrc / "include" / "pto_abi.h").read_text(encoding="utf-8"), building / _ABI_MODULE)
+        _write_abi_module(abi_text(csrc), building / _ABI_MODULE)
         sums = "".join(f"{_sha256(building / name)}  {name}\n" for name in (_LIBRARY, _ABI_MODULE))
         (building / _SUMS).write_text(sums, encoding="utf-8")
         publish_dir(building, folder)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def abi_text(csrc: Path) -> str:
+    """Return the text of the interface between Python and C, as cffi reads it."""
+    return "".join((csrc / "include" / name).read_text(encoding="utf-8") for name in ("pto_abi.h", "pto_library.h"))
 
 
 def _verify_sums(folder: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from pto_wsp.artifact.build import abi_text
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
 from pto_wsp.expr import kernel as k
@@ -55,7 +56,7 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr}\n{text}"
         ffi = cffi.FFI()
-        ffi.cdef((INCLUDE / "pto_abi.h").read_text())
+        ffi.cdef(abi_text(INCLUDE.parent))
         ffi.cdef(declarations)
         return Library(ffi, ffi.dlopen(str(target)))
 

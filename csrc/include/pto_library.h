@@ -1,0 +1,247 @@
+/* pto_library.h: the ABI text of the runtime library: records, prints, the sanitizer, the engine, the simulator, runs.
+   See pto_abi.h for the rules of both. */
+
+/* ---- record: the tasks of one run in submission order, with the edges between them ---- */
+typedef struct pto_record pto_record;
+
+#define PTO_ARENA_BYTES 268435456
+
+typedef struct pto_record_options {
+    int64_t max_tasks;         /* tasks kept; past it pto_run executes and drops them, else PTO_E_NOMEM; 0: no cap */
+    int64_t window;            /* bounds the dependency map once tasks have been dropped; 0: none */
+    int64_t arena_bytes;       /* of fresh tensors kept with their tasks, as max_tasks; 0: PTO_ARENA_BYTES */
+    int32_t infer;             /* 1: edges from overlapping regions, 0: only order, after and before */
+    int32_t poison;            /* 1: fresh tensors are full of 0xFF (NaN) before each run */
+} pto_record_options;
+
+/* Columns of a record. Edges are in CSR form by node: preds of node n are edge_src[pred_begin[n] .. pred_begin[n+1]),
+   ascending and without repeats; edge_why has PTO_EDGE_ bits; edge_arg is (argument of src << 16) | argument of dst for an edge from
+   regions, -1 otherwise. Node ids in a record that has dropped tasks are absolute: the first node kept is first_node. */
+typedef struct pto_columns {
+    int64_t n_tasks;           /* kept */
+    int64_t n_nodes;
+    int64_t n_edges;
+    int64_t n_marks;
+    int64_t first_node;
+    int64_t first_task;
+    int64_t total_tasks;       /* kept and dropped */
+    const uint8_t *node_kind;      /* [n_nodes] */
+    const int64_t *node_task;      /* [n_nodes] task position in the kept columns, -1 for a join or mark */
+    const int64_t *pred_begin;     /* [n_nodes + 1] */
+    const int64_t *edge_src;       /* [n_edges] absolute node ids */
+    const uint8_t *edge_why;       /* [n_edges] */
+    const int32_t *edge_arg;       /* [n_edges] */
+    const int64_t *task_node;      /* [n_tasks] absolute node id */
+    const int32_t *task_kernel;    /* [n_tasks] */
+    const int32_t *task_site;      /* [n_tasks] */
+    const int64_t *task_worker;    /* [n_tasks] */
+    const int64_t *task_cost;      /* [n_tasks] */
+    const int32_t *task_stream;    /* [n_tasks] */
+    const int64_t *arg_begin;      /* [n_tasks + 1] */
+    const pto_arg *args;
+    const int64_t *scalar_begin;   /* [n_tasks + 1] */
+    const int64_t *scalars;
+    const int64_t *index_begin;    /* [n_tasks + 1] */
+    const int64_t *index;
+    const int64_t *mark_node;      /* [n_marks] absolute node id, ascending */
+    const int64_t *mark_delay;     /* [n_marks] */
+    const int32_t *mark_stream;    /* [n_marks] */
+    const int32_t *mark_site;      /* [n_marks] */
+    const uint8_t *mark_flags;     /* [n_marks] */
+    const uint8_t *mark_stall;     /* [n_marks] */
+} pto_columns;
+
+pto_record *pto_record_new(const pto_record_options *options);
+void pto_record_free(pto_record *record);
+void pto_record_reset(pto_record *record);
+pto_sink *pto_record_sink(pto_record *record);      /* borrowed, lives as long as the record */
+void pto_record_columns(const pto_record *record, pto_columns *out);   /* valid until the record changes */
+const pto_guard *pto_record_guard(const pto_record *record);           /* the first guard that failed, or NULL */
+int32_t pto_record_stuck(const pto_record *record, const pto_stuck **out);  /* the rows of a deadlock; 0: there was none */
+
+/* True when two strided boxes share a byte: exact unless max_steps is used up, then true. */
+int32_t pto_regions_overlap(const pto_arg *a, const pto_arg *b, int64_t max_steps);
+
+/* ---- prints: values that kernels show, kept while they run ---- */
+#define PTO_PRINT_BYTES 128    /* what a printed value counts for beside its elements */
+
+typedef struct pto_prints pto_prints;
+
+typedef struct pto_prints_options {
+    int64_t max_bytes;         /* kept; what comes later in program order is dropped */
+    int64_t threshold;         /* a value of more elements is kept at its edges only */
+    int64_t edge;              /* rows and columns kept at either edge */
+} pto_prints_options;
+
+/* One value; of rows or columns that are not all kept, the first half of those kept are the first, the others the last. */
+typedef struct pto_printed {
+    int64_t task;              /* absolute task id */
+    int64_t order;             /* grows from value to value of one task */
+    int64_t index[PTO_MAX_INDEX];
+    int32_t n_index;
+    int32_t site;
+    int32_t statement;         /* which print of the kernel */
+    int32_t reserved;
+    int64_t rows;
+    int64_t cols;
+    int64_t kept_rows;
+    int64_t kept_cols;
+    int64_t data;              /* in pto_prints_view.data; row-major, without gaps */
+    int64_t size_bytes;
+} pto_printed;
+
+typedef struct pto_prints_view {
+    int64_t n;
+    int64_t n_total;           /* those dropped included */
+    const pto_printed *rows;   /* [n] in program order */
+    const char *data;
+} pto_prints_view;
+
+pto_prints *pto_prints_new(const pto_prints_options *options);     /* NULL when memory ran out */
+void pto_prints_free(pto_prints *prints);
+void pto_prints_read(pto_prints *prints, pto_prints_view *out);    /* not while a run writes; valid until the next one */
+
+/* ---- sanitizer: what a run is watched for ---- */
+#define PTO_MAX_RACES 16       /* kept, each of another pair of arguments */
+
+/* pto_misuse.kind */
+#define PTO_MISUSE_NONE 0
+#define PTO_MISUSE_REGION 1    /* a region is not inside its tensor */
+#define PTO_MISUSE_UNWRITTEN 2 /* what an element holds that nobody wrote decides what the task gives */
+#define PTO_MISUSE_WRITE 3     /* an own body wrote outside the regions that it writes */
+#define PTO_MISUSE_READ 4      /* what stands outside its regions decides what an own body gives */
+#define PTO_MISUSE_SCRATCH 5   /* an own body wrote outside its scratch memory */
+
+typedef struct pto_sanitizer pto_sanitizer;
+
+typedef struct pto_sanitizer_options {
+    int32_t keep;              /* PTO_EDGE_ bits that the schedule asked for: edges without one go once they have been checked */
+    int32_t n_sites;
+    int32_t n_tensors;
+    int32_t n_kernels;
+    const pto_tensor *tensors;         /* [n_tensors] as bound; all arrays are borrowed while the sanitizer lives */
+    const int32_t *elem_bytes;         /* [n_tensors] */
+    const uint8_t *undefined;          /* [n_tensors] 1: contiguous, and nobody has given it contents when a run starts */
+    const int32_t *site_begin;         /* [n_sites + 1] */
+    const int32_t *site_tensors;       /* the tensor of each memory argument of a site */
+    const uint8_t *own_body;   /* [n_kernels] 1: the body is the user's text, and runs on copies */
+} pto_sanitizer_options;
+
+/* Two tasks on the same elements, one of them writing, that the workload leaves without an order. */
+typedef struct pto_race {
+    int64_t first_task;        /* absolute task ids; second -1: the orchestrator reads, at mark second_site */
+    int64_t second_task;
+    int64_t first_index[PTO_MAX_INDEX];
+    int64_t second_index[PTO_MAX_INDEX];
+    int32_t n_first_index;
+    int32_t n_second_index;
+    int32_t first_site;
+    int32_t second_site;
+    int32_t first_arg;
+    int32_t second_arg;
+    int32_t has_regions;       /* 0: the first task has been dropped, only the second's is known */
+    int32_t reserved;
+    const char *base;          /* the first element of the second's tensor */
+    pto_arg first_region;
+    pto_arg second_region;
+} pto_race;
+
+typedef struct pto_misuse {
+    int64_t task;              /* absolute */
+    int64_t index[PTO_MAX_INDEX];
+    int32_t n_index;
+    int32_t site;
+    int32_t kind;
+    int32_t arg;
+    int64_t row;               /* the element, counted from the region's first: outside it with WRITE and READ */
+    int64_t col;
+    int64_t n_elements;        /* of how many the same holds, 0: not counted */
+} pto_misuse;
+
+typedef struct pto_sanitizer_report {
+    int64_t n_pairs;           /* of tasks on the same elements, as far as edges join them */
+    int64_t n_races;           /* of these without an order */
+    int64_t n_unchecked;       /* of these whose order was not found out */
+    int64_t n_unwatched;       /* tasks with an own body whose regions are too large to copy */
+    int32_t n_rows;
+    int32_t reserved;
+    const pto_race *races;     /* [n_rows] in program order */
+    pto_misuse misuse;         /* the first in the order of the run */
+} pto_sanitizer_report;
+
+pto_sanitizer *pto_sanitizer_new(const pto_sanitizer_options *options);    /* NULL when memory ran out */
+void pto_sanitizer_free(pto_sanitizer *sanitizer);
+void pto_sanitizer_read(const pto_sanitizer *sanitizer, pto_sanitizer_report *out);   /* of the last run; valid until the next */
+
+/* ---- native engine ---- */
+typedef struct pto_pool pto_pool;
+
+typedef struct pto_execute_options {
+    uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
+    int32_t threads;           /* at most the pool's; 0: all */
+    int32_t reserved;
+    pto_prints *prints;        /* NULL: what kernels print is not kept */
+    pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
+} pto_execute_options;
+
+typedef struct pto_execute_result {
+    int64_t failed_task;       /* absolute task id of the first failure in program order, whatever ran first, or -1 */
+    int32_t failed_guard;      /* what the kernel returned, less 1 */
+    int32_t threads;           /* that took part */
+    int64_t n_run;             /* tasks completed */
+    pto_fault fault;           /* what the failed task's kernel had to add */
+} pto_execute_result;
+
+pto_pool *pto_pool_new(int32_t threads);            /* NULL when no thread could start or memory ran out */
+void pto_pool_free(pto_pool *pool);
+int32_t pto_pool_threads(const pto_pool *pool);
+void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks */
+int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
+                    const pto_execute_options *options, pto_execute_result *result);
+
+/* ---- simulator: virtual time ---- */
+typedef struct pto_sim pto_sim;
+
+typedef struct pto_sim_options {
+    int64_t n_executors;
+    int64_t window;            /* of each stream, in tasks; 0: none */
+    int32_t keep_trace;        /* 1: start, end and executor of every task */
+    int32_t reserved;
+} pto_sim_options;
+
+typedef struct pto_sim_result {
+    int64_t total_cycles;
+    int64_t n_tasks;
+    int64_t critical_path;     /* cycles of the longest chain of edges, delays and blocking marks */
+    int64_t work;              /* cycles of all tasks */
+    int64_t window_stalls;     /* times a stream had to wait for a slot */
+    int64_t window_stall_cycles;
+    int64_t window_high_water; /* most tasks submitted and not retired, of one stream */
+    int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
+    int64_t stall_cycles[PTO_N_STALLS];
+    const int64_t *busy;       /* [n_executors] cycles */
+    const int64_t *waiting;    /* [n_executors] idle while a task of its own was submitted and not ready */
+    const int64_t *tasks_run;  /* [n_executors] */
+    const int64_t *start;      /* [n_tasks] or NULL */
+    const int64_t *end;        /* [n_tasks] or NULL */
+    const int64_t *ready;      /* [n_tasks] or NULL: when its last predecessor had completed */
+} pto_sim_result;
+
+pto_sim *pto_sim_new(const pto_sim_options *options);
+void pto_sim_free(pto_sim *sim);
+int32_t pto_sim_feed(pto_sim *sim, const pto_record *record);   /* the tasks kept in record, in order */
+int32_t pto_sim_finish(pto_sim *sim, pto_sim_result *out);      /* drains; pointers live as long as sim */
+
+/* ---- one run: orchestrate, then execute (in chunks past max_tasks, feeding sim chunk by chunk). Without a pool, NULL,
+   nothing is executed: only the record is made and, past max_tasks, the simulator fed ---- */
+typedef struct pto_run_options {
+    pto_orchestrate_fn orchestrate;     /* NULL: the record is complete already, only execute it */
+    const pto_bindings *bindings;
+    const pto_kernel *kernels;
+    pto_sim *sim;                       /* fed only once tasks are dropped, NULL: never */
+    int32_t n_kernels;
+    int32_t interruptible;              /* 1: the main thread calls; SIGINT ends the run with PTO_E_CANCELLED, unseen by its handler */
+    pto_execute_options execute;
+} pto_run_options;
+
+int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *options, pto_execute_result *result);
