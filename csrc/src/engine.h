@@ -98,6 +98,7 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on
 
 /* worker.c */
 bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join or mark has nothing to run */
+bool pto_worker_run_watched(pto_worker *worker, uint32_t at);  /* the same with the pool's sanitizer */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
 
 static inline bool pto_run_over(pto_pool *pool)

@@ -3,7 +3,7 @@
    Three ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
    legal order (random_order.c), or on the pool. Program order is legal as it stands, because predecessors
    always come first. No allocation while tasks run. */
-#include "engine.h"
+#include "sanitize.h"
 
 /* A small graph starts alone and calls for help once it has run this long: waking a thread costs about as much. */
 #define PTO_ALONE_NS 30000
@@ -213,7 +213,7 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_don
     if (status != PTO_OK)
         return status;
     if (failed != PTO_NO_NODE)
-        return PTO_E_KERNEL;
+        return options->sanitizer != NULL && options->sanitizer->misuse_at == failed ? PTO_E_MISUSE : PTO_E_KERNEL;
     return result->n_run == record->n_tasks - done->n_tasks ? PTO_OK : PTO_E_CANCELLED;
 }
 

@@ -60,7 +60,7 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed)
         int64_t pick = (int64_t)(draw(&seed) % (uint64_t)n_ready);
         uint32_t node = pool->ready[pick];
         pool->ready[pick] = pool->ready[--n_ready];
-        if (!pto_worker_run_node(worker, node))
+        if (!(pool->sanitizer != NULL ? pto_worker_run_watched(worker, node) : pto_worker_run_node(worker, node)))
             break;
         pool->overflow[0] = node;
         n_done += 1 + pass_on(pool, 1, &n_ready);

@@ -69,7 +69,9 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     if (options->execute.sanitizer != NULL) {
         if (pool == NULL || options->orchestrate == NULL || options->execute.order_seed == 0)
             return PTO_E_ARGUMENT;
-        pto_sanitize_start(options->execute.sanitizer);
+        int32_t started = pto_sanitize_start(options->execute.sanitizer);
+        if (started != PTO_OK)
+            return started;
     }
     chunked_run run = {pool, options, result};
     int32_t status = PTO_OK;

@@ -7,7 +7,11 @@ pto_sanitizer *pto_sanitizer_new(const pto_sanitizer_options *options)
     if (s == NULL)
         return NULL;
     s->options = *options;
-    pto_sanitize_start(s);
+    s->bound = calloc((size_t)options->n_tensors + 1, sizeof *s->bound);
+    if (s->bound == NULL) {
+        free(s);
+        return NULL;
+    }
     return s;
 }
 
@@ -17,6 +21,11 @@ void pto_sanitizer_free(pto_sanitizer *s)
         return;
     pto_order_free(&s->order);
     pto_task_log_free(&s->log);
+    pto_shadows_free(s);
+    pto_room *rooms[] = {&s->before, &s->after, &s->filled, &s->copies.image, &s->copies.work, &s->copies.first, &s->copies.writable,
+                         &s->copies.scratch};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        free(rooms[i]->data);
     free(s->sources);
     free(s);
 }
@@ -57,17 +66,22 @@ bool pto_sanitize_memory(const pto_sanitizer *s, const pto_record *r, int64_t ta
     return true;
 }
 
-void pto_sanitize_start(pto_sanitizer *s)
+int32_t pto_sanitize_start(pto_sanitizer *s)
 {
     pto_order_reset(&s->order);
     s->log.n = s->log.n_index = 0;
     s->report = (pto_sanitizer_report){.misuse = {.task = -1}};
+    s->misuse_at = PTO_NO_NODE;
+    return pto_shadows_start(s);
 }
 
 int32_t pto_sanitize_piece(pto_sanitizer *s, pto_record *record)
 {
     int64_t begin = record->done.n_nodes;
-    int32_t status = pto_sanitize_races(s, record, begin);
+    int32_t status = pto_sanitize_regions(s, record, record->done.n_tasks);
+    s->misuse_at = PTO_NO_NODE;
+    if (status == PTO_OK)
+        status = pto_sanitize_races(s, record, begin);
     if (status == PTO_OK)
         pto_sanitize_strip(s, record, begin);
     return status;
@@ -75,5 +89,6 @@ int32_t pto_sanitize_piece(pto_sanitizer *s, pto_record *record)
 
 int32_t pto_sanitize_dropped(pto_sanitizer *s, const pto_record *record)
 {
+    pto_shadows_forget(s);
     return pto_task_log_add(&s->log, record) ? PTO_OK : PTO_E_NOMEM;
 }

@@ -48,10 +48,43 @@ typedef struct pto_task_log {
 void pto_task_log_free(pto_task_log *log);
 bool pto_task_log_add(pto_task_log *log, const pto_record *record);
 
+/* What is known of the elements of a tensor that a run finds without contents. What nobody has written is full of PTO_POISON. */
+typedef struct pto_shadow {
+    char *data;                /* NULL: not in use */
+    uint8_t *written;          /* [n] 1 where a task has */
+    int64_t n, n_unwritten, capacity;
+    int32_t elem_bytes;
+} pto_shadow;
+
+#define PTO_POISON 0xff                /* NaN in every float, a bad index in every integer */
+#define PTO_POISON_READ 0x33           /* the second time, of what is read: finite, so that what gives the same depends on neither */
+#define PTO_POISON_LEFT 0x3a           /* the second time, of the rest */
+
+/* Memory that is made as large as a task needs it and kept. */
+typedef struct pto_room {
+    char *data;
+    int64_t capacity;
+} pto_room;
+
+/* ---- sanitize_bodies.c: what an own body sees instead of memory ---- */
+typedef struct pto_copies {
+    pto_room image;            /* what it is given */
+    pto_room work;             /* what it works on */
+    pto_room first;            /* what it left there the first time */
+    pto_room writable;         /* 1 for the bytes of regions that it writes */
+    pto_room scratch;
+} pto_copies;
+
 struct pto_sanitizer {
     pto_sanitizer_options options;     /* arrays are the caller's */
     pto_order order;
     pto_task_log log;
+    pto_shadow *bound;         /* [n_tensors] */
+    pto_shadow *fresh;         /* [n_fresh] by row of the arena */
+    int64_t n_fresh, fresh_capacity;
+    pto_room before, after, filled;    /* the regions that a task writes, from end to end */
+    pto_copies copies;
+    uint32_t misuse_at;        /* the node whose misuse is reported; PTO_NO_NODE: none in this piece */
     int64_t *sources;          /* of one node, while it is added */
     int64_t sources_capacity;
     pto_race races[PTO_MAX_RACES];
@@ -62,9 +95,84 @@ struct pto_sanitizer {
 
 /* The memory that an argument of a task may use: of its tensor as bound, or of its fresh tensor. False: not known. */
 bool pto_sanitize_memory(const pto_sanitizer *s, const pto_record *record, int64_t task, int32_t arg, char **lo, char **hi);
-void pto_sanitize_start(pto_sanitizer *s);                                 /* a run begins */
+int32_t pto_sanitize_start(pto_sanitizer *s);                              /* a run begins */
 int32_t pto_sanitize_piece(pto_sanitizer *s, pto_record *record);          /* before what is recorded and not run is executed */
 int32_t pto_sanitize_dropped(pto_sanitizer *s, const pto_record *record);  /* before the tasks kept are forgotten */
+
+/* ---- sanitize_memory.c ---- */
+int32_t pto_shadows_start(pto_sanitizer *s);               /* poison what a run finds without contents */
+void pto_shadows_forget(pto_sanitizer *s);                 /* the fresh tensors of tasks that are dropped */
+void pto_shadows_free(pto_sanitizer *s);
+/* NULL: its contents were given. False: no memory. */
+bool pto_sanitize_shadow(pto_sanitizer *s, const pto_record *record, int64_t task, int32_t arg, pto_shadow **out);
+int32_t pto_sanitize_regions(pto_sanitizer *s, const pto_record *record, int64_t first_task);      /* PTO_E_MISUSE */
+void pto_sanitize_blame(pto_sanitizer *s, const pto_record *record, int64_t task, int32_t kind, int32_t arg, int64_t row,
+                        int64_t col, int64_t n);
+void pto_print_nowhere(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
+                       int64_t row_step, int64_t col_step);
+bool pto_make_room(pto_room *room, int64_t bytes);
+
+static inline bool pto_is_unwritten(const pto_shadow *shadow, const char *element)
+{
+    return shadow != NULL && shadow->n_unwritten > 0 && !shadow->written[(element - shadow->data) / shadow->elem_bytes];
+}
+
+static inline void pto_set_written(pto_shadow *shadow, const char *element)
+{
+    if (pto_is_unwritten(shadow, element)) {
+        shadow->written[(element - shadow->data) / shadow->elem_bytes] = 1;
+        shadow->n_unwritten--;
+    }
+}
+
+/* An element of a region, by row and column. */
+static inline char *pto_element(const pto_arg *arg, int64_t row, int64_t col)
+{
+    return arg->data + (row * arg->stride[0] + col * arg->stride[1]) * arg->elem_bytes;
+}
+
+#define PTO_EACH_ELEMENT(arg, row, col) \
+    for (int64_t row = 0; row < (arg)->extent[0] && (arg)->extent[1] > 0; row++) \
+        for (int64_t col = 0; col < (arg)->extent[1]; col++)
+
+/* ---- sanitize_tasks.c ---- */
+
+/* One task while it runs watched. */
+typedef struct pto_watch {
+    pto_worker *worker;
+    pto_sanitizer *s;
+    const pto_record *record;
+    const pto_kernel *kernel;
+    const pto_arg *args;
+    const int64_t *scalars;
+    int64_t task, n_args;
+    uint32_t at;
+    pto_shadow *shadows[PTO_MAX_ARGS];
+} pto_watch;
+
+int32_t pto_sanitize_task(pto_worker *worker, uint32_t at);                /* run it; what its entry returned, or 1 after a misuse */
+int32_t pto_misused(const pto_watch *w, int32_t kind, int64_t arg, int64_t row, int64_t col, int64_t n);   /* 1 */
+
+static inline bool pto_writes(const pto_arg *arg)
+{
+    return (arg->flags & PTO_WRITE) != 0;
+}
+
+static inline bool pto_reads(const pto_arg *arg)
+{
+    return (arg->flags & PTO_READ) != 0;
+}
+
+static inline bool pto_holds(const char *element, int32_t elem_bytes, int pattern)
+{
+    for (int32_t i = 0; i < elem_bytes; i++)
+        if ((uint8_t)element[i] != pattern)
+            return false;
+    return true;
+}
+
+/* ---- sanitize_bodies.c ---- */
+int32_t pto_sanitize_body(const pto_watch *w);
 
 /* ---- sanitize_races.c ---- */
 int32_t pto_sanitize_races(pto_sanitizer *s, const pto_record *record, int64_t begin);     /* PTO_E_RACE */

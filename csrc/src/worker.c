@@ -1,5 +1,5 @@
 /* worker.c: one worker: find a node, run it, release its successors. No allocation here. */
-#include "engine.h"
+#include "sanitize.h"
 
 #define PTO_MAX_BLOCK 32               /* ready nodes claimed at once */
 
@@ -19,7 +19,7 @@ static void note_failure(pto_worker *worker, uint32_t node, int32_t code)
     atomic_fetch_or(&pool->stop, PTO_STOP_FAILED);
 }
 
-bool pto_worker_run_node(pto_worker *worker, uint32_t at)
+static inline bool run_node(pto_worker *worker, uint32_t at, bool is_watched)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
@@ -32,8 +32,9 @@ bool pto_worker_run_node(pto_worker *worker, uint32_t at)
     }
     if (node->kernel >= 0) {
         worker->context.node = pool->graph->begin + at;
-        int32_t code = pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
-                                                         worker->scratch, &worker->context);
+        int32_t code = is_watched ? pto_sanitize_task(worker, at)
+                                  : pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
+                                                                      worker->scratch, &worker->context);
         if (code != 0) {
             note_failure(worker, at, code);
             return true;
@@ -41,6 +42,16 @@ bool pto_worker_run_node(pto_worker *worker, uint32_t at)
         worker->n_run++;
     }
     return true;
+}
+
+bool pto_worker_run_node(pto_worker *worker, uint32_t at)
+{
+    return run_node(worker, at, false);
+}
+
+bool pto_worker_run_watched(pto_worker *worker, uint32_t at)
+{
+    return run_node(worker, at, true);
 }
 
 /* ---- finding work ---- */

@@ -206,6 +206,9 @@ def misuse_error(plan: pm.TaskPlan, bindings: Bindings, misuse: Misuse) -> PtoEr
         case MisuseKind.REGION:
             return StrayAccessError(f"task {name}: what `{param.name}` is bound to is not inside `{tensor}`",
                                     argument_span(task.span, param.name), expected=f"a part of `{tensor}` as it is bound", notes=notes)
+        case MisuseKind.UNWRITTEN if not place.role.reads:
+            return UnwrittenError(f"task {name}: what it gives depends on what `{param.name}` holds before it, and it is an Out",
+                                  _body_span(plan, task), expected="stores to an Out, or InOut for what is read", notes=notes)
         case MisuseKind.UNWRITTEN:
             count = f"{misuse.n_elements} elements of `{param.name}` that nobody has written" if misuse.n_elements > 1 else \
                 f"an element of `{param.name}` that nobody has written"
@@ -217,8 +220,8 @@ def misuse_error(plan: pm.TaskPlan, bindings: Bindings, misuse: Misuse) -> PtoEr
                                     _body_span(plan, task), expected=f"rows and columns below {param.name}_rows and {param.name}_cols"
                                     f" of parameters that the kernel writes", notes=notes)
         case MisuseKind.READ:
-            return StrayAccessError(f"task {name}: what its own C body gives depends on memory outside its regions, near {at} of "
-                                    f"`{param.name}`", _body_span(plan, task),
+            return StrayAccessError(f"task {name}: what its own C body gives depends on memory outside the region of `{param.name}`",
+                                    _body_span(plan, task),
                                     expected=f"rows and columns below {param.name}_rows and {param.name}_cols", notes=notes)
 
 
