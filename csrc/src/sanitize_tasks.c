@@ -76,16 +76,22 @@ static void fill_unwritten(const pto_watch *w, int left, int read, int64_t n, in
     keep_written(w, w->s->filled.data);
 }
 
+static void poison_scratch(const pto_watch *w)
+{
+    if (w->kernel->scratch_bytes > 0)
+        memset(w->worker->scratch, PTO_POISON, (size_t)w->kernel->scratch_bytes);
+}
+
 static int32_t run_entry(const pto_watch *w, bool is_shown)
 {
     pto_context *context = &w->worker->context;
     void (*print)(pto_context *, int32_t, const void *, int32_t, int64_t, int64_t, int64_t, int64_t) = context->print;
     if (!is_shown)
         context->print = pto_print_nowhere;
-    memset(w->worker->scratch, PTO_POISON, (size_t)w->kernel->scratch_bytes);
+    poison_scratch(w);
     context->fault = (pto_fault){0};
     int32_t code = w->kernel->entry(w->args, w->scalars, w->worker->scratch, context);
-    memset(w->worker->scratch, PTO_POISON, (size_t)w->kernel->scratch_bytes);
+    poison_scratch(w);
     context->print = print;
     return code;
 }
