@@ -82,7 +82,7 @@ def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[obj
     """
     if not isinstance(kernel, Kernel):
         raise ArgumentKindError("task takes a kernel", here(), expected="what @kernel returns",
-                                found=f"{type(kernel).__name__}: {kernel!r:.60}")
+                                found=type(kernel).__name__)
     if isinstance(indices, str) or not isinstance(indices, Iterable):
         raise ArgumentKindError("task takes the indices as a list", here(), expected="[b, t]", found=repr(indices))
     if not isinstance(arguments, Mapping) and (isinstance(arguments, str) or not isinstance(arguments, Iterable)):

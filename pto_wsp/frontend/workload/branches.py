@@ -32,7 +32,7 @@ def branch(keyword: str, *condition: object) -> Side:
     """Return what `with` opens: a branch with its condition, or (without one) where no condition held."""
     trace = current_trace(f"a branch `{keyword}(...)`")
     span = here()
-    node = trace.use(_condition(keyword, condition[0], span), user_frame(), span) if condition else None
+    node = _condition(keyword, trace.use(as_scalar(condition[0]), user_frame(), span), span) if condition else None
     return Side(trace, keyword, node, span)
 
 
@@ -131,9 +131,8 @@ def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> 
     side.close()
 
 
-def _condition(keyword: str, given: object, span: Span) -> s.Scalar:
+def _condition(keyword: str, node: s.Scalar, span: Span) -> s.Scalar:
     """Return a condition as a truth value: whole numbers hold unless they are 0."""
-    node = as_scalar(given)
     kind = s.scalar_dtype(node)
     if kind is DType.BOOL:
         return node

@@ -27,10 +27,10 @@ def slot_set_u64(slot: int, value: object) -> None:
     trace = current_trace("slot_set_u64(...)")
     frame, span = user_frame(), here()
     number = _number(slot, "slot_set_u64")
-    node = as_scalar(value)
+    node = trace.use(as_scalar(value), frame, span)
     if s.scalar_dtype(node).is_float:
         raise ArgumentKindError("a slot holds a whole number", span, found=f"a float: {s.print_scalar(node)}")
-    trace.append(wl.SetSlot(number, trace.use(node, frame, span), span))
+    trace.append(wl.SetSlot(number, node, span))
 
 
 def slot_load_u64(slot: int, view: TensorView, row: object = 0, col: object = 0) -> None:

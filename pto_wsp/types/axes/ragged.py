@@ -95,7 +95,7 @@ class RaggedRows:
         return RaggedRow(ragged, ragged.lengths.item(at).node)
 
     def __repr__(self) -> str:
-        return f"{self.ragged!r}{''.join(f'[{position!r}]' for position in self.index)}"
+        return f"{self.ragged!r}[{', '.join(s.print_scalar(as_scalar(position)) for position in self.index)}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
@@ -69,3 +71,8 @@ class Column(Symbolic):
     def __init__(self, column: s.Var, position: s.Var, holds: tuple[object, ...]) -> None:
         super().__init__(column, holds)
         self.position = Symbolic(position)
+
+    def __iter__(self) -> NoReturn:
+        raise WorkloadStructureError("a sparse row has one variable, its column", here(), found=f"{self!r} unpacked",
+                                     help=f"{s.print_scalar(self.node)}.position is where it stands in the indices; for b, e in P(routing) "
+                                          "walks the rows, too")

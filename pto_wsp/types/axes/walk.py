@@ -61,7 +61,10 @@ def walk_of(axis: object) -> Walk:
         case Symbolic():
             if s.scalar_dtype(axis.node).is_integer:
                 return Walk(zero, as_scalar(axis), one, s.print_scalar(axis.node), axis)
-        case Ragged() | RaggedRows():
+        case RaggedRows():
+            raise WorkloadStructureError("rows of rows are no axis yet", here(), found=repr(axis),
+                                         help="give one index more, e.g. rows[b][t]")
+        case Ragged():
             raise WorkloadStructureError("a Ragged axis is walked row by row", here(), found=repr(axis),
                                          help="loop over the outer axis first: for b in P(batch): for i in P(ragged[b])")
         case Sparse():

@@ -1,0 +1,33 @@
+"""P.otherwise() stands without conditions before it."""
+
+import numpy as np
+
+from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+
+
+@kernel
+def scale(x: In[Tile[1, 8, DType.F32]], y: Out[Tile[1, 8, DType.F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+X, Y = Tensor(np.zeros((4, 8), np.float32), name="X"), Tensor(np.zeros((4, 8), np.float32))
+
+
+@workload
+def program() -> None:
+    for b in P(4):
+        scale[b](x=X[b], y=Y[b])
+        with P.otherwise():
+            scale[b](x=X[b], y=Y[b])
+
+
+def mistake() -> None:
+    program()
+
+
+# error[W102]: `P.otherwise()` does not stand directly after a `with P.when(...)`
+#   --> otherwise_alone.py:20:9
+#      |
+#   20 |         with P.otherwise():
+#      |         ^^^^^^^^^^^^^^^^^^^
+#    = help:     it goes on the conditions before it in the same body: nothing may come between them, and nothing goes on a P.otherwise()

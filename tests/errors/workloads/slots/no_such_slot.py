@@ -1,0 +1,32 @@
+"""There is no slot of that number."""
+
+import numpy as np
+
+from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, slot_set_u64, workload
+
+
+@kernel
+def scale(x: In[Tile[1, 8, DType.F32]], y: Out[Tile[1, 8, DType.F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+X, Y = Tensor(np.zeros((4, 8), np.float32), name="X"), Tensor(np.zeros((4, 8), np.float32))
+
+
+@workload
+def program() -> None:
+    slot_set_u64(64, 1)
+    scale(x=X[0], y=Y[0])
+
+
+def mistake() -> None:
+    program()
+
+
+# error[W102]: slot_set_u64: there is no such slot
+#   --> no_such_slot.py:18:5
+#      |
+#   18 |     slot_set_u64(64, 1)
+#      |     ^^^^^^^^^^^^^^^^^^^
+#    = expected: a number, 0 .. 63
+#    = found:    64
