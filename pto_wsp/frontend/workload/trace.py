@@ -192,7 +192,12 @@ class WorkloadTrace:
                     raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
                                                  help="keep the Tensor in a variable")
                 self.keep(tensor)
-                return replace(node, name=self._tensor_name(node, frame), contracts=self.tensors[node.id].ref.contracts)
+                name = self._tensor_name(node, frame)
+                if isinstance(tensor.made_in, Scope) and not tensor.ref.name:     # the statement that made it did not say
+                    tensor.rename(name)
+                    tensor.made_in.items[:] = [wl.Fresh(tensor.ref, item.span) if isinstance(item, wl.Fresh) and item.tensor.id == node.id
+                                               else item for item in tensor.made_in.items]
+                return replace(node, name=name, contracts=self.tensors[node.id].ref.contracts)
             case s.SymbolRef(name="") if node.id in self.symbol_names:
                 return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
             case s.Var(name, id) if id not in self.open_vars:
@@ -283,7 +288,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
         trace.open_vars = set(outer.open_vars)
         trace.kernels = outer.kernels
         if outer.called_in is not None or any(not scope.is_pipe for scope in outer.scopes[1:]):
-            trace.called_in = Scope()
+            trace.called_in = Scope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
         with watch_empty(trace.made_empty):

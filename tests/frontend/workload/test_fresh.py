@@ -149,10 +149,11 @@ def test_two_that_are_made_side_by_side_are_apart() -> None:
     def rows() -> None:
         for b in P(4):
             first, second = Tensor.empty((1, 4), F32), Tensor.empty((1, 4), F32)
-            through(b, first)
-            through(b, second)
-    fresh = [node.tensor.id for node in outer_nodes(rows().node.body) if isinstance(node, wl.Fresh)]
-    assert len(set(fresh)) == 2
+            copy[b](x=X[b], y=first)
+            copy[b](x=X[b], y=second)
+    fresh = [node.tensor for node in outer_nodes(rows().node.body) if isinstance(node, wl.Fresh)]
+    assert len({tensor.id for tensor in fresh}) == 2
+    assert [tensor.name for tensor in fresh] == ["first", "second"]      # found where they are used
 
 
 LEAKED: list[Tensor] = []
