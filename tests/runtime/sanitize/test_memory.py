@@ -95,7 +95,7 @@ def test_what_a_kernel_does_not_use_it_may_be_given() -> None:
 
     @kernel
     def kept(x: In[Tile[2, 4, F32]], row: Scalar[I32], y: Out[Tile[2, 4, F32]]) -> None:
-        pto.store(y, pto.where(pto.iota((1, 2), I32).T < row, x, 0))
+        pto.store(y, pto.where(row > pto.iota((1, 2), I32).T, x, 0))
 
     @workload
     def w() -> None:

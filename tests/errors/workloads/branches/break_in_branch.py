@@ -26,8 +26,8 @@ def mistake() -> None:
 
 
 # error[K103]: the body of `P.when(b > 1)` is left early
-#   --> break_in_branch.py:19:9
+#   --> break_in_branch.py:20:9
 #      |
-#   19 |         with P.when(b > 1):
+#   20 |         with P.when(b > 1):
 #      |         ^^^^^^^^^^^^^^^^^^^
 #    = help:     every body is traced once and stands for all iterations, so break, continue and return have no meaning in it; put what is not to run into `with P.otherwise():`
