@@ -135,17 +135,33 @@ int32_t pto_sanitize_races(pto_sanitizer *s, const pto_record *r, int64_t begin)
     return s->report.n_races > 0 ? PTO_E_RACE : PTO_OK;
 }
 
+/* What was made of an element that the orchestrator read comes after the read, structure or not. */
+static bool is_read_mark(const pto_record *r, int64_t node)
+{
+    int64_t low = 0, high = r->n_marks;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (r->mark_node[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->n_marks && r->mark_node[low] == node && r->mark_stall[low] == PTO_STALL_READ;
+}
+
 void pto_sanitize_strip(const pto_sanitizer *s, pto_record *r, int64_t begin)
 {
     int64_t to = r->pred_begin[begin], from = to;
     for (int64_t at = begin; at < r->n_nodes; at++) {
         int64_t end = r->pred_begin[at + 1];
         for (; from < end; from++) {
-            if (r->node_kind[at] != PTO_NODE_JOIN && !(r->edge_why[from] & s->options.keep))
+            bool keeps_all = r->node_kind[at] == PTO_NODE_JOIN || is_read_mark(r, r->edge_src[from]);
+            uint8_t why = keeps_all ? r->edge_why[from] : (uint8_t)(r->edge_why[from] & s->options.keep);
+            if (why == 0)
                 continue;
             r->edge_src[to] = r->edge_src[from];
             r->edge_arg[to] = r->edge_arg[from];
-            r->edge_why[to++] = r->node_kind[at] == PTO_NODE_JOIN ? r->edge_why[from] : (uint8_t)(r->edge_why[from] & s->options.keep);
+            r->edge_why[to++] = why;
         }
         r->pred_begin[at + 1] = to;
     }

@@ -185,6 +185,50 @@ def test_a_race_with_a_task_that_the_record_has_dropped() -> None:
         program.run()
 
 
+# ---- programs that read what tasks write, and make tensors as they go ----
+
+@kernel
+def count(x: In[Tile[1, 4, DType.I32]], n: Out[Tile[1, 1, DType.I32]]) -> None:
+    pto.store(n, pto.rowsum(x))
+
+
+FLAGS = Tensor(np.array([[1, 0, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]], np.int32), name="flags")
+COUNTS = Tensor(np.zeros((3, 1), np.int32), name="counts")
+CUBE = Tensor(np.zeros((3, 4, 4), np.float32), name="cube")
+
+
+@workload
+def counted(rows_of: int) -> None:
+    for b in P(3):
+        count[b](FLAGS[b:b + 1], COUNTS[b:b + 1])
+        for i in P(COUNTS[b, 0]):
+            t = Tensor.empty((1, 4), F32)
+            copy[b, i](X[b], t)
+            copy[b, i](t, CUBE[ROWS[b] if rows_of else b, i])
+
+
+@pytest.mark.parametrize("deps", ALL_DEPS, ids=str)
+def test_reads_of_the_workload_keep_their_order(deps: Deps) -> None:
+    CUBE.data[:] = 0   # type: ignore[index]
+    w = counted(1).task_graph(deps=deps)
+    program, plain = w.compile(sanitize=True).run(), w.compile().run()
+    expected = np.zeros((3, 4, 4), np.float32)
+    for b, n in enumerate((2, 1, 4)):
+        expected[b, :n] = X.data[b] + 2   # type: ignore[index]
+    assert np.array_equal(CUBE.data, expected)   # type: ignore[arg-type]
+    assert program.sanitized is not None and (program.sanitized.races, program.sanitized.unchecked) == (0, 0)
+    assert program.stats.total_cycles == plain.stats.total_cycles
+    assert [(e.source, e.target) for e in program.graph.edges] == [(e.source, e.target) for e in plain.graph.edges]
+    assert np.array_equal(program.replay(program.sanitized.seed).stats.total_cycles, plain.stats.total_cycles)
+
+
+@pytest.mark.parametrize("deps", ALL_DEPS, ids=str)
+def test_a_race_behind_a_read_of_the_workload(deps: Deps) -> None:
+    ROWS.data[:3] = [0, 2, 2]   # type: ignore[index]
+    error = found(counted(1), deps)
+    assert error.message == "nothing orders the tasks copy[b=1, i=0] and copy[b=2, i=0], and they both write cube[2, 0, 0:4]"
+
+
 # ---- seeds ----
 
 @kernel(c_src="static int n; if (*first != 0) n = 0; *y = (float)++n;")
