@@ -63,8 +63,7 @@ class Given:
     def _tensor(self, slot: int, array: object, name: str) -> None:
         if self.plan.tensors[slot].fresh:
             raise BindingError(f"`{name}` is not bound: the workload makes it", here(),
-                               help="a Tensor.empty made in a loop's body, a branch or a process is another one each time; made in front "
-                                    "of the body it is one tensor, which can be bound")
+                               help="a Tensor.empty made in a body is another one each time; in front of the body it is one, and can be bound")
         if slot in self.by and self.arrays[slot] is not array:
             raise BindingError(f"tensor `{self.plan.tensors[slot].ref.shown}` is bound twice, to different arrays", here(),
                                found=f"by `{self.by[slot]}` and by `{name}`")

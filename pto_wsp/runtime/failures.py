@@ -59,7 +59,7 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     check = numbered.check
     where = ", ".join(f"{var.name} = {value}" for var, value in zip(numbered.loops, loops, strict=False))
     notes = (*((f"in the iteration {where}",) if where else ()),
-             *((f"{n_run} task{'s' * (n_run != 1)} made before it had run: what they wrote stays",) if n_run else ()))
+             *((f"{n_run} task{'s' * (n_run != 1)} made before it had run, and what {'they' if n_run != 1 else 'it'} wrote stays",) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"

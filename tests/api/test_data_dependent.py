@@ -602,7 +602,7 @@ def test_a_check_that_fails_behind_a_wait_says_that_tasks_have_run(target: str) 
     program = outside().compile(target)
     with pytest.raises(RunBoundsError) as caught:
         program.run()
-    assert "2 tasks made before it had run: what they wrote stays" in str(caught.value)
+    assert "2 tasks made before it had run, and what they wrote stays" in str(caught.value)
     assert (Y.data[0] == 1).all() and n.data[0, 0] == 9  # type: ignore[index]
 
 

@@ -217,8 +217,8 @@ class WorkloadTrace:
         """
         if tensor.made_in is not None and tensor.made_in.closed:
             raise WorkloadStructureError(f"`{tensor.ref.shown}` is used behind the body that makes it", here(),
-                                         help="a Tensor.empty made in a loop's body, a branch or a process is another tensor each time and "
-                                              "ends with the body: use it there, or make it in front of the body")
+                                         help="a Tensor.empty made in a body is another one each time, and ends with it: use it there, or "
+                                              "make it in front")
         self.tensors[tensor.ref.id] = tensor
 
     def _tensor_name(self, ref: TensorRef, frame: FrameType) -> str:
