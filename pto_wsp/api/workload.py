@@ -7,14 +7,21 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from pto_wsp.api.bindings import Given
 from pto_wsp.api.program import Program
-from pto_wsp.errors import ArityError, LoopVariableError, WorkloadStructureError
+from pto_wsp.errors import ArityError, LoopVariableError, PtoError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload
 from pto_wsp.expr.workload_type import type_of
 from pto_wsp.frontend.workload.trace import Placed, place, stands_here, trace_workload, unplace
+from pto_wsp.plan.lower import lower
+from pto_wsp.runtime.axis_data import check_axes
+from pto_wsp.runtime.binding import bind
+from pto_wsp.runtime.task_list import TaskList, list_tasks
 from pto_wsp.schedule.directives import (
     Calendar,
     Deps,
@@ -31,6 +38,8 @@ from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
+
+MAX_LISTED = 1000
 
 
 class Workload:
@@ -60,6 +69,31 @@ class Workload:
     def type(self) -> str:
         """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`, in lines of at most 100 columns."""
         return type_of(self.node)
+
+    def tasks(self, **sizes: object) -> TaskList:
+        """Return the tasks of a small workload in program order, each with its indices and the regions that it is bound to. None runs.
+
+        `sizes`: symbols, axes and tensors by name, as for `run`.
+        Raises: R102 for what does not fit, R103 for more than 1000 tasks, or where tasks decide which tasks there are.
+        """
+        canonical = self._canonical
+        plan = lower(canonical.workload)
+        arrays: list[object] = []
+        for slot in plan.tensors:
+            tensor = self._tensors.get(canonical.tensors[slot.ref.id])
+            data = None if tensor is None else tensor.data
+            unread = data is None and not slot.scalars     # its elements do not matter
+            arrays.append(np.broadcast_to(np.zeros((), slot.ref.dtype.np), slot.ref.shape).copy() if unread else data)
+        values: list[object] = [symbol.default for symbol in plan.symbols]
+        try:
+            Given(plan, arrays, values).bind_all(sizes)
+            bound = bind(plan, arrays, values)
+            check_axes(plan, bound)
+            return list_tasks(plan, bound, MAX_LISTED)
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
 
     def to_json(self) -> str:
         """Return the expression as JSON; `Workload.from_json` reads it back, asking for bindings."""

@@ -52,14 +52,14 @@ def shared_addresses(first: Region, second: Region) -> Offsets:
 
 
 def shown_elements(name: str, shape: Sequence[int], strides: Sequence[int], offsets: Offsets) -> str:
-    """Return the smallest block of a tensor that holds these elements, as an index. Strides and offsets are in elements."""
+    """Return the smallest block of a tensor that holds these elements, as an index.
+
+    Strides and offsets are in elements; offsets count from the lowest address of the tensor.
+    """
     if not offsets.size:
         return name
     rest = offsets.astype(np.int64)
     index: dict[int, Offsets] = {}
-    for extent, stride in zip(shape, strides, strict=True):
-        if stride < 0:
-            rest = rest - (extent - 1) * stride
     for dim in sorted(range(len(shape)), key=lambda d: -abs(strides[d])):
         step = abs(strides[dim])
         at = np.zeros_like(rest) if step == 0 or shape[dim] == 1 else np.minimum(rest // step, shape[dim] - 1)
