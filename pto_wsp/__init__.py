@@ -1,6 +1,6 @@
 """PTO-WSP: kernels, workloads and schedules for dynamic LLM work on accelerators, as three separate descriptions in plain Python."""
 
-from pto_wsp.api.csp import Process, connect, process, replicate, send
+from pto_wsp.api.csp import Process, connect, consume, process, replicate, send
 from pto_wsp.api.forms import cond, for_each, parallel_for, select, task
 from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.program import Program
@@ -9,7 +9,7 @@ from pto_wsp.api.ptoisa_namespace import ptoisa
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
-from pto_wsp.frontend.workload.csp.ends import Channel, Event, consume, query, receive, record, synchronize
+from pto_wsp.frontend.workload.csp.ends import Channel, Event, query, receive, record, synchronize
 from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
-from pto_wsp.api.workload import Workload, WorkloadFunction
+from pto_wsp.api.workload import Workload, WorkloadFunction, embed
 from pto_wsp.errors import PipelineError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import with_fresh_ids
-from pto_wsp.frontend.workload.csp.ends import Channel, send_placed_task, send_token
+from pto_wsp.frontend.workload.csp.ends import Channel, consumer, send_placed_task, send_token
 from pto_wsp.frontend.workload.trace import place, trace_workload, unplace
+from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
@@ -49,12 +51,15 @@ class Process:
         Raises: W102 for anything else.
         """
         if isinstance(what, Workload):
+            if what.schedule != Schedule():
+                raise WorkloadStructureError(f"the body of process `{self.name}` has a schedule of its own", here(),
+                                             found=repr(what.schedule), help="schedule the whole: connect(...).dispatch(...)")
             if what._placed is not None:
                 unplace(what._placed)
             return replace(self, node=what._node.body, tensors=what._tensors)
         if not callable(what):
             raise WorkloadStructureError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
-        node, trace = trace_workload(self.name, what)
+        node, trace = trace_workload(self.name, lambda: embed(what()))
         return replace(self, node=node.body, tensors=trace.tensors)
 
 
@@ -120,6 +125,20 @@ def send(channel: Channel, *what: object) -> None:
         send_placed_task(channel, what[0]._placed.item)
     else:
         send_token(channel, what)
+
+
+def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
+    """Take token after token until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
+
+    Raises: K105 outside a workload, W102 for what is no channel.
+    """
+    opened = consumer(channel)
+    if body is None:
+        return opened
+    if not callable(body):
+        raise WorkloadStructureError("consume takes a function of the token's numbers", here(), found=repr(body))
+    opened.run(body, embed)
+    return None
 
 
 def _processes(given: object, span: Span) -> Iterator[Process]:

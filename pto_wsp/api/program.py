@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from pto_wsp.artifact.store import copy_artifact
 from pto_wsp.driver import Compiled, compile_workload
 from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.frontend.workload.csp.ends import live_event
+from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
 from pto_wsp.report.graph import Edge, TaskGraph
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
@@ -55,6 +57,7 @@ class Program:
         plan = self._compiled.plan
         wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in plan.tensors]
         self._wrapped: list[Tensor | None] = wrapped
+        self._events = tuple((number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None)
         self._symbols: dict[str, object] = {}
         self._thread: threading.Thread | None = None
         self._in_place = False
@@ -135,6 +138,8 @@ class Program:
         if failure is not None:
             raise failure
         self._ran = True
+        for number, event in self._events:
+            event.was_recorded = partial(self._was_recorded, number)
 
     def _show_prints(self) -> None:
         prints = self._runner.take_prints()
@@ -310,6 +315,14 @@ class Program:
         if self._columns is None:
             self._columns = self._runner.recorder.columns()
         return self._columns
+
+    def _was_recorded(self, event: int) -> bool:
+        """Tell whether the last run recorded an event of the workload."""
+        columns = self._recorded()
+        if columns.first_node > 0:
+            raise ProgramStateError("the run was longer than a record keeps: which events it recorded is not known", here())
+        sites = [item.site for item in items_of(self.plan) if isinstance(item, RecordEvent) and self.plan.events[item.event].ref == event]
+        return bool(np.isin(columns.mark_site, sites).any())
 
     def _check_ran(self) -> None:
         self._runner  # noqa: B018 - there must be one

@@ -54,11 +54,12 @@ def rewrite(root: T, change: Callable[[object], object | None]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A workload with its ids renumbered by first use, and which id each tensor and symbol had."""
+    """A workload with its ids renumbered by first use, and which id each tensor, symbol and event had."""
 
     workload: wl.Workload
     tensors: tuple[int, ...]
     symbols: tuple[int, ...]
+    events: tuple[int, ...] = ()
 
 
 def canonical(workload: wl.Workload) -> Canonical:
@@ -68,7 +69,7 @@ def canonical(workload: wl.Workload) -> Canonical:
     """
     maps: dict[type, dict[int, int]] = {kind: {} for kind in (TensorRef, SymbolRef, Var, wl.Task, wl.ChannelRef, wl.EventRef)}
     renumbered = _renumber(workload, lambda kind, key: maps[kind].setdefault(key, len(maps[kind])))
-    return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]))
+    return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]), tuple(maps[wl.EventRef]))
 
 
 _var_ids = itertools.count()

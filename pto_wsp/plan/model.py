@@ -282,6 +282,14 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a plan, and the id of the workload's event that it is: another one in each pipeline."""
+
+    name: str
+    ref: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sides:
     """Sequences without an order between them."""
 
@@ -327,7 +335,7 @@ class TaskPlan:
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
     channels: tuple[Channel, ...] = ()
-    events: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
     n_streams: int = 1
     axes: tuple[BoundAxis, ...] = ()
 

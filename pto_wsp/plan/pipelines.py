@@ -9,7 +9,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes
 from pto_wsp.plan.checks import element_checks
-from pto_wsp.plan.model import AwaitEvent, Channel, Pipeline, Process, Receive, RecordEvent, Send, Sequence
+from pto_wsp.plan.model import AwaitEvent, Channel, Event, Pipeline, Process, Receive, RecordEvent, Send, Sequence
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Network:
     """The numbering so far. Channels and events are those of one pipeline: another one that uses the same has its own."""
 
     channels: list[Channel] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     n_streams: int = 1
     n_sites: int = 0
     _channels: dict[int, int] = field(default_factory=dict)    # of the pipeline at hand, by the id of their refs
@@ -55,7 +55,7 @@ class Network:
             for item in outer_nodes(process.body):
                 if isinstance(item, wl.Record | wl.Synchronize) and item.event.id not in self._events:
                     self._events[item.event.id] = len(self.events)
-                    self.events.append(item.event.name)
+                    self.events.append(Event(item.event.name, item.event.id))
         opened, events = tuple(self._channels.values()), tuple(self._events.values())
         processes = tuple(
             Process(process.name, block(process.body), tuple(map(self.channel, process.consumes)),

@@ -90,9 +90,9 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             yield f"{pad}consume {plan.channels[channel].name} as ({', '.join(var.name for var in variables)}):"
             yield from _item(plan, body, depth + 1)
         case RecordEvent(event):
-            yield f"{pad}record {plan.events[event]}"
+            yield f"{pad}record {plan.events[event].name}"
         case AwaitEvent(event):
-            yield f"{pad}synchronize {plan.events[event]}"
+            yield f"{pad}synchronize {plan.events[event].name}"
         case Submit():
             yield from _before(plan, item, pad)
             use = plan.kernels[item.kernel]

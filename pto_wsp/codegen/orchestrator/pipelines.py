@@ -135,10 +135,10 @@ def communicate(item: Send | Receive | Consume | RecordEvent | AwaitEvent, names
             yield c.Forever((c.Label(label), c.If(c.Infix("==", may, c.Name("PTO_WAITS")), _LEAVE), c.If(drained, (c.Break(),)),
                              *taken, *turn))
         case RecordEvent(event, site):
-            yield c.Comment(f"{item.span.short}: record({names.plan.events[event]})")
+            yield c.Comment(f"{item.span.short}: record({names.plan.events[event].name})")
             yield from _record(names, event, site, after)
         case AwaitEvent(event, site):
-            yield c.Comment(f"{item.span.short}: synchronize({names.plan.events[event]})")
+            yield c.Comment(f"{item.span.short}: synchronize({names.plan.events[event].name})")
             count = f"awaited_{event}"
             names.variables.keep(count)
             label, step = _place(names)

@@ -148,7 +148,7 @@ def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:
         for event in sorted(_awaited(process.body)):
             for replica in range(process.replicas):
                 if not joins(recorder_of(pipeline, event), process.stream + replica):
-                    return f"`{plan.events[event]}` closes a circle"
+                    return f"`{plan.events[event].name}` closes a circle"
     return None
 
 
@@ -167,7 +167,7 @@ def _not_surely_taken(plan: TaskPlan, pipeline: Pipeline) -> Iterator[str]:
         if not sure:
             yield f"`{plan.channels[number].name}`"
     if any(isinstance(item, AwaitEvent) for process in pipeline.processes for item in _inside(process.body)):
-        yield from (f"`{plan.events[event]}`" for event in pipeline.events)
+        yield from (f"`{plan.events[event].name}`" for event in pipeline.events)
 
 
 def _inside(item: Item) -> Iterator[Item]:

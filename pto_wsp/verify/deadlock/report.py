@@ -60,7 +60,7 @@ def _advice(names: _Names, depths: Mapping[int, int] | None, live: bool | None) 
 
 def _token_error(names: _Names, row: Stuck) -> TokenError:
     if row.waits_for is Wait.NEVER:
-        event = names.plan.events[row.channel]
+        event = names.plan.events[row.channel].name
         return TokenError(f"process {names.stream(row.stream)} waits for a record of event `{event}` that never comes", names.span(row),
                           found=f"record number {row.position + 1}; process {names.stream(row.peer or 0)} has ended",
                           help="record as often as any process synchronizes")
@@ -108,7 +108,7 @@ class _Names:
         """Say what a stream waits for, and who could let it go on."""
         peer = self.stream(row.peer or 0)
         if row.waits_for is Wait.EVENT:
-            return f"waits for record number {row.position + 1} of event `{self.plan.events[row.channel]}`, which {peer} makes"
+            return f"waits for record number {row.position + 1} of event `{self.plan.events[row.channel].name}`, which {peer} makes"
         channel = self.plan.channels[row.channel]
         match row.waits_for:
             case Wait.SEND if channel.depth:

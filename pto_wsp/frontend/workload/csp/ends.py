@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from inspect import Parameter, signature
 from types import TracebackType
 from typing import Any, NoReturn
+from weakref import WeakValueDictionary
 
 from pto_wsp.errors import ArgumentKindError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
@@ -30,6 +31,7 @@ from pto_wsp.types.symbolic import Symbolic, as_scalar
 MAX_PAYLOAD = 8
 MAX_DEPTH = 1 << 20
 _ids = itertools.count()
+_events: WeakValueDictionary[int, Event] = WeakValueDictionary()
 
 
 class Channel:
@@ -68,12 +70,13 @@ class Channel:
 class Event:
     """`Event("loaded")`: what one process records and others wait for; the n-th `synchronize` waits for the n-th `record`."""
 
-    __slots__ = ("happened", "ref")
+    __slots__ = ("__weakref__", "ref", "was_recorded")
 
     def __init__(self, name: str) -> None:
         _check_name("an Event", name)
         self.ref = wl.EventRef(next(_ids), name)
-        self.happened = False
+        self.was_recorded: Callable[[], bool] = lambda: False      # by the last run that ended
+        _events[self.ref.id] = self
 
     @property
     def name(self) -> str:
@@ -130,6 +133,10 @@ class Consumer:
         self._trace, self._channel, self._span = trace, channel, span
         self._vars: tuple[s.Var, ...] = ()
         self._body: AbstractContextManager[Scope] | None = None
+        trace.unopened.append((self, span))
+
+    def __repr__(self) -> str:
+        return f"consume({self._channel.name})"
 
     def __enter__(self) -> Any:
         if self._trace is not current_trace("consume(...)") or self._body is not None:
@@ -140,6 +147,7 @@ class Consumer:
         return self._open(target_of(frame))
 
     def _open(self, target: Target) -> Any:
+        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
         self._vars = _new_vars(self._trace, target)
         self._body = self._trace.scope(*self._vars)
         self._scope = self._body.__enter__()
@@ -159,32 +167,26 @@ class Consumer:
     def _close(self) -> None:
         self._trace.append(wl.Consume(self._channel, self._vars, wl.Block(tuple(self._scope.items)), self._span))
 
-    def run(self, body: Callable[..., object]) -> None:
-        """Trace a function of the token's numbers as the body."""
+    def run(self, body: Callable[..., object], embed: Callable[[object], None]) -> None:
+        """Trace a function of the token's numbers as the body; `embed` puts what it returns there."""
         parameters = [p for p in signature(body).parameters.values()
                       if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
         value = self._open(Target(len(parameters), tuple(p.name for p in parameters)))
         assert self._body is not None
         try:
-            body(*(value if isinstance(value, tuple) else () if value is None else (value,)))
+            embed(body(*(value if isinstance(value, tuple) else () if value is None else (value,))))
         finally:
             self._body.__exit__(None, None, None)
         self._close()
 
 
-def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
-    """Take token after token until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
+def consumer(channel: object) -> Consumer:
+    """Return what `with` opens to take token after token.
 
     Raises: K105 outside a workload, W102 for what is no channel.
     """
     trace, span = current_trace("consume(...)"), here()
-    consumer = Consumer(trace, _channel("consume", channel, span), span)
-    if body is None:
-        return consumer
-    if not callable(body):
-        raise WorkloadStructureError("consume takes a function of the token's numbers", span, found=repr(body))
-    consumer.run(body)
-    return None
+    return Consumer(trace, _channel("consume", channel, span), span)
 
 
 def receive(channel: Channel) -> Any:
@@ -221,7 +223,12 @@ def query(event: Event) -> bool:
     if is_tracing():
         raise WorkloadStructureError(f"query({ref.name}) in a workload", here(),
                                      help="it asks the host about the last run; synchronize(event) waits for one in a process")
-    return event.happened
+    return event.was_recorded()
+
+
+def live_event(id: int) -> Event | None:
+    """Return the event of that id, None when nothing holds it any more."""
+    return _events.get(id)
 
 
 def _new_vars(trace: WorkloadTrace, target: Target) -> tuple[s.Var, ...]:

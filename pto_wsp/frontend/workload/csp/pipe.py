@@ -22,10 +22,12 @@ class Pipe:
     def __init__(self, trace: WorkloadTrace, span: Span) -> None:
         self._trace, self._span = trace, span
         self._body: AbstractContextManager[Scope] | None = None
+        trace.unopened.append((self, span))
 
     def __enter__(self) -> None:
         if self._trace is not current_trace("P.pipe()") or self._body is not None:
             raise WorkloadStructureError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
+        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
         self._entered_at = user_frame().f_lasti
         self._body = self._trace.scope()
         self._scope = self._body.__enter__()
