@@ -11,6 +11,7 @@
 /* Nodes whose order is kept, of a whole run: about 40 bytes each. What comes later is counted as not checked. */
 #define PTO_ORDER_NODES (1 << 23)
 /* Steps that questions about order may take together, for each piece of a run; a question of nested loops takes none. */
+#define PTO_ORDER_KNOWN 1024           /* a power of two */
 #define PTO_ORDER_STEPS (INT64_C(1) << 27)
 
 /* ---- sanitize_order.c: which nodes come before which, by structure alone ---- */
@@ -25,7 +26,9 @@ typedef struct pto_order {
     int32_t *seen;             /* [n + 1] the question that looked at it last */
     int32_t *stack;
     int64_t n, capacity, begin_capacity, n_preds, preds_capacity, stack_capacity;
-    int32_t last_open, question;
+    int32_t question;
+    int32_t known_first[PTO_ORDER_KNOWN];      /* rows, by their number: what the last answers were about */
+    int32_t known_after[PTO_ORDER_KNOWN];      /* a row that comes after it */
     int64_t steps;             /* left */
 } pto_order;
 

@@ -8,8 +8,9 @@
      - u == x, or u >= since(x): yes;
      - x has one predecessor, which is earlier than u: no;
      - otherwise ask the same of the predecessors of x.
-   Loops in one another, P and P.seq, are settled by the first two: the last is for `after=`, channels and events. The
-   answers are exact. Rows count from 1; row 0 stands for the start of the program, above everything.
+   Loops in one another, P and P.seq, are settled by the first two: the last is for `after=`, channels and events. There the
+   last row found behind a node helps with the next question about it: tokens are taken one behind the other. The answers are
+   exact. Rows count from 1; row 0 stands for the start of the program, above everything.
    Source of the jumps: Myers, An applicative random-access stack, 1983. */
 #include "sanitize.h"
 
@@ -24,7 +25,7 @@ void pto_order_free(pto_order *o)
 void pto_order_reset(pto_order *o)
 {
     o->n = o->n_preds = 0;
-    o->last_open = 0;
+    memset(o->known_first, 0, sizeof o->known_first);
     o->steps = PTO_ORDER_STEPS;
 }
 
@@ -134,15 +135,15 @@ static int64_t first_pred(const pto_order *o, int32_t row, int32_t first)
     return low;
 }
 
-/* The earliest predecessor that is not before `first` is the likeliest to come behind it, so it is asked first. */
-pto_ordered pto_order_before(pto_order *o, int64_t first_node, int64_t second_node)
+static bool is_surely_before(const pto_order *o, int32_t first, int32_t row)
 {
-    if (first_node >= second_node || second_node >= o->n)
-        return first_node >= second_node ? PTO_ORDER_NO : PTO_ORDER_UNKNOWN;
-    int32_t first = (int32_t)first_node + 1, row = climb(o, (int32_t)second_node + 1, first);
-    pto_ordered known = settle(o, first, row);
-    if (known != PTO_ORDER_UNKNOWN)
-        return known;
+    return first != 0 && first <= row && settle(o, first, climb(o, row, first)) == PTO_ORDER_YES;
+}
+
+/* Ask the predecessors. The earliest that is not before `first` is the likeliest to be behind it, so it is asked first. `after`: a
+   row known to be behind `first`, 0: none; where one of them is behind that, so is it behind `first`. */
+static pto_ordered search(pto_order *o, int32_t first, int32_t row, int32_t after)
+{
     if (++o->question == INT32_MAX) {
         memset(o->seen, 0, (size_t)o->capacity * sizeof *o->seen);
         o->question = 1;
@@ -158,8 +159,8 @@ pto_ordered pto_order_before(pto_order *o, int64_t first_node, int64_t second_no
             if (--o->steps < 0)
                 return PTO_ORDER_UNKNOWN;
             int32_t next = climb(o, o->preds[i], first);
-            known = settle(o, first, next);
-            if (known == PTO_ORDER_YES)
+            pto_ordered known = settle(o, first, next);
+            if (known == PTO_ORDER_YES || is_surely_before(o, after, o->preds[i]))
                 return PTO_ORDER_YES;
             if (known == PTO_ORDER_NO || o->seen[next] == o->question)
                 continue;
@@ -170,4 +171,21 @@ pto_ordered pto_order_before(pto_order *o, int64_t first_node, int64_t second_no
         }
     }
     return PTO_ORDER_NO;
+}
+
+pto_ordered pto_order_before(pto_order *o, int64_t first_node, int64_t second_node)
+{
+    if (first_node >= second_node || second_node >= o->n)
+        return first_node >= second_node ? PTO_ORDER_NO : PTO_ORDER_UNKNOWN;
+    int32_t first = (int32_t)first_node + 1, second = (int32_t)second_node + 1, row = climb(o, second, first);
+    pto_ordered known = settle(o, first, row);
+    if (known != PTO_ORDER_UNKNOWN)
+        return known;
+    int32_t slot = first & (PTO_ORDER_KNOWN - 1), after = o->known_first[slot] == first ? o->known_after[slot] : 0;
+    known = is_surely_before(o, after, second) ? PTO_ORDER_YES : search(o, first, row, after);
+    if (known == PTO_ORDER_YES) {
+        o->known_first[slot] = first;
+        o->known_after[slot] = second;
+    }
+    return known;
 }

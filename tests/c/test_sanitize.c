@@ -289,6 +289,47 @@ static void large_programs_are_checked_to_the_end(void)
     pto_pool_free(pool);
 }
 
+/* Two processes with a channel of two slots between them; every task of the second reads what the first task of all wrote. */
+static int32_t orchestrate_ladder(const pto_bindings *bindings, pto_sink *sink)
+{
+    (void)bindings;
+    pto_arg first = {.data = cells, .extent = {1, 1}, .stride = {1, 1}, .elem_bytes = 1, .flags = PTO_WRITE}, read = first;
+    read.flags = PTO_READ;
+    int64_t zero = 0, end[2] = {-1, -1}, received[2] = {-1, -1};
+    for (int64_t i = 0; i < rows; i++) {
+        pto_task task = {.n_args = i == 0, .args = &first, .n_scalars = 1, .scalars = &zero, .n_order = 1, .order = &end[0]};
+        end[0] = sink->submit(sink, &task);
+        pto_mark sent = {.why = PTO_EDGE_CHANNEL, .site = -1, .n_before = 1, .before = &received[i % 2], .n_order = 1, .order = &end[0]};
+        end[0] = sink->mark(sink, &sent);
+        pto_mark taken = {.why = PTO_EDGE_CHANNEL, .site = -1, .stream = 1, .n_before = 1, .before = &end[0], .n_order = 1,
+                          .order = &end[1]};
+        received[i % 2] = end[1] = sink->mark(sink, &taken);
+        pto_task use = {.n_args = 1, .args = &read, .n_scalars = 1, .scalars = &zero, .n_order = 1, .order = &end[1], .stream = 1};
+        end[1] = sink->submit(sink, &use);
+    }
+    return sink->status;
+}
+
+static void large_pipelines_are_checked_to_the_end(void)
+{
+    pto_pool *pool = pto_pool_new(1);
+    pto_sanitizer *sanitizer = sanitizer_of(0xff);
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    pto_execute_result result;
+    pto_bindings bindings = {0};
+    pto_run_options options = {.orchestrate = orchestrate_ladder, .bindings = &bindings, .kernels = kernels, .n_kernels = 1,
+                               .execute = {.order_seed = 5, .sanitizer = sanitizer}};
+    rows = 50000;
+    CHECK_EQ(pto_run(pool, record, &options, &result), PTO_OK);
+    pto_sanitizer_report report;
+    pto_sanitizer_read(sanitizer, &report);
+    CHECK_EQ(report.n_pairs, rows);
+    CHECK_EQ(report.n_races + report.n_unchecked, 0);
+    pto_record_free(record);
+    pto_sanitizer_free(sanitizer);
+    pto_pool_free(pool);
+}
+
 static void a_sanitized_run_needs_an_order_and_an_orchestrator(void)
 {
     pto_pool *pool = pto_pool_new(1);
@@ -314,6 +355,7 @@ int main(void)
         TEST(races_across_chunks_are_found),
         TEST(the_same_seed_gives_the_order_of_a_plain_program),
         TEST(large_programs_are_checked_to_the_end),
+        TEST(large_pipelines_are_checked_to_the_end),
         TEST(a_sanitized_run_needs_an_order_and_an_orchestrator),
     };
     return RUN_TESTS(tests);
