@@ -63,7 +63,8 @@ class Given:
     def _tensor(self, slot: int, array: object, name: str) -> None:
         if self.plan.tensors[slot].fresh:
             raise BindingError(f"`{name}` is not bound: the workload makes it", here(),
-                               help="a Tensor.empty made in a body is another one each time; in front of the body it is one, and can be bound")
+                               help="a Tensor.empty made in a body is another one each time; in front of the body it is one, and can be "
+                                    "bound")
         if slot in self.by and self.arrays[slot] is not array:
             raise BindingError(f"tensor `{self.plan.tensors[slot].ref.shown}` is bound twice, to different arrays", here(),
                                found=f"by `{self.by[slot]}` and by `{name}`")

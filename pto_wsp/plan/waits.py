@@ -38,14 +38,18 @@ class Reads:
                      frozenset(slot.ref.id for slot in plan.tensors if slot.fresh))
 
     def within(self, *roots: object) -> tuple[Read, ...]:
+        """Return the elements read in scalars as places in memory, those that index another one before it."""
+        return tuple(dict.fromkeys(Read(self.slots[element.tensor.id], self.offset(element)) for element in self.elements(*roots)))
+
+    def elements(self, *roots: object) -> tuple[s.Element, ...]:
         """Return the elements read in scalars, those that index another one before it."""
         if not self.slots:
             return ()
-        found: dict[Read, None] = {}
+        found: dict[s.Element, None] = {}
         for root in roots:
             for node in reversed(tuple(nodes(root))):
                 if isinstance(node, s.Element) and node.tensor.id in self.slots:
-                    found.setdefault(Read(self.slots[node.tensor.id], self.offset(node)))
+                    found.setdefault(node)
         return tuple(found)
 
     def offset(self, element: s.Element) -> s.Scalar:

@@ -59,7 +59,7 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     check = numbered.check
     where = ", ".join(f"{var.name} = {value}" for var, value in zip(numbered.loops, loops, strict=False))
     notes = (*((f"in the iteration {where}",) if where else ()),
-             *((f"{n_run} task{'s' * (n_run != 1)} made before it had run, and what {'they' if n_run != 1 else 'it'} wrote stays",) if n_run else ()))
+             *((_ran_before(n_run),) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
@@ -74,6 +74,11 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     }[check.kind]
     return RunBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param), expected=allowed,
                           found=shown_value(check.value, found), help=advice, notes=notes)
+
+
+def _ran_before(n_run: int) -> str:
+    tasks, they = (f"{n_run} tasks", "they") if n_run > 1 else ("1 task", "it")
+    return f"{tasks} made before it had run, and what {they} wrote stays"
 
 
 def shown_value(value: Scalar, found: int) -> str:

@@ -1,4 +1,4 @@
-"""Accesses: what tasks touch, and what must hold for the task to be there.
+"""Accesses: what tasks touch, and what must hold for the task to be there; and the elements that the workload itself reads.
 
 A level is a construct around a task that decides how often it is there: a loop, a branch, a consumer of tokens.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from pto_wsp.expr.kernel import Role
-from pto_wsp.plan.model import Branch, Choice, Consume, Loop, Process, Receive, Submit
+from pto_wsp.plan.model import Branch, Check, Choice, Consume, Loop, Process, Receive, Send, SetSlot, Submit
 from pto_wsp.source import Span, argument_span
 from pto_wsp.types.scalar import Scalar, Var
 from pto_wsp.types.view import View
@@ -17,10 +17,11 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """A branch of a choice: 0 .. n-1, or n for `otherwise`. Those before it did not hold."""
+    """A branch of a choice: 0 .. n-1, or n for `otherwise`. Those before it did not hold. `asked`: its own condition is being read."""
 
     choice: Choice
     number: int
+    asked: bool = False
 
     @property
     def refused(self) -> tuple[Branch, ...]:
@@ -30,28 +31,38 @@ class Taken:
     @property
     def held(self) -> Scalar | None:
         """The condition that holds, None in `otherwise`."""
-        return self.choice.branches[self.number].condition if self.number < len(self.choice.branches) else None
+        return None if self.asked or self.number == len(self.choice.branches) else self.choice.branches[self.number].condition
 
 
 Level: TypeAlias = Loop | Taken | Consume | Receive | Process
+Statement: TypeAlias = Submit | Loop | Branch | SetSlot | Send
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One memory parameter of one task site: the tensor's slot, what is done to it, where, and the levels around, outermost first."""
+    """One memory parameter of one task site: the tensor's slot, what is done to it, where, and the levels around, outermost first.
 
-    task: Submit
-    kernel: str
+    `param` is empty where the workload reads an element itself; `who` is that in words, e.g. copy(x). `checks`: made before.
+    """
+
+    statement: Statement
+    who: str
     param: str
     slot: int
     role: Role
     view: View
     levels: tuple[Level, ...]
+    checks: tuple[Check, ...]
 
     @property
     def span(self) -> Span:
         """Where the user wrote it."""
-        return argument_span(self.task.span, self.param)
+        return argument_span(self.statement.span, self.param) if self.param else self.statement.span
+
+    @property
+    def by_workload(self) -> bool:
+        """True for an element that the workload reads itself."""
+        return not self.param
 
     @property
     def verb(self) -> str:

@@ -55,7 +55,7 @@ def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Findi
     contracts: dict[str, None] = {}
     for contest in contests:
         for pair in pairs_of(contest):
-            accesses = frozenset((access.task.site, access.param) for access in pair.accesses)
+            accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
             outcome: Outcome = decide(pair, data)
@@ -107,7 +107,7 @@ def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
 
 
 def _lines(pair: Pair) -> str:
-    places = dict.fromkeys(f"{access.kernel}({access.param}) at {access.task.span.short}" for access in pair.accesses)
+    places = dict.fromkeys(f"{access.who} at {access.statement.span.short}" for access in pair.accesses)
     return " and ".join(places)
 
 

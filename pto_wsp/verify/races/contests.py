@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
+from pto_wsp.expr.kernel import Role
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -28,8 +29,11 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
 )
+from pto_wsp.plan.waits import Reads
+from pto_wsp.types import scalar as s
+from pto_wsp.types.view import Pick, View
 from pto_wsp.values import dataclass
-from pto_wsp.verify.races.accesses import Access, Level, Taken
+from pto_wsp.verify.races.accesses import Access, Level, Statement, Taken
 
 BySlot: TypeAlias = dict[int, list[Access]]
 
@@ -57,25 +61,29 @@ def contests_of(plan: TaskPlan) -> tuple[Contest, ...]:
 class _Walk:
     def __init__(self, plan: TaskPlan) -> None:
         self.plan = plan
+        self.reads = Reads.of(plan)
         self.found: list[Contest] = []
 
     def visit(self, item: Item, levels: tuple[Level, ...]) -> BySlot:
         """Return the accesses inside an item, by slot."""
         match item:
             case Submit():
-                return self._task(item, levels)
+                return _merged((self._read(item, levels, item.index, item.scalars, *((p.offset, p.extent, p.stride) for p in item.places)),
+                                self._task(item, levels)))
             case Sequence(items):
                 return self._sequence(items, levels)
             case Loop():
-                inside = self.visit(item.body, (*levels, item))
+                turn = () if item.through is None else (item.through.value,)
+                inside = _merged((self._read(item, (*levels, item), *turn), self.visit(item.body, (*levels, item))))
                 if not item.ordered:
                     self._meet(item, len(levels), (inside,))
-                return inside
+                return _merged((self._read(item, levels, item.start, item.stop, item.step), inside))
             case Consume():
                 return self.visit(item.body, (*levels, item))
             case Choice(branches, otherwise):
                 bodies = (*(branch.body for branch in branches), otherwise)
-                return _merged(self.visit(body, (*levels, Taken(item, k))) for k, body in enumerate(bodies))
+                asked = (self._read(branch, (*levels, Taken(item, k, asked=True)), branch.condition) for k, branch in enumerate(branches))
+                return _merged((*asked, *(self.visit(body, (*levels, Taken(item, k))) for k, body in enumerate(bodies))))
             case Sides(sides):
                 parts = tuple(self.visit(side, levels) for side in sides)
                 self._meet(item, len(levels), parts)
@@ -84,16 +92,33 @@ class _Walk:
                 parts = tuple(self._process(process, levels) for process in processes)
                 self._meet(item, len(levels), parts)
                 return _merged(parts)
-            case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            case SetSlot(value=value):
+                return self._read(item, levels, value)
+            case Send(payload=payload):
+                return self._read(item, levels, payload)
+            case Fresh() | Receive() | RecordEvent() | AwaitEvent():
                 return {}
             case _:
                 assert_never(item)
+
+    def _read(self, statement: Statement, levels: tuple[Level, ...], *roots: object) -> BySlot:
+        """The elements that the workload reads for a statement, of tensors that tasks write."""
+        checks = tuple(check for check in statement.checks if not self.reads.elements(check.value, check.lower, check.upper))
+        found: BySlot = {}
+        for element in self.reads.elements(*roots):
+            slot = self.reads.slots[element.tensor.id]
+            view = View(element.tensor, tuple(Pick(0, index) for index in element.index))
+            who = f"the workload's read of {s.print_scalar(element)}"
+            found.setdefault(slot, []).append(Access(statement, who, "", slot, Role.IN, view, levels, checks))
+        return found
 
     def _task(self, task: Submit, levels: tuple[Level, ...]) -> BySlot:
         found: BySlot = {}
         kernel = self.plan.kernels[task.kernel].kernel
         for param, place in zip(kernel.memory_params, task.places, strict=True):
-            found.setdefault(place.slot, []).append(Access(task, kernel.name, param.name, place.slot, place.role, place.view, levels))
+            who = f"{kernel.name}({param.name})"
+            found.setdefault(place.slot, []).append(
+                Access(task, who, param.name, place.slot, place.role, place.view, levels, task.checks))
         return found
 
     def _sequence(self, items: tuple[Item, ...], levels: tuple[Level, ...]) -> BySlot:

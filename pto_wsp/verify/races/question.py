@@ -153,7 +153,7 @@ class Question:
         """Add what checks have made sure of before any task runs: views lie inside their tensors and fit their tiles."""
         for side, access in enumerate(self.pair.accesses):
             guards = {(bound.lower, bound.value, bound.upper): None for bound in bounds_of(access.view)}
-            guards |= {(check.lower, check.value, check.upper): None for check in access.task.checks}
+            guards |= {(check.lower, check.value, check.upper): None for check in access.checks}
             for lower, value, upper in guards:
                 if not isinstance(value, s.Const):
                     self.not_above(lower, value, side)

@@ -12,10 +12,12 @@ def race_error(witness: Witness, node: Loop | Sides | Pipeline | Process) -> Rac
     first, second = witness.pair.accesses
     name = first.view.tensor.shown
     both_write = first.role.writes and second.role.writes
-    what = "write the same elements" if both_write else "write and read the same elements"
+    what = f"tasks without an order between them write {'' if both_write else 'and read '}the same elements of `{name}`"
+    if first.by_workload or second.by_workload:
+        what = f"the workload reads elements of `{name}` without an order to the tasks that write them"
     notes = (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
     also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
-    return RaceError(f"tasks without an order between them {what} of `{name}`", first.span, also=also,
+    return RaceError(what, first.span, also=also,
                      expected=f"{_free(node)} touch different elements, or only read",
                      found=f"{witness.elements} is {_both(witness)}", help=_help(witness, node), notes=notes)
 

@@ -112,7 +112,7 @@ class _Numbers:
                 case _:
                     pass
         guards = [(bound.lower, bound.value, bound.upper) for bound in bounds_of(access.view)]
-        guards += [(check.lower, check.value, check.upper) for check in access.task.checks]
+        guards += [(check.lower, check.value, check.upper) for check in access.checks]
         for lower, value, upper in guards:
             self._demand(self.value(lower, side) <= self.value(value, side) <= self.value(upper, side), s.print_scalar(value))
 
