@@ -27,7 +27,7 @@ static bool reserve_chain(pto_sim *s)
     return true;
 }
 
-static bool add_link(pto_sim *s, int64_t src, int64_t dst)
+static bool add_link(pto_sim *s, int64_t src, int64_t dst, bool is_order)
 {
     int32_t at = s->links_free;
     if (at >= 0)
@@ -36,7 +36,7 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst)
         return pto_sim_fail(s);
     else
         at = (int32_t)s->n_links++;
-    s->links[at] = (pto_sim_link){dst, -1};
+    s->links[at] = (pto_sim_link){dst, -1, is_order};
     pto_sim_node *n = pto_sim_at(&s->ring, src);
     if (n->first_link < 0)
         n->first_link = at;
@@ -46,8 +46,8 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst)
     return true;
 }
 
-/* Enter a node of `stream` behind all others, with its predecessors src[0..n_src). */
-static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src)
+/* Enter a node of `stream` behind all others, with its predecessors src[0..n_src); why, for those of a mark. */
+static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src, const uint8_t *why)
 {
     if (!pto_sim_ring_reserve(&s->ring))
         return pto_sim_fail(s);
@@ -62,8 +62,10 @@ static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const 
             longest = s->chain[src[i] & (s->chain_capacity - 1)];
         if (src[i] < s->ring.first || pto_sim_at(&s->ring, src[i])->state == PTO_SIM_DONE)
             continue;
+        bool is_order = why != NULL && why[i] == PTO_EDGE_ORDER;
         n->n_pending++;
-        if (!add_link(s, src[i], node))
+        n->executor += is_order;
+        if (!add_link(s, src[i], node, is_order))
             return false;
     }
     longest = pto_sim_add(longest, cost);
@@ -110,7 +112,7 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
 {
     pto_sim_front *f = pto_sim_front_of(s, c->task_stream[task]);
     if (f == NULL || !wait_for_slot(s, f) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
-        !enter(s, s->n_tasks, c->task_cost[task], c->task_stream[task], src, n_src))
+        !enter(s, s->n_tasks, c->task_cost[task], c->task_stream[task], src, n_src, NULL))
         return false;
     int64_t node = s->ring.next - 1;
     pto_sim_at(&s->ring, node)->executor = (int32_t)c->task_worker[task];
@@ -120,10 +122,10 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
     return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, node);
 }
 
-static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src)
+static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src, const uint8_t *why)
 {
     pto_sim_front *f = pto_sim_front_of(s, c->mark_stream[mark]);
-    if (f == NULL || !wait_for_stream(s, f) || !enter(s, -1, c->mark_delay[mark], c->mark_stream[mark], src, n_src))
+    if (f == NULL || !wait_for_stream(s, f) || !enter(s, -1, c->mark_delay[mark], c->mark_stream[mark], src, n_src, why))
         return false;
     int64_t node = s->ring.next - 1, chain = s->chain[node & (s->chain_capacity - 1)];
     pto_sim_node *n = pto_sim_at(&s->ring, node);
@@ -141,7 +143,7 @@ static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int6
 
 static bool feed_join(pto_sim *s, const int64_t *src, int64_t n_src)
 {
-    if (!enter(s, -1, 0, -1, src, n_src))
+    if (!enter(s, -1, 0, -1, src, n_src, NULL))
         return false;
     if (pto_sim_at(&s->ring, s->ring.next - 1)->n_pending == 0)
         pto_sim_complete(s, s->ring.next - 1);
@@ -166,7 +168,7 @@ int32_t pto_sim_feed(pto_sim *s, const pto_record *record)
         const int64_t *src = c.edge_src + c.pred_begin[i];
         int64_t n_src = c.pred_begin[i + 1] - c.pred_begin[i];
         bool fed = c.node_kind[i] == PTO_NODE_TASK   ? feed_task(s, &c, c.node_task[i], src, n_src)
-                   : c.node_kind[i] == PTO_NODE_MARK ? feed_mark(s, &c, mark++, src, n_src)
+                   : c.node_kind[i] == PTO_NODE_MARK ? feed_mark(s, &c, mark++, src, n_src, c.edge_why + c.pred_begin[i])
                                                      : feed_join(s, src, n_src);
         if (!fed)
             return s->status != PTO_OK ? s->status : (s->status = PTO_E_DEADLOCK);

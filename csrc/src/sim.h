@@ -18,6 +18,7 @@
 typedef struct pto_sim_link {
     int64_t node;
     int32_t next;              /* also the free list */
+    bool is_order;             /* into a mark, for no other reason than structure */
 } pto_sim_link;
 
 typedef struct pto_sim_executor {

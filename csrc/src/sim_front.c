@@ -65,15 +65,20 @@ void pto_sim_free_slots(pto_sim *s, pto_sim_front *f)
     }
 }
 
+static void count_stall(pto_sim *s, uint8_t stall, int64_t cycles)
+{
+    s->stalls[stall] += cycles > 0;
+    s->stall_cycles[stall] += cycles;
+}
+
 void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node)
 {
     if (f->hold != PTO_SIM_BY_MARK || f->mark != node)
         return;
-    if (s->now > f->since) {
-        uint8_t stall = pto_sim_at(&s->ring, node)->stall;
-        s->stalls[stall]++;
-        s->stall_cycles[stall] += s->now - f->since;
-    }
+    const pto_sim_node *n = pto_sim_at(&s->ring, node);
+    int64_t since = n->ready > f->since ? n->ready : f->since;     /* before that it stood behind its own statements */
+    count_stall(s, PTO_STALL_NONE, since - f->since);
+    count_stall(s, n->stall, s->now - since);
     let_go(s, f);
 }
 

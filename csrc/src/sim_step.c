@@ -88,9 +88,11 @@ static void ripen(pto_sim *s, int64_t node)
 }
 
 /* A predecessor of the node has completed. */
-static void arrive(pto_sim *s, int64_t node)
+static void arrive(pto_sim *s, int64_t node, bool is_order)
 {
     pto_sim_node *n = pto_sim_at(&s->ring, node);
+    if (is_order && --n->executor == 0)
+        n->ready = s->now;
     if (--n->n_pending > 0)
         return;
     if (n->stream < 0) {
@@ -112,10 +114,11 @@ static void release(pto_sim *s, int64_t node)
         pto_sim_link *l = &s->links[at];
         int64_t succ = l->node;
         int32_t next = l->next;
+        bool is_order = l->is_order;
         l->next = s->links_free;
         s->links_free = at;
         at = next;
-        arrive(s, succ);
+        arrive(s, succ, is_order);
     }
     if (n->stream < 0)
         return;

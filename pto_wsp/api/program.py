@@ -27,6 +27,7 @@ from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.contracts import ContractChecks
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.interp import Interpreter
+from pto_wsp.runtime.marks import EdgeReason
 from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
@@ -341,6 +342,11 @@ def _interrupts_as_usual() -> bool:
     return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL)
 
 
+def _through(reason: int, why: int) -> int:
+    """Return why something waits for a task through a mark: structure says nothing where there is another reason on the way."""
+    return (reason | why) & ~EdgeReason.ORDER or EdgeReason.ORDER.value if reason else why
+
+
 def edges_of(columns: RecordColumns) -> list[Edge]:
     """Return the edges between tasks, joins and marks resolved to the tasks that they stand for."""
     members: dict[int, dict[int, int]] = {}    # of a join or mark: tasks, and why; 0: whatever waits for the join says it
@@ -354,7 +360,7 @@ def edges_of(columns: RecordColumns) -> list[Edge]:
             if source < 0:
                 continue
             for task, reason in members.get(source, {int(columns.node_task[source]): 0}).items():
-                found[task] = found.get(task, 0) | (reason if is_join else reason or why)
+                found[task] = found.get(task, 0) | (reason if is_join else _through(reason, why))
         if columns.node_kind[node]:
             members[node] = found
         else:

@@ -90,11 +90,14 @@ static void a_channel_of_depth_one(void)
         CHECK_EQ(r.start[4], structure ? 16 : 12);
         CHECK_EQ(r.ready[5], structure ? 26 : 18);
         CHECK_EQ(r.critical_path, structure ? 36 : 28);
-        CHECK_EQ(r.stalls[PTO_STALL_CHANNEL_EMPTY], 3);
-        CHECK_EQ(r.stall_cycles[PTO_STALL_CHANNEL_EMPTY], structure ? 6 + 10 + 10 : 6 + 6 + 6);
+        /* with structure, tokens 1 and 2 are there before the work on the one before is done */
+        CHECK_EQ(r.stalls[PTO_STALL_CHANNEL_EMPTY], structure ? 1 : 3);
+        CHECK_EQ(r.stall_cycles[PTO_STALL_CHANNEL_EMPTY], structure ? 6 : 6 + 6 + 6);
+        CHECK_EQ(r.stalls[PTO_STALL_NONE], structure ? 2 : 0);
+        CHECK_EQ(r.stall_cycles[PTO_STALL_NONE], structure ? 10 + 10 : 0);
         CHECK_EQ(r.stalls[PTO_STALL_CHANNEL_FULL], 2);
         CHECK_EQ(r.stall_cycles[PTO_STALL_CHANNEL_FULL], structure ? 6 + 10 : 6 + 6);
-        CHECK(r.window_stalls == 0 && r.stalls[PTO_STALL_READ] == 0 && r.stalls[PTO_STALL_NONE] == 0);
+        CHECK(r.window_stalls == 0 && r.stalls[PTO_STALL_READ] == 0);
         pto_sim_free(sim);
         pto_record_free(record);
     }
@@ -148,6 +151,7 @@ typedef struct program {
     int64_t is_task[MAX_NODES], cost[MAX_NODES], worker[MAX_NODES], stream[MAX_NODES], blocks[MAX_NODES];
     int64_t rests[MAX_NODES], stall[MAX_NODES];
     int64_t pred[MAX_NODES][MAX_PREDS];    /* -1: none */
+    bool is_order[MAX_NODES][MAX_PREDS];   /* of a mark: structure, else a token; one join is of one kind */
 } program;
 
 typedef struct slow_sim {
@@ -159,6 +163,26 @@ typedef struct slow_sim {
 static bool is_done(const slow_sim *o, int64_t node, int64_t now)
 {
     return o->end[node] >= 0 && o->end[node] <= now;
+}
+
+/* When what a mark waits for as structure, and as nothing else, had completed. */
+static int64_t structure_done(const program *p, const slow_sim *o, int64_t node)
+{
+    int64_t done = 0;
+    for (int32_t k = 0; k < MAX_PREDS; k++) {
+        bool only = p->pred[node][k] >= 0;
+        for (int32_t i = 0; i < MAX_PREDS; i++)
+            only &= p->pred[node][i] != p->pred[node][k] || p->is_order[node][i];
+        if (only && o->end[p->pred[node][k]] > done)
+            done = o->end[p->pred[node][k]];
+    }
+    return done;
+}
+
+static void count_stall(slow_sim *o, int64_t stall, int64_t from, int64_t to)
+{
+    o->stalls[stall] += to > from;
+    o->stall_cycles[stall] += to > from ? to - from : 0;
 }
 
 static bool is_ready(const program *p, const slow_sim *o, int64_t node, int64_t now)
@@ -280,10 +304,10 @@ static void simulate_slowly(const program *p, slow_sim *o)
             o->total = o->end[t] > o->total ? o->end[t] : o->total;
         } else if (p->blocks[t]) {
             front[p->stream[t]] = o->chain[t];
-            if (o->end[t] > o->submitted[t]) {
-                o->stalls[p->stall[t]]++;
-                o->stall_cycles[p->stall[t]] += o->end[t] - o->submitted[t];
-            }
+            int64_t since = structure_done(p, o, t);
+            since = since > o->submitted[t] ? since : o->submitted[t];
+            count_stall(o, PTO_STALL_NONE, o->submitted[t], since);
+            count_stall(o, p->stall[t], since, o->end[t]);
         }
     }
 }
@@ -312,8 +336,10 @@ static void random_program(program *p)
         p->worker[t] = pick(0, p->n_workers - 1);
         p->blocks[t] = is_mark && pick(0, 1);
         p->stall[t] = pick(0, PTO_N_STALLS - 1);
-        for (int32_t k = 0; k < MAX_PREDS; k++)
+        for (int32_t k = 0; k < MAX_PREDS; k++) {
             p->pred[t][k] = t > 0 && pick(0, 2) == 0 ? pick(t > 12 ? t - 12 : 0, t - 1) : -1;
+            p->is_order[t][k] = t % 4 == 3 && k > 0 ? p->is_order[t][0] : pick(0, 1);
+        }
     }
 }
 
@@ -340,9 +366,15 @@ static int32_t orchestrate(const pto_bindings *bindings, pto_sink *sink)
                             .n_order = MAX_PREDS, .order = order};
             node[t] = sink->submit(sink, &one);
         } else {
+            int64_t structural[MAX_PREDS], before[MAX_PREDS];
+            for (int32_t k = 0; k < MAX_PREDS; k++) {
+                structural[k] = current.is_order[t][k] ? order[k] : -1;
+                before[k] = current.is_order[t][k] ? -1 : order[k];
+            }
             pto_mark one = {.stream = (int32_t)current.stream[t], .stall = (int32_t)current.stall[t],
                             .flags = (current.blocks[t] ? PTO_MARK_BLOCKS : 0) | (current.rests[t] ? PTO_MARK_RESTS : 0),
-                            .delay = current.cost[t], .n_order = MAX_PREDS, .order = order};
+                            .delay = current.cost[t], .n_order = MAX_PREDS, .order = structural,
+                            .why = PTO_EDGE_CHANNEL, .n_before = MAX_PREDS, .before = before};
             node[t] = sink->mark(sink, &one);
         }
     }
