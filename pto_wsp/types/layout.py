@@ -36,6 +36,9 @@ class Contract(Enum):
     INJECTIVE = "injective"      # no two elements >= 0 are equal
     MONOTONE = "monotone"        # along the last dimension no element is less than the one before it
 
+    def __repr__(self) -> str:
+        return f"Contract.{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorRef:

@@ -405,7 +405,7 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
         case ReplicaIndex():
             return "replica"
         case SlotValue(slot):
-            return f"slot[{slot}]"
+            return f"slot_u64({slot})"
         case ParamExtent(name, dim):
             return f"{name}.shape[{dim}]"
         case DimOf(tensor, dim):

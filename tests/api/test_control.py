@@ -192,4 +192,4 @@ def test_a_slot_is_checked_again_after_it_was_set() -> None:
         program = moved().compile(target).run(n=0)
         with pytest.raises(PtoError) as caught:
             program.run(n=6)
-        assert caught.value.code == "R104" and caught.value.found == "slot[0] = 6"
+        assert caught.value.code == "R104" and caught.value.found == "slot_u64(0) = 6"

@@ -161,7 +161,7 @@ PROGRAMS: dict[str, tuple[wl.Block, str]] = {
     "sparse through a sum": (block(replace(chosen(task()), through=wl.Through(E, Binary(Op.ADD, Element(INDICES, (P_,)), N)))), """\
     for e in P.sel(routing: columns[p] + n for p in range(indptr[b], indptr[b + 1], 1)):
         k[b](x=X[b], y=X[b])"""),
-    "slots": (block(wl.SetSlot(3, SlotValue(2))), "    slot_set_u64(3, slot[2])"),
+    "slots": (block(wl.SetSlot(3, SlotValue(2))), "    slot_set_u64(3, slot_u64(2))"),
     "fresh": (block(loop(wl.Fresh(T), wl.Fresh(INDPTR), task())), """\
     for b in P(batch: 4):
         X = Tensor.empty((4, 4), DType.F32)
