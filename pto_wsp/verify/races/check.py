@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, product
 
 from pto_wsp.errors import RaceError
-from pto_wsp.plan.model import Loop, Process, Sides, TaskPlan
+from pto_wsp.plan.model import Loop, Sides, TaskPlan
 from pto_wsp.values import dataclass
-from pto_wsp.verify.races.accesses import Access
 from pto_wsp.verify.races.contests import Contest, contests_of
 from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
+from pto_wsp.verify.races.filters import pairs_of
 from pto_wsp.verify.races.question import Data, Pair, data_of
 from pto_wsp.verify.races.report import race_error
 from pto_wsp.verify.races.tokens import perhaps_ordered
@@ -54,7 +53,7 @@ def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Findi
     opened: dict[str, None] = {}
     contracts: dict[str, None] = {}
     for contest in contests:
-        for pair in pairs_of(contest):
+        for pair in pairs_of(contest, data):
             accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
@@ -77,35 +76,6 @@ def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Findi
         yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{needed}")
 
 
-def pairs_of(contest: Contest) -> Iterator[Pair]:
-    """Yield the pairs of a contest of which one writes, those that ask the same once."""
-    if isinstance(contest.node, Loop):
-        for a, b in combinations_with_replacement(_distinct(contest.groups[0]), 2):
-            if a.role.writes or b.role.writes:
-                yield Pair(a, b, contest.depth, contest.node)
-                if a is not b:
-                    yield Pair(b, a, contest.depth, contest.node)
-        return
-    groups = [_distinct(group) for group in contest.groups]
-    if isinstance(contest.node, Process):
-        yield from (Pair(a, b, contest.depth, None) for a, b in combinations_with_replacement(groups[0], 2)
-                    if a.role.writes or b.role.writes)
-    for at, ours in enumerate(groups):
-        for theirs in groups[:at]:
-            yield from (Pair(a, b, contest.depth, None) for a, b in product(theirs, ours) if a.role.writes or b.role.writes)
-
-
-def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
-    """Return an access for each view under the same levels: one that writes, where there is one."""
-    found: dict[tuple[object, ...], Access] = {}
-    for access in accesses:
-        key = (access.view, *map(id, access.levels))
-        known = found.get(key)
-        if known is None or (access.role.writes and not known.role.writes):
-            found[key] = access
-    return list(found.values())
-
-
 def _lines(pair: Pair) -> str:
     places = dict.fromkeys(f"{access.who} at {access.statement.span.short}" for access in pair.accesses)
     return " and ".join(places)
@@ -113,8 +83,10 @@ def _lines(pair: Pair) -> str:
 
 def _meeting(contests: list[Contest]) -> str:
     """Say what is unordered, e.g. iterations of b and t."""
-    loops = dict.fromkeys(_name(contest.node) for contest in contests if isinstance(contest.node, Loop))
-    parts = [f"iterations of {' and '.join(loops)}"] if loops else []
+    inner_first = dict.fromkeys(_name(contest.node) for contest in contests if isinstance(contest.node, Loop))
+    loops = list(inner_first)[::-1]
+    shown = " and ".join((*((", ".join(loops[:-1]),) if loops[1:] else ()), *loops[-1:]))
+    parts = [f"iterations of {shown}"] if loops else []
     if any(isinstance(contest.node, Sides) for contest in contests):
         parts.append("sides")
     if any(not isinstance(contest.node, Sides | Loop) for contest in contests):

@@ -57,13 +57,15 @@ class Question:
     """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
 
     `pinned`: sizes are as declared, and axes as they start.
-    Guards are left out until they are asked for: most pairs are apart without them.
+    `only`: of dimensions of the tensor, this one alone is compared. Guards are left out until they are asked for: most pairs are apart
+    without them.
     """
 
-    def __init__(self, pair: Pair, data: Data, *, pinned: bool) -> None:
+    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None) -> None:
         self.pair = pair
         self.data = data
         self.pinned = pinned
+        self.only = only
         self.system = System()
         self.translator = Translator(lambda tensor: tensor.id not in data.written, contract_law)
         self.bound: tuple[dict[s.Scalar, LinExpr], dict[s.Scalar, LinExpr]] = ({}, {})
@@ -164,10 +166,12 @@ class Question:
         regions, boxes = (ours, theirs), ours.is_box and theirs.is_box
         positions: tuple[dict[int, LinExpr], dict[int, LinExpr]] = ({}, {})
         for side, region in enumerate(regions):
-            for number in region.positions():
+            for number in region.positions() if self.only is None else [number for number, _ in region.dims[self.only].terms]:
                 self.not_above(s.Const(1), region.extents[number], side)
                 positions[side][number] = fresh("position")
-        for here, there in zip(ours.dims, theirs.dims, strict=True):
+        for dim, (here, there) in enumerate(zip(ours.dims, theirs.dims, strict=True)):
+            if self.only not in (None, dim):
+                continue
             if boxes and _is_stretch(here) and _is_stretch(there):
                 first, second = self.number(here.start, 0), self.number(there.start, 1)
                 self.system.below(first, second + self._length(theirs, there, 1))

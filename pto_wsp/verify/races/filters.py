@@ -1,0 +1,168 @@
+"""Filters: which pairs of a contest need the solver. Bodies that were unrolled have thousands of accesses, and most pairs are far apart.
+
+Two steps. Where all accesses have one of a few lines in some dimension, and these are apart whatever else there is, so are all pairs:
+that is a question a pair of lines. Else each access has an interval in each dimension, as far as numbers tell, and only those whose
+intervals overlap meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import TypeAlias
+
+from pto_wsp.plan.model import Loop, Process
+from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar import Op
+from pto_wsp.verify.affine.solve import Unsat, solve
+from pto_wsp.verify.races.accesses import Access
+from pto_wsp.verify.races.contests import Contest
+from pto_wsp.verify.races.question import Data, Pair, Question
+from pto_wsp.verify.races.regions import region_of
+
+_FEW_LINES = 4
+_FEW_PAIRS = 16        # below that many pairs there is nothing to save
+
+Interval: TypeAlias = tuple[float, float]      # of integers, both included
+_ALL: Interval = (float("-inf"), float("inf"))
+
+
+def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
+    """Yield the pairs of a contest that the solver has to look at: of which one writes, and that may lie at the same place."""
+    groups = [_distinct(group) for group in contest.groups]
+    loop = contest.node if isinstance(contest.node, Loop) else None
+    if isinstance(contest.node, Loop | Process):
+        meetings = [(groups[0], groups[0])]
+    else:
+        meetings = [(ours, theirs) for at, theirs in enumerate(groups) for ours in groups[:at]]
+    for ours, theirs in meetings:
+        if len(ours) * len(theirs) >= _FEW_PAIRS and _apart_in_one_dimension(ours, theirs, contest.depth, loop, data):
+            continue
+        for first, second in _overlapping(ours, theirs):
+            if first.role.writes or second.role.writes:
+                yield Pair(first, second, contest.depth, loop)
+
+
+def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
+    """Return an access for each view under the same levels: one that writes, where there is one."""
+    found: dict[tuple[object, ...], Access] = {}
+    for access in accesses:
+        key = (access.view, *map(id, access.levels))
+        known = found.get(key)
+        if known is None or (access.role.writes and not known.role.writes):
+            found[key] = access
+    return list(found.values())
+
+
+def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int, loop: Loop | None, data: Data) -> bool:
+    """Tell whether all pairs are apart in a dimension, seen from the levels that they share and the loop where they part alone."""
+    for dim in range(ours[0].view.tensor.rank):
+        lines = [_lines(accesses, dim, depth + (loop is not None)) for accesses in (ours, theirs)]
+        if not lines[0] or not lines[1]:
+            continue
+        pairs = (Pair(first, second, depth, loop) for first, second in product(lines[0], lines[1]))
+        if all(isinstance(solve(Question(_cut(pair), data, pinned=False, only=dim).system), Unsat) for pair in pairs):
+            return True
+    return False
+
+
+def _lines(accesses: list[Access], dim: int, depth: int) -> list[Access]:
+    """Return an access for each line that the accesses have in a dimension; none where there are many, or they depend on more."""
+    found: dict[object, Access] = {}
+    for access in accesses:
+        key = _line_key(access, dim, depth)
+        if key is None:
+            return []
+        found.setdefault(key, access)
+        if len(found) > _FEW_LINES:
+            return []
+    return list(found.values())
+
+
+def _overlapping(ours: list[Access], theirs: list[Access]) -> Iterator[tuple[Access, Access]]:
+    """Yield the pairs whose boxes overlap, in the order of the accesses."""
+    if len(ours) * len(theirs) < _FEW_PAIRS:
+        yield from product(ours, theirs)
+        return
+    boxes = [[_box(access) for access in side] for side in (ours, theirs)]
+    rank = len(boxes[0][0])
+    dim = max(range(rank), key=lambda k: len({box[k] for side in boxes for box in side}))      # the one that parts them best
+    there = [(side, number, box[dim]) for side in (0, 1) for number, box in enumerate(boxes[side]) if all(a <= b for a, b in box)]
+    ends = [(low, 0, side, number) for side, number, (low, _) in there] + [(high, 1, side, number) for side, number, (_, high) in there]
+    open_now: tuple[dict[int, None], dict[int, None]] = ({}, {})
+    met: list[tuple[int, int]] = []
+    for _, closes, side, number in sorted(ends):
+        if closes:
+            del open_now[side][number]
+            continue
+        open_now[side][number] = None
+        for other in open_now[1 - side]:
+            pair = (number, other) if side == 0 else (other, number)
+            if all(a[0] <= b[1] and b[0] <= a[1] for a, b in zip(boxes[0][pair[0]], boxes[1][pair[1]], strict=True)):
+                met.append(pair)
+    yield from ((ours[first], theirs[second]) for first, second in sorted(met))
+
+
+def _cut(pair: Pair) -> Pair:
+    """Return a pair without what lies below the level where it parts."""
+    depth = pair.depth + (pair.loop is not None)
+    first, second = (replace(access, levels=access.levels[:depth]) for access in pair.accesses)
+    return replace(pair, first=first, second=second)
+
+
+def _line_key(access: Access, dim: int, depth: int) -> tuple[object, ...] | None:
+    """Return what a dimension's elements are made of; None where they depend on levels below `depth`, or a reshaped view ties them."""
+    region = region_of(access.view)
+    if not region.is_box:
+        return None
+    line = region.dims[dim]
+    extents = tuple(region.extents[number] for number, _ in line.terms)
+    known = {var.id for level in access.levels[:depth] if isinstance(level, Loop)
+             for var in ((level.var,) if level.through is None else (level.var, level.through.var))}
+    if any(isinstance(leaf, s.Var) and leaf.id not in known for node in (line.start, *extents) for leaf in s.leaves(node)):
+        return None
+    return (line.start, tuple(factor for _, factor in line.terms), extents)
+
+
+def _box(access: Access) -> tuple[Interval, ...]:
+    """Return where an access may reach in each dimension, as far as numbers tell."""
+    region = region_of(access.view)
+    ranges: dict[int, Interval] = {}
+    for level in access.levels:
+        if isinstance(level, Loop):
+            low, high = _interval(level.start, ranges)[0], _interval(level.stop, ranges)[1]
+            ranges[level.var.id] = (low, high - 1)
+    found: list[Interval] = []
+    for line in region.dims:
+        low, high = _interval(line.start, ranges)
+        for number, factor in line.terms:
+            most = _interval(region.extents[number], ranges)[1] - 1
+            low, high = (low, high + factor * most) if factor > 0 else (low + factor * most, high)
+        found.append((low, high))
+    return tuple(found)
+
+
+def _interval(node: s.Scalar, ranges: dict[int, Interval]) -> Interval:
+    match node:
+        case s.Const(value) if not isinstance(value, float):
+            return (int(value), int(value))
+        case s.Var(_, var):
+            return ranges.get(var, _ALL)
+        case s.Binary(Op.ADD, lhs, rhs):
+            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
+            return (a + c, b + d)
+        case s.Binary(Op.SUB, lhs, rhs):
+            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
+            return (a - d, b - c)
+        case s.Binary(Op.MUL, lhs, rhs):
+            left, right = _interval(lhs, ranges), _interval(rhs, ranges)
+            if any(abs(end) == float("inf") for end in (*left, *right)):
+                return _ALL
+            ends = [a * b for a, b in product(left, right)]
+            return (min(ends), max(ends))
+        case s.Binary(Op.MIN, lhs, rhs):
+            (a, b), (c, d) = _interval(lhs, ranges), _interval(rhs, ranges)
+            return (min(a, c), min(b, d))
+        case _:
+            return _ALL
