@@ -396,15 +396,15 @@ def test_a_loop_that_never_runs_meets_nobody_among_many() -> None:
 def test_paged_attention_is_checked_at_once() -> None:
     n_batch, n_heads, n_blocks = 32, 32, 513      # 525,312 tasks
     pages = promised(Contract.INJECTIVE, np.arange(n_batch * n_blocks).reshape(n_batch, n_blocks), "pages")
-    K, O = (Tensor(np.zeros((rows, n_heads, 4), np.float32), name=name) for name, rows in (("K", n_batch * n_blocks), ("O", n_batch)))
+    K, out = (Tensor(np.zeros((rows, n_heads, 4), np.float32), name=name) for name, rows in (("K", n_batch * n_blocks), ("O", n_batch)))
     tokens = Tensor(np.full(n_batch, n_blocks * 16), name="tokens")
 
     def body() -> None:
         for b, h in P(n_batch, n_heads):
             for j in P((tokens[b] + 15) // 16):
-                row(O[b, h:h + 1], K[pages[b, j], h:h + 1])
+                row(out[b, h:h + 1], K[pages[b, j], h:h + 1])
             for j in P.seq((tokens[b] + 15) // 16):
-                row(K[pages[b, j], h:h + 1], O[b, h:h + 1])
+                row(K[pages[b, j], h:h + 1], out[b, h:h + 1])
     before = time.process_time()
     found = findings(body)
     assert time.process_time() - before < 1
