@@ -52,9 +52,10 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
             case Loop():
                 note(item.checks, spans, sure)
                 inside = None if spans is None else _with_loop(spans, item)
+                runs = sure and inside is not spans      # of how many turns nothing is known, there may be none
                 if item.through is not None:
-                    note(item.through.checks, inside, sure)
-                walk(item.body, inside, sure)
+                    note(item.through.checks, inside, runs)
+                walk(item.body, inside, runs)
             case Choice(branches, otherwise):
                 for branch in branches:
                     note(branch.checks, spans, sure)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+from pto_wsp import Dense, DType, In, Out, P, Sparse, Symbol, Tensor, Tile, kernel, pto, slot_set_u64, slot_u64, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import RunBoundsError
 from pto_wsp.expr.rewrite import canonical
@@ -97,3 +99,96 @@ def test_the_numbering_is_that_of_what_is_left() -> None:
 
     plan = run_passes(lower(canonical(workload(body)()._node).workload), CONTEXT)
     assert [n.number for n in numbered_checks(plan)] == list(range(len(numbered_checks(plan))))
+
+
+def subjects(plan: TaskPlan) -> list[set[str]]:
+    """Return what each statement still checks, in the order of the text."""
+    found: dict[object, set[str]] = {}
+    for numbered in numbered_checks(plan):
+        found.setdefault(numbered.check.span, set()).add(numbered.check.subject)
+    return list(found.values())
+
+
+def test_a_check_of_a_branch_holds_in_that_branch_alone() -> None:
+    X, Y, Z = _tensors()
+    n = Symbol("n")
+
+    def body() -> None:
+        copy(x=X[n], y=Y[0])
+        with P.when(n > 0):
+            copy(x=X[n], y=Y[n])
+            copy(x=Z[n], y=Y[n])
+        with P.otherwise():
+            copy(x=Z[n], y=Y[n])
+        copy(x=Z[n], y=Y[n])
+
+    plan = _plan(body)
+    verify_after_drop_repeated_checks(plan)
+    assert subjects(plan) == [{"X[n]", "Y[0]"}, {"Y[n]"}, {"Z[n]"}, {"Z[n]", "Y[n]"}, {"Z[n]", "Y[n]"}]
+
+
+def test_what_a_first_condition_reads_is_known_behind_it_and_what_a_later_one_reads_is_not() -> None:
+    X, Y, _ = _tensors()
+    a, b = (Tensor(np.zeros(4, np.int64), name=name) for name in "ab")
+    n = Symbol("n")
+
+    def body() -> None:
+        with P.when(a[n] > 0):
+            copy(x=X[0], y=Y[a[n]])
+        with P.elif_(b[n] > 0):
+            copy(x=X[0], y=Y[b[n]])
+        copy(x=X[a[n]], y=Y[b[n]])
+
+    plan = _plan(body)
+    assert [{"a[n]", "b[n]"} & each for each in subjects(plan)] == [{"a[n]"}, set(), {"b[n]"}, set(), {"b[n]"}]
+
+
+def test_a_check_of_a_slot_is_made_again_behind_every_set() -> None:
+    X, Y, _ = _tensors()
+    n = Symbol("n")
+
+    def touch() -> None:
+        copy(x=X[slot_u64(0)], y=Y[0])
+
+    def of(between: Callable[[], object]) -> list[bool]:
+        def body() -> None:
+            touch()
+            between()
+            touch()
+        plan = _plan(body)
+        verify_after_drop_repeated_checks(plan)
+        return [any(check.subject == "X[slot_u64(0)]" for check in task.checks) for task in submits(plan)]
+
+    def in_a_branch() -> None:
+        with P.when(n > 0):
+            slot_set_u64(0, n)
+
+    def in_a_loop() -> None:
+        for _ in P.seq(n):
+            touch()
+            slot_set_u64(0, n)
+
+    def of_another() -> None:
+        slot_set_u64(1, n)
+
+    assert of(of_another) == [True, False]
+    assert of(lambda: slot_set_u64(0, n)) == of(in_a_branch) == [True, True]
+    assert of(in_a_loop) == [True, True, True]
+
+
+def test_what_a_walk_reads_holds_in_its_turn() -> None:
+    X, Y, _ = _tensors()
+    routing = Sparse(Dense[2](), np.array([0, 1, 2]), Tensor(np.array([0, 1]), name="indices"))
+    values = Tensor(np.array([0, 1]), name="values")
+
+    def body() -> None:
+        for _b, e in P.seq(routing):
+            copy(x=X[e], y=Y[values[e.position]])
+            copy(x=X[e], y=Y[values[e.position]])
+
+    plan = _plan(body)
+    verify_after_drop_repeated_checks(plan)
+    first, second = submits(plan)
+    assert {check.subject for check in first.checks} == {"X[e]", "values[e.position]", "Y[values[e.position]]"} and not second.checks
+    loops = [numbered for numbered in numbered_checks(plan) if numbered.check.subject == "indices[e.position]"]
+    assert len(loops) == 1 and [var.name for var in loops[0].loops] == ["_b", "e.position"]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pto_wsp import Dense, DType, In, InOut, Out, P, Symbol, Tensor, Tile, kernel, pto, workload
-from pto_wsp.errors import ViewBoundsError
+from pto_wsp import Dense, DType, In, InOut, Out, P, Sparse, Symbol, Tensor, Tile, kernel, pto, slot_set_u64, workload
+from pto_wsp.errors import RunBoundsError, ViewBoundsError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lower import lower
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.model import TaskPlan, numbered_checks
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.verdict import Finding, Verdict
@@ -163,3 +163,74 @@ def test_the_last_step_of_a_range_counts_and_not_its_end() -> None:
         for i in P(range(0, 6, 3)):
             touch(x=X[i])
     assert verdict(body) is Verdict.PROVED
+
+
+def test_a_counterexample_in_a_branch_is_left_to_the_run() -> None:
+    X = Tensor(np.zeros((4, 4), np.float32), name="X")
+    n = Symbol("n")
+
+    def guarded() -> None:
+        for i in P(4):
+            with P.when(i < 3):
+                touch(x=X[i + 1])
+
+    def behind_a_true_one() -> None:
+        for i in P(4):
+            with P.when(True):
+                pass
+            with P.otherwise():
+                touch(x=X[i + 1])
+
+    def surely() -> None:
+        for i in P(4):
+            with P.when(False):
+                pass
+            with P.otherwise():
+                touch(x=X[i + 1])
+
+    def in_a_loop_of_unknown_extent() -> None:
+        for i in P(4):
+            for _ in P.seq(n):
+                touch(x=X[i + 1])
+
+    assert verdict(guarded) is verdict(in_a_loop_of_unknown_extent) is Verdict.NOT_PROVED
+    assert verdict(behind_a_true_one) is Verdict.PROVED
+    assert verdict(surely) is Verdict.COUNTEREXAMPLE
+    (finding,) = index_findings(guarded)
+    assert finding.error is None and finding.detail == "guarded at run time: outside where i = 3, if it comes to that"
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_a_guard_in_a_branch_is_for_that_branch(target: str) -> None:
+    X = Tensor(np.zeros((4, 4), np.float32), name="X")
+    n = Symbol("n")
+
+    @workload
+    def guarded() -> None:
+        for i in P.seq(4):
+            with P.when(i < n):
+                touch[i](x=X[i + 1])
+
+    program = guarded().compile(target)
+    assert program.run(n=3).stats.task_count == 3
+    with pytest.raises(RunBoundsError) as caught:
+        program.run(n=4)
+    assert (caught.value.expected, caught.value.notes) == ("0 .. 3", ("in the iteration i = 3",))
+
+
+def test_each_finding_stands_where_its_check_does() -> None:
+    X = Tensor(np.zeros((4, 4), np.float32), name="X")
+    t = Tensor(np.zeros(4, np.int64), name="t")
+    routing = Sparse(Dense[2](), Tensor(np.array([0, 1, 2]), name="indptr"), Tensor(np.array([0, 1]), name="indices"))
+    n = Symbol("n")
+
+    def body() -> None:
+        for b, e in P.seq(routing):
+            slot_set_u64(0, t[e])
+            with P.when(t[b] > 0):
+                touch(x=X[e])
+            with P.elif_(t[n] > 0):
+                touch(x=X[b])
+    plan = plan_of(body)
+    names = [f"{numbered.check.kind.name.lower()} {numbered.check.subject}" for numbered in numbered_checks(plan)]
+    assert [finding.check for finding in check_bounds(plan)] == names
