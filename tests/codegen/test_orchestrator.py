@@ -19,6 +19,7 @@ from pto_wsp import (
     P,
     Ragged,
     Scalar,
+    Sparse,
     Symbol,
     TaskWindow,
     Tensor,
@@ -28,6 +29,8 @@ from pto_wsp import (
     combine,
     kernel,
     pto,
+    slot_set_u64,
+    slot_u64,
     workload,
 )
 from tests.conftest import Golden
@@ -104,8 +107,51 @@ def test_every_part_of_a_body(golden: Golden) -> None:
     golden(text, suffix=".c")
 
 
+def test_branches_walks_and_slots(golden: Golden) -> None:
+    Y, lens = Tensor(np.zeros((4, 4, 4), np.float32)), Tensor(np.array([1, 4, 0, 2], np.int32))
+    table = Tensor(np.array([3, -1, 2, 0], np.int64))
+    routing = Sparse(Dense[4](), np.array([0, 1, 3, 3, 4]), np.array([2, 0, 3, 1]))
+    limit = Symbol("limit")
+
+    @workload
+    def controlled() -> None:
+        slot_set_u64(1, 2)
+        for b, e in P(routing):
+            with P.when(lens[e] > limit):
+                made = one[b, e](n=e.position, f=1.0, y=Y[b, e])
+            with P.elif_(table[b] >= 0):
+                slot_set_u64(0, table[b] * 2)
+                one[b, e](n=slot_u64(0), f=2.0, y=Y[b, e])
+            one[b](n=slot_u64(1), f=3.0, y=Y[b, e], after=[made])
+
+    golden(source(controlled().task_graph(deps=Deps.hybrid())), suffix=".c")
+
+
+def test_the_text_does_not_grow_with_the_tasks() -> None:
+    def traced(n: int) -> tuple[str, int]:
+        Y = Tensor(shape=(n, 4), dtype=F32, name="Y")
+        rng = np.random.default_rng(0)
+        indptr, turns = np.arange(n + 1), []
+        routing, rows = Sparse(Dense[n](), indptr, rng.permutation(n)), DenseDyn(n)
+
+        @workload
+        def large() -> None:
+            for b in P(rows):
+                for e in P(routing[b]):
+                    turns.append(e)
+                    with P.when(e % 2 == 0):
+                        one[b, e](n=e.position, f=1.0, y=Y[e])
+                    with P.otherwise():
+                        one[b](n=b, f=2.0, y=Y[e])
+
+        return source(large()), len(turns)
+
+    assert traced(4) == traced(200_000)
+    assert traced(4)[1] == 1
+
+
 NAMES = ("int64_t", "args", "bound", "behind", "pto_bind", "memcpy", "i_0", "after_1", "handle_0_1", "INT64_MAX", "PTO_READ", "linux",
-         "double", "NULL", "node")
+         "double", "NULL", "node", "slot_0", "stop_1", "e_position_1")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,7 +175,8 @@ def test_a_user_may_call_a_tensor_or_kernel_as_c_calls_something_else(name: str)
     assert program.stats.task_count == 4 and (Y.data == 2).all()
 
 
-@pytest.mark.parametrize("outer, inner", [("after", "join"), ("join", "after"), ("handle_0", "sink"), ("bound", "node")])
+@pytest.mark.parametrize("outer, inner", [("after", "join"), ("join", "after"), ("handle_0", "sink"), ("bound", "node"),
+                                          ("slot", "stop"), ("step", "e_position")])
 def test_a_user_may_call_a_loop_variable_as_the_orchestrator_calls_something_else(outer: str, inner: str) -> None:
     def run(target: str) -> tuple[Any, Any]:
         Y = Tensor(np.zeros((3, 4, 4), np.float32))
