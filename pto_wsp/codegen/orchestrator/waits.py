@@ -13,12 +13,16 @@ WAITED = "waited"    # the variable of the last wait's node: what a stream submi
 
 def ready(node: Submit | Loop | Through | Branch | SetSlot | Send, names: Names, after: str | None,
           behind: Sequence[c.Expr] = ()) -> Iterator[c.Stmt]:
-    """Yield what makes a node's scalars fit to be evaluated. `after`, `behind`: nodes that the statement waits for anyway."""
+    """Yield what makes a node's scalars fit to be evaluated. `after`, `behind`: nodes that the statement waits for anyway.
+
+    Where nobody finds out who writes what is read, these are all that a read can wait for.
+    """
+    stated = () if names.plan.infer else (*(() if after is None else (names.ref(after),)), *behind)
     for step in names.reads.preparation(node.waits, node.checks):
         if isinstance(step, Check):
             yield from names.checks((step,))
         else:
-            yield c.Block(tuple(_wait(step, names, (*(() if after is None else (names.ref(after),)), *behind))))
+            yield c.Block(tuple(_wait(step, names, stated)))
 
 
 def _wait(reads: tuple[Read, ...], names: Names, before: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
