@@ -130,7 +130,7 @@ class _Stream(Orchestrator):
         self.collected = ChainMap({}, main.collected)
         self.process, self.network = process, network
         self.stream, self.replica = process.stream + replica, replica
-        self.end = -1
+        self.end = self.stood = -1
         self.n_awaited: dict[int, int] = {}
         records = any(event.recorder == self.stream for event in network.events.values())
         self.everything: list[int] | None = [] if records and not self.plan.structure else None
@@ -218,7 +218,7 @@ class _Stream(Orchestrator):
         slot, sent = channel.slot(), after
         if slot is not None:    # at depth 0 the token itself holds the sender, until it has met its consumer and is there
             meets = channel.depth == 0
-            sent = self._mark(MarkFlag.BLOCKS, EdgeReason.CHANNEL, Stall.CHANNEL_FULL, send.site, (slot, *(behind if meets else ())), after,
+            sent = self._hold(EdgeReason.CHANNEL, Stall.CHANNEL_FULL, send.site, (slot, *(behind if meets else ())), after,
                               latency if meets else 0)
         token = sent
         if channel.depth:
@@ -248,7 +248,7 @@ class _Stream(Orchestrator):
     def _take(self, number: int, variables: tuple[Var, ...], site: int, after: int) -> int:
         channel = self.network.channels[number]
         token = channel.token()
-        node = self._mark(MarkFlag.BLOCKS, EdgeReason.CHANNEL, Stall.CHANNEL_EMPTY, site, (token.node,), after)
+        node = self._hold(EdgeReason.CHANNEL, Stall.CHANNEL_EMPTY, site, (token.node,), after)
         channel.receive(node)
         self.counts.n_steps += 1
         for variable, value in zip(variables, token.payload, strict=False):
@@ -274,8 +274,15 @@ class _Stream(Orchestrator):
             yield row
         self.n_awaited[item.event] = position + 1
         self.counts.n_steps += 1
-        node = self._mark(MarkFlag.BLOCKS, EdgeReason.EVENT, Stall.EVENT, item.site, (event.nodes[position],), after)
+        node = self._hold(EdgeReason.EVENT, Stall.EVENT, item.site, (event.nodes[position],), after)
         return node if self.plan.structure else after
+
+    def _hold(self, why: EdgeReason, stall: Stall, site: int, before: tuple[int, ...], after: int, delay: int = 0) -> int:
+        """A mark at which the stream stands for that reason alone: what comes before it is waited for by one of its own."""
+        if self.plan.structure and after >= 0 and after != self.stood:
+            after = self.stood = self._mark(MarkFlag.BLOCKS, EdgeReason(0), Stall.NONE, site, (), after)
+        self.stood = self._mark(MarkFlag.BLOCKS, why, stall, site, before, after, delay)
+        return self.stood
 
     def _mark(self, flags: MarkFlag, why: EdgeReason, stall: Stall, site: int, before: tuple[int, ...], after: int, delay: int = 0) -> int:
         order = (after,) if self.plan.structure and after >= 0 else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+from bisect import bisect_right
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -37,8 +38,8 @@ def stored_names(instructions: tuple[tuple[str, object], ...], count: int) -> tu
 
 
 @lru_cache(maxsize=256)
-def _all_instructions(code: CodeType) -> dict[int, int]:
-    return {instruction.offset: position for position, instruction in enumerate(_listed(code))}
+def _offsets(code: CodeType) -> tuple[int, ...]:
+    return tuple(instruction.offset for instruction in _listed(code))
 
 
 @lru_cache(maxsize=256)
@@ -48,8 +49,8 @@ def _listed(code: CodeType) -> tuple[dis.Instruction, ...]:
 
 def instructions_after(code: CodeType, offset: int, only: str = "") -> tuple[tuple[str, object], ...]:
     """Return the name and argument of what follows an instruction; nothing unless it is called `only`, where that is given."""
-    position = _all_instructions(code).get(offset)
-    if position is None or only not in ("", _listed(code)[position].opname):
+    position = bisect_right(_offsets(code), offset) - 1     # while a Python function runs, its call's last cache entry is current
+    if position < 0 or only not in ("", _listed(code)[position].opname):
         return ()
     following = (i for i in islice(_listed(code), position + 1, None) if i.opname not in ("CACHE", "EXTENDED_ARG"))
     return tuple((i.opname, i.argval) for i in islice(following, _LONGEST_TARGET))

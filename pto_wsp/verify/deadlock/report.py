@@ -29,8 +29,8 @@ def stuck_error(plan: TaskPlan, rows: Sequence[Stuck],
     others = tuple(f"{names.place(row)}: {names.wait(row)}" for row in rows if row not in circle)
     about = f"process {names.stream(first.stream)} waits for itself" if len(circle) == 1 else (
         f"processes {' and '.join(names.stream(row.stream) for row in circle)} wait for each other")
-    return DeadlockError(about, names.span(first), found=names.wait(first), help=_advice(names, depths, live),
-                         notes=(*whole, *(f"behind them, {text}" for text in others)))
+    return DeadlockError(about, names.span(first), found=names.wait(first), help=_advice(names, rows, depths, live),
+                         notes=(*whole, *(f"behind: {text}" for text in others)))
 
 
 def circle_of(rows: Sequence[Stuck]) -> tuple[Stuck, ...]:
@@ -49,9 +49,11 @@ def circle_of(rows: Sequence[Stuck]) -> tuple[Stuck, ...]:
     return (*circle[start:], *circle[:start])
 
 
-def _advice(names: _Names, depths: Mapping[int, int] | None, live: bool | None) -> str:
+def _advice(names: _Names, rows: Sequence[Stuck], depths: Mapping[int, int] | None, live: bool | None) -> str:
+    if live is False and any(row.waits_for is Wait.TURN for row in rows):
+        return "no depth helps: tokens are dealt and merged in turn, so each at one end has to send or take as often as the others"
     if live is False:
-        return "no depth helps: each waits for a token that is sent only after its own; let one of them send first"
+        return "no depth helps: each waits for what another does only afterwards; let one of them send first"
     if depths:
         wanted = ", ".join(f"Channel({names.plan.channels[number].name!r}, depth={depth})" for number, depth in sorted(depths.items()))
         return f"these depths are enough: {wanted}"
