@@ -34,7 +34,7 @@ from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.capacity import capacity_errors
 from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
-from pto_wsp.verify.races.check import check_races
+from pto_wsp.verify.races.check import check_races, explicit_errors
 from pto_wsp.verify.slots import slot_errors
 from pto_wsp.verify.verdict import Finding
 
@@ -80,9 +80,11 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     raise_all((*slot_errors(plan), *contract_errors(plan)))
-    races = check_races(lowered).findings          # a pass drops checks by which races are judged
-    findings = (*check_bounds(plan), *check_deadlock(plan), *races)
+    races = check_races(lowered)          # a pass drops checks by which races are judged
+    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings)
     raise_all([finding.error for finding in findings if finding.error is not None])
+    if not plan.infer:
+        raise_all(explicit_errors(races))
     if target in DEVICE_TARGETS:
         package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
         return Compiled(plan, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),

@@ -17,3 +17,10 @@ class WrittenContractError(PtoError):
     cause = "A task writes a tensor that was declared Injective or Monotone: what it writes cannot be checked when arrays are bound."
     example = "table = Injective(Tensor(pages))\nfor b in P(4):\n    k[b](x=X[b], out=table[b])"
     fix = "Declare contracts only on tensors that tasks read, or compute the table in a program of its own."
+
+
+class UnprovedOrderError(PtoError):
+    code = "W203"
+    cause = "A schedule leaves conflicts to the workload's structure, and it is not proved that the structure orders them all."
+    example = ".task_graph(deps=Deps.explicit())  # of tasks that write Y[table[b]]"
+    fix = "Let data order them too, Deps.hybrid(), or give the proof what it needs: the error says what it depends on."

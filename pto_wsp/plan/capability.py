@@ -44,7 +44,8 @@ DIRECTIVES = (
 )
 _ON_HOST = frozenset({
     "dispatch.round_robin", "dispatch.affinity", "dispatch.hash", "dispatch.dispatch_by", "timing.immediate",
-    "task_graph.deps.overlap", "task_graph.deps.hybrid", "task_graph.window.tasks.stall", "task_graph.pools.single",
+    "task_graph.deps.overlap", "task_graph.deps.explicit", "task_graph.deps.hybrid", "task_graph.window.tasks.stall",
+    "task_graph.pools.single",
     "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none",
 })
 _ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")

@@ -76,6 +76,8 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
     raise_all(errors)
     groups = alias_groups(bound)
     _refuse_shared_scalars(plan, groups)
+    if not plan.infer:
+        _refuse_shared_memory(plan, groups, bound)
     return Bindings(tuple(bound), tuple(values), groups, tuple(map(_layout, bound)))
 
 
@@ -155,6 +157,32 @@ def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
                            help=f"bind arrays that do not overlap, or read the scalar from `{written[group]}`: it is waited for then")
         for slot, group in zip(plan.tensors, groups, strict=True) if slot.scalars and not slot.writes and group in written
     ])
+
+
+def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...], arrays: Sequence[Array]) -> None:
+    """Without edges from data, tasks are apart as far as each tensor is proved to be: another name for its memory is no part of that."""
+    errors: list[PtoError] = []
+    for k, slot in enumerate(plan.tensors):
+        if slot.writes and not slot.allocated and not slot.fresh:
+            others = [other.ref.shown for j, other in enumerate(plan.tensors) if j != k and groups[j] == groups[k]]
+            if others:
+                errors.append(BindingError(f"`{slot.ref.shown}`, which tasks write, may share memory with `{others[0]}`",
+                                           expected="tensors apart from each other, as Deps.explicit() takes no order from data",
+                                           help="bind arrays that do not overlap, or use Deps.hybrid()"))
+            elif _overlaps_itself(arrays[k]):
+                errors.append(BindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
+                                           found=f"strides {arrays[k].strides}", help="bind an array of its own: array.copy()"))
+    raise_all(errors)
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Tell whether two elements of an array may lie at one address: a stride does not step over what lies inside it."""
+    inside = array.itemsize
+    for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1):
+        if stride < inside:
+            return array.size > 0
+        inside = stride * (extent - 1) + inside
+    return False
 
 
 def _use_of(plan: TaskPlan, symbol: SymbolRef) -> Span | None:

@@ -378,7 +378,6 @@ REFUSED = {
     "timing.interleaved": lambda w: w.timing(TimingPolicy.interleaved(2)),
     "timing.rate_limit": lambda w: w.timing(TimingPolicy.rate_limit(10.0)),
     "task_graph.deps.exact": lambda w: w.task_graph(deps=Deps.infer_tensor_map_exact()),
-    "task_graph.deps.explicit": lambda w: w.task_graph(deps=Deps.explicit()),
     "task_graph.window.tasks.abort": lambda w: w.task_graph(window=TaskWindow(4, "tasks", WindowMode.ABORT)),
     "task_graph.window.bytes.stall": lambda w: w.task_graph(window=TaskWindow(4, "bytes")),
     "task_graph.pools.by_exec_unit": lambda w: w.task_graph(pools=Pools.by_exec_unit()),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.errors import RaceError
+from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.plan.model import Loop, Sides, TaskPlan
+from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.contests import Contest, contests_of
 from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
@@ -20,15 +21,32 @@ _MOST_ERRORS = 3        # of one tensor: more of them say the same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Unproved:
+    """A pair of accesses of a tensor that is not proved apart, and why."""
+
+    tensor: str
+    pair: Pair
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Races:
-    """What was found out about the races of a plan."""
+    """What was found out about the races of a plan. Without `unproved` no two unordered tasks touch one element, whatever is bound."""
 
     findings: tuple[Finding, ...]
+    unproved: tuple[Unproved, ...] = ()
 
-    @property
-    def proved(self) -> bool:
-        """True where no two unordered tasks touch the same element, whatever is bound."""
-        return all(finding.verdict is Verdict.PROVED for finding in self.findings)
+
+def explicit_errors(races: Races) -> tuple[UnprovedOrderError, ...]:
+    """Return an error for each pair that structure leaves without an order and nobody has proved apart: Deps.explicit() needs all."""
+    return tuple(UnprovedOrderError(
+        f"Deps.explicit() needs a proof that tasks without an order between them touch different elements of `{one.tensor}`",
+        one.pair.first.span, found=one.reason, also=_second_place(one.pair),
+        help="Deps.hybrid() adds an edge wherever data needs one") for one in races.unproved)
+
+
+def _second_place(pair: Pair) -> tuple[tuple[str, Span], ...]:
+    return () if pair.first.span == pair.second.span else ((f"{pair.second.verb} here", pair.second.span),)
 
 
 def check_races(plan: TaskPlan) -> Races:
@@ -38,13 +56,14 @@ def check_races(plan: TaskPlan) -> Races:
     for contest in contests_of(plan):
         contests.setdefault(contest.slot, []).append(contest)
     findings: list[Finding] = []
+    unproved: list[Unproved] = []
     for number, slot in enumerate(plan.tensors):
         if slot.writes:
-            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data))
-    return Races(tuple(findings))
+            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data, unproved))
+    return Races(tuple(findings), tuple(unproved))
 
 
-def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Finding]:
+def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Unproved]) -> Iterator[Finding]:
     check = f"races on `{name}`"
     if not contests:
         yield Finding(check, Verdict.PROVED, "all tasks that touch it are ordered")
@@ -68,7 +87,10 @@ def _of_tensor(name: str, contests: list[Contest], data: Data) -> Iterator[Findi
                     yield Finding(check, Verdict.COUNTEREXAMPLE, f"{outcome.elements} where {outcome.iteration(0)}, and where "
                                   f"{outcome.iteration(1)}", errors[accesses])
                 case Open(reason):
-                    opened[f"{_lines(pair)}: {reason}"] = None
+                    text = f"{_lines(pair)}: {reason}"
+                    if text not in opened:
+                        unproved.append(Unproved(name, pair, reason))
+                    opened[text] = None
     for text in opened:
         yield Finding(check, Verdict.NOT_PROVED, text)
     if not errors and not opened:
