@@ -176,3 +176,25 @@ def test_two_things_of_one_name_are_ambiguous() -> None:
     program = named().compile("interp")
     with pytest.raises(PtoError, match="`tokens` is ambiguous"):
         program.run(tokens=np.zeros((4, 1), np.int64))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_axes_made_of_one_array_are_bound_together(target: str) -> None:
+    Y = Tensor(np.zeros((3, 3, 1), np.int64), name="Y")
+    lens = np.array([1, 0, 2])
+    one, other = Ragged(Dense[3](), lens), Ragged(DenseDyn(3), lens)
+
+    @workload
+    def both() -> None:
+        for b in P(3):
+            for t in P.seq(one[b]):
+                add(Y[b, t], 1)
+            for t in P.seq(other[b]):
+                add(Y[b, t], 10)
+
+    program = both().compile(target)
+    assert Y.data is not None
+    for bindings in ({"lens": np.array([0, 3, 0])}, {"one": Ragged(Dense[3](), np.array([0, 3, 0]))}):
+        Y.data[...] = 0
+        program.run(**bindings)
+        assert Y.data[..., 0].tolist() == [[0, 0, 0], [11, 11, 11], [0, 0, 0]]

@@ -10,6 +10,8 @@ import pytest
 
 from pto_wsp import (
     Dense,
+    Deps,
+    DispatchPolicy,
     DType,
     In,
     InOut,
@@ -193,3 +195,113 @@ def test_a_slot_is_checked_again_after_it_was_set() -> None:
         with pytest.raises(PtoError) as caught:
             program.run(n=6)
         assert caught.value.code == "R104" and caught.value.found == "slot_u64(0) = 6"
+
+
+def edges(made: Workload, **bindings: Any) -> list[set[tuple[int, int, str]]]:
+    """Return the edges of program order on each target."""
+    found = []
+    for target in TARGETS:
+        graph = made.compile(target).run(**bindings).graph
+        found.append({(edge.source, edge.target, reason) for edge in graph.edges for reason in edge.reasons
+                      if reason in ("order", "after")})
+    return found
+
+
+@pytest.mark.parametrize("which, expected", [
+    (2, {(0, 1), (1, 2), (2, 3)}),      # two tasks in the branch: a chain through it
+    (1, {(0, 1), (1, 2)}),
+    (0, {(0, 1)}),                      # none: what follows comes after what was before
+])
+def test_program_order_goes_through_the_branch_that_is_taken(which: int, expected: set[tuple[int, int]]) -> None:
+    X, Y = arrays()
+    n = Symbol("n")
+
+    @workload
+    def ordered() -> None:
+        mix(X[0], 1, Y[0])
+        with P.when(n == 2):
+            mix(X[1], 1, Y[1])
+            mix(X[2], 1, Y[2])
+        with P.elif_(n == 1):
+            mix(X[3], 1, Y[3])
+        mix(X[4], 1, Y[4])
+
+    assert edges(ordered(), n=which) == [{(source, target, "order") for source, target in expected}] * 2
+
+
+def test_a_join_is_of_the_iterations_that_made_tasks() -> None:
+    X, Y = arrays()
+    lens = Tensor(np.array([0, 1, 0, 1, 1, 0]))
+
+    @workload
+    def joined() -> None:
+        mix(X[0], 1, Y[0])
+        for b in P(range(1, 5)):
+            with P.when(lens[b]):
+                mix[b](X[b], 1, Y[b])
+        mix(X[5], 1, Y[5])
+
+    assert edges(joined()) == [{(0, k, "order") for k in (1, 2, 3)} | {(k, 4, "order") for k in (1, 2, 3)}] * 2
+
+
+def test_a_handle_of_a_branch_waits_for_what_the_branch_made() -> None:
+    X, Y = arrays()
+    lens = Tensor(np.array([0, 1, 0, 1, 1, 0]))
+
+    @workload
+    def waited() -> None:
+        for b in P(ROWS):
+            with P.when(lens[b]):
+                for k in P.seq(2):
+                    made = mix[b, k](X[b], 1, Y[b])
+            with P.otherwise():
+                other = mix[b](X[b], 2, Y[b])
+            mix[b](X[b], 3, Y[b], after=[made, other])
+
+    plan = waited().task_graph(deps=Deps.infer_bytes_overlap())
+    expected, at = set(), 0
+    for length in lens.data if lens.data is not None else ():
+        before = 2 if length else 1
+        expected |= {(at + k, at + before, "after") for k in range(before)}
+        at += before + 1
+    assert edges(plan) == [expected] * 2
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_a_branch_that_is_not_taken_reads_is_not_checked(target: str) -> None:
+    X, Y = arrays()
+    table, n = Tensor(np.array([4, -1, 9, 0])), Symbol("n")
+
+    @workload
+    def guarded() -> None:
+        for b in P(ROWS):
+            with P.when(b >= 4):
+                pass
+            with P.elif_(table[b] < 0):          # read where the first condition does not hold: b < 4
+                pass
+            with P.elif_(table[b] < n):
+                mix[b](X[table[b]], 1, Y[b])
+
+    program = guarded().compile(target).run(n=6)
+    assert program.stats.task_count == 2
+    with pytest.raises(PtoError) as caught:
+        program.run(n=10)
+    assert (caught.value.code, caught.value.found) == ("R104", "table[b] = 9")
+
+
+def test_a_key_names_columns() -> None:
+    X, Y = arrays()
+    routing = Sparse(Dense[3](), np.array([0, 2, 3, 5]), np.array([1, 4, 0, 2, 5]))
+
+    @workload
+    def keyed() -> None:
+        for b in P(3):
+            for e in P.seq(routing[b]):
+                mix[b](X[e], 1, Y[b])
+
+    for key, expected in ((lambda t: t.e, [1, 0, 0, 2, 1]), (lambda t: t.get("e") + t.b, [1, 0, 1, 0, 1])):
+        for target in TARGETS:
+            n = 4 if expected[3] == 2 else 2
+            program = keyed().dispatch(DispatchPolicy.affinity(key, n)).compile(target).run()
+            assert [event.executor for event in program.trace] == expected
+            assert program.trace[1].name == "mix[b=0, e=4]"

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -106,12 +107,21 @@ class RaggedRow:
     extent: s.Scalar
 
 
+_wrapped: WeakValueDictionary[int, Tensor] = WeakValueDictionary()    # by the id of the array, which its tensor keeps alive
+
+
 def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
-    """Return an integer tensor of an axis, wrapping an array without a copy.
+    """Return an integer tensor of an axis, wrapping an array without a copy: axes made of one array share a tensor.
 
     Raises: W102 for another rank or dtype.
     """
-    tensor = given if isinstance(given, Tensor) else Tensor(given)  # type: ignore[arg-type]
+    if isinstance(given, Tensor):
+        tensor = given
+    else:
+        known = _wrapped.get(id(given))
+        same = known is not None and known.data is given and np.shape(known.data) == known.ref.shape
+        tensor = known if known is not None and same else Tensor(given)  # type: ignore[arg-type]
+        _wrapped[id(given)] = tensor
     if tensor.rank != rank or not tensor.dtype.is_integer:
         raise WorkloadStructureError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),
                                      found=f"rank {tensor.rank}, {tensor.dtype}")

@@ -10,6 +10,7 @@ import pytest
 
 from pto_wsp.errors import PtoError, ViewBoundsError, WorkloadStructureError
 from pto_wsp.types.axes.dense import Dense, DenseDyn
+from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Column, Sparse
 from pto_wsp.types.axes.walk import walk_of
 from pto_wsp.types.layout import Contract
@@ -39,6 +40,16 @@ def test_arrays_are_wrapped_and_not_copied() -> None:
     indptr, indices = np.array([0, 1]), np.array([5])
     made = Sparse(Dense[1](), indptr, indices)
     assert made.indptr.data is indptr and made.indices.data is indices
+
+
+def test_axes_made_of_one_array_share_a_tensor() -> None:
+    indptr, lens = np.array([0, 1, 2]), np.array([0, 1])
+    first, second = Sparse(Dense[2](), indptr, lens), Sparse(DenseDyn(2), indptr, lens.copy())
+    assert first.indptr is second.indptr and first.indices is not second.indices
+    assert Ragged(Dense[2](), lens).lengths is first.indices
+    indptr.shape = (3, 1)      # an array that has changed is another tensor
+    with pytest.raises(WorkloadStructureError):
+        Sparse(Dense[2](), indptr, lens)
 
 
 def test_indptr_is_promised_never_to_fall() -> None:
