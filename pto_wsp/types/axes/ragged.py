@@ -119,9 +119,9 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
         tensor = given
     else:
         known = _wrapped.get(id(given))
-        same = known is not None and known.data is given and np.shape(known.data) == known.ref.shape
-        tensor = known if known is not None and same else Tensor(given)  # type: ignore[arg-type]
-        _wrapped[id(given)] = tensor
+        if known is None or known.data is not given or known.data is None or known.data.shape != known.ref.shape:
+            known = Tensor(given)  # type: ignore[arg-type]
+        tensor = _wrapped[id(given)] = known
     if tensor.rank != rank or not tensor.dtype.is_integer:
         raise WorkloadStructureError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),
                                      found=f"rank {tensor.rank}, {tensor.dtype}")
