@@ -22,7 +22,6 @@ typedef struct pto_process {
     int32_t reserved;
     int64_t after;             /* the node that what follows waits for (structure), -1: none */
     int64_t end;               /* the mark at which it has nothing more to submit */
-    int64_t stood;             /* the last mark that held it, -1: none */
     pto_stuck stands;          /* at which statement, and what for, while it waits */
 } pto_process;
 
@@ -127,16 +126,11 @@ static inline int64_t pto_pipe_mark(pto_pipeline *p, const pto_process *process,
     return p->sink->mark(p->sink, &mark);
 }
 
-/* A mark that holds the process. It stands there for the reason given alone: what comes before it in the process is waited for by a mark
-   of its own, which gives none. */
-static inline int64_t pto_hold(pto_pipeline *p, pto_process *process, int32_t why, int32_t stall, int32_t site, const int64_t *before,
+/* A mark that holds the process until the nodes in `before` have completed. */
+static inline int64_t pto_hold(pto_pipeline *p, const pto_process *process, int32_t why, int32_t stall, int32_t site, const int64_t *before,
                                int32_t n_before, int64_t after, int64_t delay)
 {
-    if (p->structure && after >= 0 && after != process->stood)
-        after = process->stood = pto_pipe_mark(p, process, PTO_MARK_BLOCKS, 0, PTO_STALL_NONE, site, NULL, 0, after, 0);
-    if (p->sink->status == PTO_OK)
-        process->stood = pto_pipe_mark(p, process, PTO_MARK_BLOCKS, why, stall, site, before, n_before, after, delay);
-    return p->sink->status == PTO_OK ? process->stood : -1;
+    return pto_pipe_mark(p, process, PTO_MARK_BLOCKS, why, stall, site, before, n_before, after, delay);
 }
 
 /* ---- sending ---- */
@@ -241,7 +235,7 @@ static inline int pto_must_take(pto_pipeline *p, pto_channel *c, pto_process *pr
 }
 
 /* Take the token that is there. Returns what it carries, valid until the process sends or waits; NULL after an error. */
-static inline const int64_t *pto_take(pto_pipeline *p, pto_channel *c, pto_process *process, int32_t site, int64_t *after)
+static inline const int64_t *pto_take(pto_pipeline *p, pto_channel *c, const pto_process *process, int32_t site, int64_t *after)
 {
     int64_t at = c->n_received % c->capacity;
     int64_t node = pto_hold(p, process, PTO_EDGE_CHANNEL, PTO_STALL_CHANNEL_EMPTY, site, &c->tokens[at].node, 1, *after, 0);
@@ -286,7 +280,7 @@ static inline int pto_may_pass(pto_pipeline *p, const pto_event *e, pto_process 
 }
 
 /* Wait for a record that has been made. Returns a status. */
-static inline int32_t pto_pass_event(pto_pipeline *p, const pto_event *e, pto_process *process, int32_t site, int64_t position,
+static inline int32_t pto_pass_event(pto_pipeline *p, const pto_event *e, const pto_process *process, int32_t site, int64_t position,
                                      int64_t *after)
 {
     int64_t node = pto_hold(p, process, PTO_EDGE_EVENT, PTO_STALL_EVENT, site, &e->nodes[position], 1, *after, 0);
@@ -364,7 +358,6 @@ static inline int32_t pto_make_processes(pto_pipeline *p, const pto_process_kind
                 return p->sink->status = PTO_E_NOMEM;
             p->processes[at]->stream = p->first_stream + at;
             p->processes[at]->replica = replica;
-            p->processes[at]->stood = -1;
         }
     return PTO_OK;
 }

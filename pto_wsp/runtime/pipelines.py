@@ -130,7 +130,7 @@ class _Stream(Orchestrator):
         self.collected = ChainMap({}, main.collected)
         self.process, self.network = process, network
         self.stream, self.replica = process.stream + replica, replica
-        self.end = self.stood = -1
+        self.end = -1
         self.n_awaited: dict[int, int] = {}
         records = any(event.recorder == self.stream for event in network.events.values())
         self.everything: list[int] | None = [] if records and not self.plan.structure else None
@@ -278,11 +278,8 @@ class _Stream(Orchestrator):
         return node if self.plan.structure else after
 
     def _hold(self, why: EdgeReason, stall: Stall, site: int, before: tuple[int, ...], after: int, delay: int = 0) -> int:
-        """A mark at which the stream stands for that reason alone: what comes before it is waited for by one of its own."""
-        if self.plan.structure and after >= 0 and after != self.stood:
-            after = self.stood = self._mark(MarkFlag.BLOCKS, EdgeReason(0), Stall.NONE, site, (), after)
-        self.stood = self._mark(MarkFlag.BLOCKS, why, stall, site, before, after, delay)
-        return self.stood
+        """A mark that holds the stream until the nodes in `before` have completed."""
+        return self._mark(MarkFlag.BLOCKS, why, stall, site, before, after, delay)
 
     def _mark(self, flags: MarkFlag, why: EdgeReason, stall: Stall, site: int, before: tuple[int, ...], after: int, delay: int = 0) -> int:
         order = (after,) if self.plan.structure and after >= 0 else ()

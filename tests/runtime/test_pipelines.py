@@ -324,11 +324,11 @@ def test_without_structure_an_event_waits_for_all_tasks_before_it(run: Callable[
 
     def body() -> None:
         with P.pipe():
-            for i in P.seq(1):
+            for _ in P.seq(1):
                 for j in P(3):
                     rows.load(j)
                 record(ready)
-            for i in P.seq(1):
+            for _ in P.seq(1):
                 synchronize(ready)
                 inc(x=rows.row(rows.X, 5), y=rows.row(rows.Y, 5))
 
