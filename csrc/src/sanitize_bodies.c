@@ -85,6 +85,16 @@ static int chosen(const patterns *p, int pattern, int64_t which)
     return p->only < 0 || p->only == which ? pattern : PTO_POISON;
 }
 
+/* The second time each byte differs from its neighbours: a body that copies what stands outside to the outside is seen. */
+static void fill_outside(char *image, int64_t begin, int64_t n, int pattern)
+{
+    if (pattern == PTO_POISON)
+        memset(image + begin, PTO_POISON, (size_t)n);
+    else
+        for (int64_t i = begin; i < begin + n; i++)
+            image[i] = (char)(uint8_t)(i * 167 + (i >> 8) * 31 + pattern);
+}
+
 static void prepare(const body *b, const patterns *p)
 {
     const pto_watch *w = b->w;
@@ -92,7 +102,7 @@ static void prepare(const body *b, const patterns *p)
     memset(image, PTO_POISON, (size_t)b->bytes);
     for (int64_t k = 0; k < b->n_clusters; k++) {
         const cluster *c = &b->clusters[k];
-        memset(image + c->offset - MARGIN, chosen(p, p->outside, k), (size_t)(c->hi - c->lo + 2 * MARGIN));
+        fill_outside(image, c->offset - MARGIN, c->hi - c->lo + 2 * MARGIN, chosen(p, p->outside, k));
     }
     for (int32_t pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < w->n_args; i++) {

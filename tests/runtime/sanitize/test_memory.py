@@ -260,6 +260,12 @@ def test_a_body_that_writes_outside(bounds: tuple[object, ...], at: str) -> None
     assert np.array_equal(before, B.data)   # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("far", [1, 2, 64, 300])
+def test_a_body_that_copies_the_outside_to_the_outside(far: int) -> None:
+    error = error_of(body(f"y[0] = x[0]; y[1 + {far}] = x[1 + {far}];"))
+    assert error.code == "R203" and "writes outside its regions" in error.message
+
+
 def test_a_body_that_writes_what_it_reads() -> None:
     error = error_of(body("((float *)x)[0] = 1; y[0] = 0;"))
     assert error.code == "R203" and "at row 0, column 0 of `x`" in error.message

@@ -1,0 +1,123 @@
+"""Generated workloads, sanitized: a run ends with a race exactly when two tasks share an element and no way through the structure orders
+them, as a search over all pairs finds; without one it leaves the bits of program order. Taking one ordered loop's order away is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from pto_wsp import Deps, Program, PtoError, Workload
+from pto_wsp.runtime.interp import stream_of
+from pto_wsp.runtime.stream import MarkInstance, TaskInstance
+from tests.laws.generated_workloads import Bench, For, Part, Spot, Together, WorkloadRecipe, workload_recipes
+from tests.laws.generated_workloads import Call as TaskCall
+from tests.laws.test_workloads import elements
+from tests.tolerances import assert_identical
+
+pytestmark = pytest.mark.usefixtures("races_allowed")
+
+
+def has_race(traced: Workload) -> bool:
+    """Tell whether two tasks that share an element, one of them writing it, have no order in the structure."""
+    program = traced.compile(target="interp")
+    before: list[frozenset[int]] = []
+    touched: list[tuple[int, frozenset[int], frozenset[int]]] = []
+    for node, item in enumerate(stream_of(program.plan, program._bind({}))):
+        match item:
+            case TaskInstance():
+                direct: tuple[int, ...] = (*item.order, *item.after)
+            case MarkInstance():
+                direct = item.order
+            case tuple():
+                direct = item
+            case _:
+                direct = ()
+        before.append(frozenset(direct).union(*(before[source] for source in direct)))
+        if isinstance(item, TaskInstance):
+            reads, writes = elements(program, item)
+            for other, read_before, written_before in touched:
+                conflict = writes & (read_before | written_before) or reads & written_before
+                if conflict and other not in before[node]:
+                    return True
+            touched.append((node, reads, writes))
+    return False
+
+
+def sanitized(bench: Bench, traced: Workload) -> Program | None:
+    """Run sanitized; None: it ended with a race, and no task had run."""
+    program = traced.compile(sanitize=True)
+    try:
+        bench.run(program)
+    except PtoError as error:
+        assert error.code == "R201" and "program.replay(0x" in error.notes[-1]
+        assert np.array_equal(bench.memory, bench.start)
+        return None
+    assert program.sanitized is not None and program.sanitized.unchecked == 0
+    return program
+
+
+def check(recipe: WorkloadRecipe) -> bool:
+    """Raise AssertionError unless sanitized runs are right about this workload; return whether it races."""
+    bench = Bench(recipe)
+    traced = bench.trace()
+    expected = bench.run(traced.compile(target="interp"))
+    races = has_race(traced)
+    for scheduled in (traced, traced.task_graph(deps=Deps.infer_bytes_overlap())):
+        program = sanitized(bench, scheduled)
+        assert (program is None) == races, recipe
+        if program is not None:
+            assert_identical(bench.memory, expected, ("sanitized", recipe))
+            seed = program.sanitized.seed   # type: ignore[union-attr]
+            plain = scheduled.compile()
+            bench.memory[...] = bench.start
+            plain.replay(seed)
+            assert_identical(bench.memory, expected, ("replayed", seed, recipe))
+            assert plain.stats.total_cycles == program.stats.total_cycles
+    return races
+
+
+@given(workload_recipes(control=True))
+@settings(max_examples=6)
+def test_a_sanitized_run_finds_the_races_that_there_are(recipe: WorkloadRecipe) -> None:
+    check(recipe)
+
+
+@pytest.mark.slow
+@given(workload_recipes(control=True))
+@settings(max_examples=300)
+def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
+    check(recipe)
+
+
+# ---- one order taken away ----
+
+def _row(part: str = "mix") -> TaskCall:
+    """A task that updates the same row whatever the loops are at."""
+    return TaskCall(part, (1, 1), Spot("whole", 3, 3, (0, 0), (0, 0)), Spot("whole", 5, 5, (0, 0), (0, 0)))
+
+
+ORDERED = WorkloadRecipe((For(3, True, (For(2, True, (_row(),)), _row())), _row()), (), 7)
+
+
+def without_one_order(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
+    """Yield the parts with one ordered loop made free, or two neighbours put side by side."""
+    for k, part in enumerate(parts):
+        if isinstance(part, For):
+            if part.ordered:
+                yield (*parts[:k], replace(part, ordered=False), *parts[k + 1:])
+            for body in without_one_order(part.body):
+                yield (*parts[:k], replace(part, body=body), *parts[k + 1:])
+        if k + 1 < len(parts):
+            yield (*parts[:k], Together("combine", ((part,), (parts[k + 1],))), *parts[k + 2:])
+
+
+def test_every_order_that_is_taken_away_is_missed() -> None:
+    assert not check(ORDERED)
+    mutants = [replace(ORDERED, parts=parts) for parts in without_one_order(ORDERED.parts)]
+    assert len(mutants) == 4
+    assert all(check(mutant) for mutant in mutants)
