@@ -50,7 +50,7 @@
 #define PTO_MARK_NOW 2             /* all that it waits for has run when mark() returns: the orchestrator goes on to read memory */
 #define PTO_MARK_RESTS 4           /* its stream has nothing to submit for now: simulated time goes on without it until its next node */
 
-/* pto_mark.stall: what a stream that stands at a mark waits for, once its structural predecessors (order) have completed */
+/* pto_mark.stall: what a stream that stands at a mark waits for; but for a read, once its structural predecessors have completed */
 #define PTO_STALL_NONE 0           /* what stands before it */
 #define PTO_STALL_CHANNEL_EMPTY 1
 #define PTO_STALL_CHANNEL_FULL 2

@@ -8,7 +8,7 @@ typedef struct pto_record pto_record;
 
 typedef struct pto_record_options {
     int64_t max_tasks;         /* tasks kept; past it pto_run executes and drops them, else PTO_E_NOMEM; 0: no cap */
-    int64_t window;            /* bounds the dependency map once tasks have been dropped; 0: none */
+    int64_t window;            /* the dependency map forgets dropped tasks once they have completed, but for as many; 0: none */
     int64_t arena_bytes;       /* of fresh tensors kept with their tasks, as max_tasks; 0: PTO_ARENA_BYTES */
     int32_t infer;             /* 1: edges from overlapping regions, 0: only order, after and before */
     int32_t poison;            /* 1: fresh tensors are full of 0xFF (NaN) before each run */

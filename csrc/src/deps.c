@@ -195,9 +195,9 @@ void pto_deps_forget(pto_deps *d, int32_t buffer)
     pto_map_remove_group(d, at_group);
 }
 
-void pto_deps_prune(pto_deps *d, int64_t first_task)
+void pto_deps_prune(pto_deps *d, int64_t first_task, int64_t first_node)
 {
-    while (d->oldest != NONE && d->accesses[d->oldest].task < first_task) {
+    while (d->oldest != NONE && d->accesses[d->oldest].task < first_task && d->accesses[d->oldest].node < first_node) {
         int32_t at = d->accesses[d->oldest].region;
         pto_map_remove_first(d, &d->regions[at]);   /* accesses of a region are in task order: the oldest is its first */
         if (d->regions[at].first != NONE)

@@ -88,7 +88,8 @@ int32_t pto_deps_submit(pto_deps *deps, int64_t node, int64_t task, int32_t n_ar
                         const pto_box *boxes, pto_edges *edges);
 /* Add to `edges` the latest writers of what a mark reads. The read is not entered: it is over when the mark is. */
 int32_t pto_deps_read(pto_deps *deps, int32_t n_args, const pto_arg *args, const pto_box *boxes, pto_edges *edges);
-void pto_deps_prune(pto_deps *deps, int64_t first_task);   /* forget accesses of the tasks before first_task */
+/* Forget the accesses, from the oldest on, of tasks before first_task that are nodes before first_node. */
+void pto_deps_prune(pto_deps *deps, int64_t first_task, int64_t first_node);
 void pto_deps_forget(pto_deps *deps, int32_t buffer);      /* forget an alias group: no later task is of it */
 
 /* ---- arena.c: the memory of fresh tensors, each an alias group of its own (negative, so never a bound one) ---- */
@@ -185,6 +186,7 @@ struct pto_record {
     pto_record_options options;
     int64_t n_tasks, n_nodes, n_edges, n_marks, n_args, n_scalars, n_index;
     int64_t first_node, first_task;
+    int64_t completed_node;    /* set by on_full: what comes before it has completed for all that reads the record */
     pto_done done;             /* in the run under way */
     int64_t total_cost;        /* of the tasks kept */
     int32_t max_kernel;        /* of the tasks kept, -1: no task */
@@ -244,6 +246,9 @@ bool pto_reserve_marks(pto_record *record, int64_t need);
 int32_t pto_sink_fresh(pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int32_t rank, const int64_t *dims);
 int32_t pto_sink_release(pto_sink *sink, const pto_tensor *tensor);
 int32_t pto_sink_stuck(pto_sink *sink, const pto_stuck *rows, int32_t n);
+
+/* ---- sim.c, for run.c ---- */
+int64_t pto_sim_completed(const pto_sim *sim);             /* all nodes before this one have completed at its time */
 
 /* ---- interrupt.c: on the main thread, with the pool held ---- */
 bool pto_interrupt_open(pto_pool *pool);                   /* from here on SIGINT cancels; false: nobody handles it, nothing changed */

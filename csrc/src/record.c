@@ -120,22 +120,19 @@ int32_t pto_record_hand_over(pto_record *r)
     if (status != PTO_OK)
         return status;
     pto_record_drop(r);
+    if (r->deps != NULL && r->options.window > 0)
+        pto_deps_prune(r->deps, r->first_task - r->options.window,
+                       r->completed_node < r->first_node ? r->completed_node : r->first_node);
     return PTO_OK;
 }
 
 /* Find what the task waits for: r->edges, merged. */
 static int32_t collect_edges(pto_record *r, const pto_task *t, const pto_box *boxes)
 {
-    int64_t task = r->first_task + r->n_tasks;
     int32_t status = PTO_OK;
     r->edges.n = 0;
     if (r->deps != NULL) {
-        if (r->first_task > 0 && r->options.window > 0) {
-            /* Only dropped tasks have certainly run: the engine keeps no window inside a chunk. */
-            int64_t retired = task - r->options.window;
-            pto_deps_prune(r->deps, retired < r->first_task ? retired : r->first_task);
-        }
-        status = pto_deps_submit(r->deps, r->first_node + r->n_nodes, task, t->n_args, t->args, boxes, &r->edges);
+        status = pto_deps_submit(r->deps, r->first_node + r->n_nodes, r->first_task + r->n_tasks, t->n_args, t->args, boxes, &r->edges);
     }
     if (status == PTO_OK)
         status = pto_record_add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);

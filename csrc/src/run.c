@@ -46,6 +46,8 @@ static int32_t chunk_is_full(pto_record *record, void *user)
 {
     const chunked_run *run = user;
     int32_t status = finish_chunk(record, user, true);
+    /* natively all has run; in simulated time what other streams have been fed may be far behind */
+    record->completed_node = run->options->sim != NULL ? pto_sim_completed(run->options->sim) : INT64_MAX;
     if (status == PTO_OK && run->options->execute.sanitizer != NULL)
         status = pto_sanitize_dropped(run->options->execute.sanitizer, record);
     return status;

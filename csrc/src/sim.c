@@ -1,7 +1,8 @@
 /* sim.c: replay a stream of nodes in virtual time: feeding, results, life. See sim.h for the rules.
 
    One exception to "how a record is cut into feeds changes nothing": critical_path counts an edge only when its source is
-   among the last max(2^20, nodes of the longest feed) nodes. */
+   among the last max(2^20, nodes of the longest feed) nodes, and when the record has not forgotten it: an edge to a task that
+   had completed long before changes no times, but may be part of the longest chain. */
 #include "sim.h"
 
 #define PTO_MIN_CHAINS ((int64_t)1 << 20)
@@ -125,6 +126,8 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
 static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src, const uint8_t *why)
 {
     pto_sim_front *f = pto_sim_front_of(s, c->mark_stream[mark]);
+    if (c->mark_stall[mark] == PTO_STALL_READ)     /* but for the read, it would not stand behind its own statements either */
+        why = NULL;
     if (f == NULL || !wait_for_stream(s, f) || !enter(s, -1, c->mark_delay[mark], c->mark_stream[mark], src, n_src, why))
         return false;
     int64_t node = s->ring.next - 1, chain = s->chain[node & (s->chain_capacity - 1)];
@@ -174,6 +177,11 @@ int32_t pto_sim_feed(pto_sim *s, const pto_record *record)
             return s->status != PTO_OK ? s->status : (s->status = PTO_E_DEADLOCK);
     }
     return s->status;
+}
+
+int64_t pto_sim_completed(const pto_sim *s)
+{
+    return s->ring.first;
 }
 
 int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)

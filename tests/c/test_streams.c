@@ -304,7 +304,7 @@ static void simulate_slowly(const program *p, slow_sim *o)
             o->total = o->end[t] > o->total ? o->end[t] : o->total;
         } else if (p->blocks[t]) {
             front[p->stream[t]] = o->chain[t];
-            int64_t since = structure_done(p, o, t);
+            int64_t since = p->stall[t] == PTO_STALL_READ ? 0 : structure_done(p, o, t);
             since = since > o->submitted[t] ? since : o->submitted[t];
             count_stall(o, PTO_STALL_NONE, o->submitted[t], since);
             count_stall(o, p->stall[t], since, o->end[t]);
@@ -432,6 +432,60 @@ static void random_programs_agree_and_chunks_change_nothing(void)
     }
 }
 
+/* ---- edges from regions: of dropped tasks too, as long as they have not completed in simulated time ---- */
+
+enum { CELLS = 4 };
+
+static int64_t cells[CELLS];
+
+static int32_t orchestrate_cells(const pto_bindings *bindings, pto_sink *sink)
+{
+    (void)bindings;
+    for (int64_t t = 0; t < current.n; t++) {
+        pto_arg arg = {.data = (char *)&cells[current.pred[t][0] & (CELLS - 1)], .extent = {1, 1}, .stride = {1, 1},
+                       .elem_bytes = 8, .flags = current.blocks[t] || current.stall[t] > 1 ? PTO_READ : PTO_WRITE};
+        pto_task one = {.stream = (int32_t)current.stream[t], .worker = current.worker[t], .cost = current.cost[t],
+                        .n_args = 1, .args = &arg};
+        pto_mark other = {.stream = (int32_t)current.stream[t], .flags = current.blocks[t] ? PTO_MARK_BLOCKS : 0,
+                          .delay = current.cost[t], .n_args = current.stall[t] == PTO_STALL_READ, .args = &arg};
+        if (current.is_task[t])
+            sink->submit(sink, &one);
+        else
+            sink->mark(sink, &other);
+    }
+    return sink->status;
+}
+
+static void what_is_forgotten_has_completed(void)
+{
+    for (int64_t i = 0; i < CASES(4000); i++) {
+        random_program(&current);
+        pto_sim_result r[2];
+        pto_sim *sims[2];
+        for (int32_t cut = 0; cut < 2; cut++) {
+            pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = cut ? pick(1, 4) : 0, .infer = 1,
+                                                                      .window = current.window > 0 ? current.window : 1});
+            pto_execute_result ran;
+            sims[cut] = pto_sim_new(&(pto_sim_options){.n_executors = current.n_workers, .window = current.window,
+                                                       .keep_trace = 1});
+            pto_run_options options = {.orchestrate = orchestrate_cells, .sim = sims[cut]};
+            CHECK_EQ(pto_run(NULL, record, &options, &ran), PTO_OK);
+            pto_columns c;
+            pto_record_columns(record, &c);
+            if (c.first_node == 0)
+                CHECK_EQ(pto_sim_feed(sims[cut], record), PTO_OK);
+            CHECK_EQ(pto_sim_finish(sims[cut], &r[cut]), PTO_OK);
+            pto_record_free(record);
+        }
+        CHECK_EQ(r[1].n_tasks, r[0].n_tasks);
+        for (int64_t t = 0; t < r[0].n_tasks; t++)
+            CHECK(r[1].start[t] == r[0].start[t] && r[1].ready[t] == r[0].ready[t]);
+        CHECK(memcmp(r[0].stall_cycles, r[1].stall_cycles, sizeof r[0].stall_cycles) == 0);
+        pto_sim_free(sims[0]);
+        pto_sim_free(sims[1]);
+    }
+}
+
 /* ---- a pipeline that is too long to keep ---- */
 
 /* Tokens through two slots: 3 cycles to make, 5 to use, latency 1: after the first, one every 5 cycles. */
@@ -478,6 +532,7 @@ int main(void)
     static const check_test tests[] = {
         TEST(every_stream_has_its_own_window), TEST(a_channel_of_depth_one), TEST(a_rendezvous_waits_for_both),
         TEST(delays_count_where_someone_waits), TEST(random_programs_agree_and_chunks_change_nothing),
+        TEST(what_is_forgotten_has_completed),
         TEST(memory_of_a_long_pipeline_is_bounded)};
     return RUN_TESTS(tests);
 }
