@@ -1,7 +1,8 @@
 """Bounds: does every view lie inside its tensor, with the shapes declared, in every iteration?
 
-Indices that are affine in loop variables with constant, independent bounds are decided exactly: such an expression takes its extremes
-at corners of the iteration box. Whatever else there is stays guarded at run time.
+Indices that are affine in loop variables with constant, independent bounds take their extremes at corners of the iteration box. The affine
+solver is asked about all others, with the loops and conditions around them. What it leaves open, because it depends on what a run binds
+or on what a table holds, stays guarded at run time.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pto_wsp.errors import PtoError, ViewBoundsError
+from pto_wsp.errors import ViewBoundsError
 from pto_wsp.plan.model import Check, CheckKind, Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
 from pto_wsp.values import dataclass
+from pto_wsp.verify.iterations import Example, Given, Impossible, Iterations, Level
+from pto_wsp.verify.races.question import as_declared
 from pto_wsp.verify.verdict import Finding, Verdict
+
+_DECLARED = "for the shapes declared; other bindings are guarded at run time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,50 +43,79 @@ class Span:
 def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
     """Return a verdict for each of the plan's checks, in the orchestrator's order."""
     found: list[Finding] = []
+    written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
 
-    def note(checks: tuple[Check, ...], spans: Mapping[int, Span] | None, sure: bool) -> None:
-        decided = (_decide(check, spans) for check in checks)
-        found.extend(finding if sure or finding.error is None else replace(finding, verdict=Verdict.NOT_PROVED, error=None,
-                     detail=f"guarded at run time: outside where {finding.detail}, if it comes to that") for finding in decided)
+    def note(checks: tuple[Check, ...], around: _Around) -> None:
+        iterations: Iterations | None = None
+        for check in checks:
+            finding = _decide(check, around.spans)
+            if finding.verdict is not Verdict.PROVED and (finding.error is None or not around.sure):
+                iterations = iterations or Iterations(around.levels, written)
+                finding = _ask(check, iterations, finding)
+            found.append(finding)
 
-    def walk(item: Item, spans: Mapping[int, Span] | None, sure: bool) -> None:
-        """`spans` is None where nothing surely ever runs; not `sure`: what is here may run for some iterations alone."""
+    def walk(item: Item, around: _Around) -> None:
         match item:
-            case Submit() | SetSlot():
-                note(item.checks, spans, sure)
+            case Submit() | SetSlot() | Send():
+                note(item.checks, around)
             case Loop():
-                note(item.checks, spans, sure)
-                inside = None if spans is None else _with_loop(spans, item)
-                runs = sure and inside is not spans      # of how many turns nothing is known, there may be none
+                note(item.checks, around)
+                spans = None if around.spans is None else _with_loop(around.spans, item)
+                # of how many turns nothing is known, there may be none
+                inside = _Around(spans, around.sure and spans is not around.spans, (*around.levels, item))
                 if item.through is not None:
-                    note(item.through.checks, inside, runs)
-                walk(item.body, inside, runs)
+                    note(item.through.checks, replace(inside, levels=(*around.levels, replace(item, through=None))))
+                walk(item.body, inside)
             case Choice(branches, otherwise):
                 for branch in branches:
-                    note(branch.checks, spans, sure)
+                    note(branch.checks, around)
                     always = isinstance(branch.condition, s.Const) and bool(branch.condition.value)
                     never = isinstance(branch.condition, s.Const) and not always
-                    walk(branch.body, None if never else spans, sure and always)
-                    sure, spans = sure and never, None if always else spans
-                walk(otherwise, spans, sure)
+                    held, refused = ((*around.levels, Given(branch.condition, holds)) for holds in (True, False))
+                    walk(branch.body, _Around(None if never else around.spans, around.sure and always, held))
+                    around = _Around(None if always else around.spans, around.sure and never, refused)
+                walk(otherwise, around)
             case Sides(sides):
                 for side in sides:
-                    walk(side, spans, sure)
-            case Send():
-                note(item.checks, spans, sure)
+                    walk(side, around)
             case Pipeline(processes):
                 for process in processes:
-                    walk(process.body, spans, sure)
+                    walk(process.body, around)
             case Consume():
-                walk(item.body, spans, False)    # perhaps no token comes
+                walk(item.body, replace(around, sure=False, levels=(*around.levels, item)))
             case Sequence(items):
                 for inner in items:
-                    walk(inner, spans, sure)
+                    walk(inner, around)
             case _:
                 pass
 
-    walk(plan.body, {}, sure=True)
+    walk(plan.body, _Around({}, True, ()))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What stands around a place. `spans` is None where nothing surely ever runs; not `sure`: it may run for some iterations alone."""
+
+    spans: Mapping[int, Span] | None
+    sure: bool
+    levels: tuple[Level, ...]
+
+
+def _ask(check: Check, iterations: Iterations, finding: Finding) -> Finding:
+    """Return what the solver says of a check that `finding` leaves open, or decides as if every iteration came to it."""
+    below, above = iterations.where_above(check.lower, check.value), iterations.where_above(check.value, check.upper)
+    if isinstance(below, Impossible) and isinstance(above, Impossible):
+        return replace(finding, verdict=Verdict.PROVED, detail=_DECLARED, error=None)
+    for side in (below, above):
+        if isinstance(side, Example):
+            names = {leaf.id: leaf.name for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)
+                     if isinstance(leaf, s.Var) and leaf.id in side.point}
+            return _wrong(finding.check, check, side.point, names)
+    if finding.error is None:
+        return finding
+    return replace(finding, verdict=Verdict.NOT_PROVED, error=None,
+                   detail=f"guarded at run time: outside where {finding.detail}, if it comes to that")
 
 
 def _with_loop(spans: Mapping[int, Span], loop: Loop) -> Mapping[int, Span] | None:
@@ -110,9 +144,9 @@ def _decide(check: Check, spans: Mapping[int, Span] | None) -> Finding:
     for side in (low, high):
         least, where = _least(side, spans)
         if least < 0:
-            error = _error(check, spans, where)
-            return Finding(name, Verdict.COUNTEREXAMPLE, ", ".join(f"{spans[v].name} = {k}" for v, k in where.items()), error)
-    return Finding(name, Verdict.PROVED, "for the shapes declared; other bindings are guarded at run time")
+            others = {var: span.first for var, span in spans.items()}
+            return _wrong(name, check, {**others, **where}, {var: spans[var].name for var in where})
+    return Finding(name, Verdict.PROVED, _DECLARED)
 
 
 def _least(expr: Affine, spans: Mapping[int, Span]) -> tuple[int, dict[int, int]]:
@@ -150,16 +184,16 @@ def _scaled(expr: Affine, factor: int) -> Affine:
     return Affine(expr.constant * factor, {v: k * factor for v, k in expr.terms.items()} if factor else {})
 
 
-def _error(check: Check, spans: Mapping[int, Span], where: Mapping[int, int]) -> PtoError:
+def _wrong(name: str, check: Check, where: Mapping[int, int], names: Mapping[int, str]) -> Finding:
+    """Return the finding of a check that fails where loop variables are as said; `names` has those to tell of."""
     def at(node: s.Scalar) -> int:
-        def leaf(inner: s.Scalar) -> s.Number:
-            return where.get(inner.id, spans[inner.id].first) if isinstance(inner, s.Var) else 0
-        return int(s.evaluate(declared(node), leaf))
+        return int(s.evaluate(as_declared(node), lambda leaf: where.get(leaf.id, 0) if isinstance(leaf, s.Var) else 0))
 
     found, lower, upper = at(check.value), at(check.lower), at(check.upper)
-    point = ", ".join(f"{spans[v].name} = {k}" for v, k in where.items())
-    return ViewBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param),
-                           expected=f"{lower} .. {upper}" if upper >= lower else "nothing: it is empty", found=str(found),
-                           help="bound the loop by the tensor, or use .clip(...) for a last block that may be short"
-                           if check.kind is not CheckKind.ELEMENT else "give the tensor an entry for every iteration",
-                           notes=(f"for example where {point}",) if point else ())
+    point = ", ".join(f"{shown} = {where[var]}" for var, shown in names.items())
+    error = ViewBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param),
+                            expected=f"{lower} .. {upper}" if upper >= lower else "nothing: it is empty", found=str(found),
+                            help="bound the loop by the tensor, or use .clip(...) for a last block that may be short"
+                            if check.kind is not CheckKind.ELEMENT else "give the tensor an entry for every iteration",
+                            notes=(f"for example where {point}",) if point else ())
+    return Finding(name, Verdict.COUNTEREXAMPLE, point, error)

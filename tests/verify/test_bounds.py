@@ -1,8 +1,10 @@
-"""Bounds: affine indices are decided exactly, against every iteration enumerated; the rest is left to the run."""
+"""Bounds: what depends on loops alone is decided exactly, against every iteration enumerated; what a run binds is left to it."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,20 +136,96 @@ def test_a_symbolic_extent_is_left_to_the_run() -> None:
     assert verdict(body) is Verdict.NOT_PROVED
 
 
-@pytest.mark.parametrize("square", [lambda i: i * i, lambda i: i // 2, lambda i: i % 3, lambda i: i.min(3)])
-def test_what_is_not_affine_is_left_to_the_run(square: object) -> None:
+def test_a_symbolic_extent_is_proved_where_a_condition_bounds_it() -> None:
+    n = Symbol("n")
+
+    def body() -> None:
+        for i in P(n):
+            with P.when(i < 4):
+                touch(x=X[i])
+    assert verdict(body) is Verdict.PROVED
+
+
+def test_an_index_from_data_is_proved_where_a_condition_bounds_it() -> None:
+    def body() -> None:
+        for i in P(2):
+            with P.when((TABLE[i] >= 0) & (TABLE[i] < 4)):
+                touch(x=X[TABLE[i]])
+    assert [finding.verdict for finding in index_findings(body)][-1] is Verdict.PROVED
+
+
+@pytest.mark.parametrize("number, outside", [
+    (lambda i: i * i, ["i = 2"]), (lambda i: i // 2, []), (lambda i: i % 3 + 1, []), (lambda i: i.min(3), []),
+    (lambda i: (i + 1) * (i + 2) // 3, ["i = 2"]), (lambda i: (i > 1).where(i + 2, i), ["i = 2"]),
+])
+def test_what_is_not_affine_is_decided(number: Callable[[Any], Any], outside: list[str]) -> None:
     def body() -> None:
         for i in P(3):
-            touch(x=X[square(i)])  # type: ignore[operator]
-    assert verdict(body) is Verdict.NOT_PROVED
+            touch(x=X[number(i)])
+    assert [f.detail for f in index_findings(body) if f.verdict is Verdict.COUNTEREXAMPLE] == outside
+    assert verdict(body) is (Verdict.COUNTEREXAMPLE if outside else Verdict.PROVED)
 
 
-def test_an_index_that_depends_on_an_unknown_loop_is_left_to_the_run() -> None:
+@given(st.integers(1, 5), st.integers(-1, 3), st.integers(-3, 3), st.integers(-3, 3), st.integers(-2, 4), st.integers(1, 9),
+       st.integers(1, 3), st.integers(-3, 6), st.booleans())
+def test_triangles_and_conditions_are_decided_exactly(n: int, more: int, a: int, b: int, c: int, rows: int, by: int, limit: int,
+                                                      other: bool) -> None:
+    """For j below i + more, where i + j < limit or not: X[(a·i + b·j + c) // by]."""
+    X = Tensor(np.zeros((rows, 4), np.float32), name="X")
+
+    def body() -> None:
+        for i in P(n):
+            for j in P((i + more).max(0)):
+                with P.when(i + j < limit):
+                    if not other:
+                        touch(x=X[Symbolic(((a * i + b * j + c) // by).node)])
+                with P.otherwise():
+                    if other:
+                        touch(x=X[Symbolic(((a * i + b * j + c) // by).node)])
+    if a == b == 0:
+        return
+    points = [(i, j) for i in range(n) for j in range(i + more) if (i + j < limit) != other]
+    outside = [(i, j) for i, j in points if not 0 <= (a * i + b * j + c) // by < rows]
+    (finding,) = index_findings(body)
+    assert finding.verdict is (Verdict.COUNTEREXAMPLE if outside else Verdict.PROVED)
+    if outside:
+        named = dict(part.split(" = ") for part in finding.detail.split(", "))
+        assert any(named.get("i", str(i)) == str(i) and named.get("j", str(j)) == str(j) for i, j in outside)
+
+
+def test_an_index_wrong_only_where_a_condition_excludes_it_is_right() -> None:
     def body() -> None:
         for i in P(4):
-            for j in P(i):
-                touch(x=X[j])
-    assert verdict(body) is Verdict.NOT_PROVED
+            with P.when(i > 0):
+                touch(x=X[i - 1])
+    assert verdict(body) is Verdict.PROVED
+
+
+def test_a_wrong_index_behind_a_condition_is_an_error_with_an_iteration_that_comes_to_it() -> None:
+    @workload
+    def shifted() -> None:
+        for i in P(5):
+            with P.when(i > 2):
+                touch(x=X[i])
+    with pytest.raises(ViewBoundsError) as caught:
+        shifted().compile(target="interp")
+    assert caught.value.notes == ("for example where i = 4",)
+
+
+def test_a_table_that_tasks_write_is_not_believed_twice() -> None:
+    """Between the condition and the index, its elements may have changed."""
+    table = Tensor(np.zeros((2, 4), np.int32), name="counts")
+
+    @kernel
+    def count(x: InOut[Tile[1, 4, DType.I32]]) -> None:
+        pto.store(x, x + 1)
+
+    def body() -> None:
+        for i in P(2):
+            with P.when((table[i, 0] >= 0) & (table[i, 0] < 4)):
+                count(x=table[i])
+                touch(x=X[table[i, 0]])
+    assert [f.verdict for f in index_findings(body) if "X[" in f.check] == [Verdict.NOT_PROVED]
 
 
 def test_nothing_is_wrong_in_a_loop_that_never_runs() -> None:

@@ -240,6 +240,8 @@ def test_elements_have_the_range_of_their_dtype() -> None:
     flags = TensorRef(9, (4,), DType.BOOL, "flags")
     assert implies(System(), scope.linear(element(LENS, A))) is Verdict.PROVED
     assert implies(System(), scope.linear(element(TABLE, A, B))) is Verdict.COUNTEREXAMPLE
+    wide = TensorRef(10, (4,), DType.U64, "wide")   # a run sees the upper half as negative
+    assert implies(System(), scope.linear(element(wide, A))) is Verdict.COUNTEREXAMPLE
     flag = element(flags, A)
     assert implies(System(), 1 - scope.linear(flag)) is Verdict.PROVED
     assert solve(scope.condition(flag).include(scope.condition(Unary(Op.NOT, flag)))) == Unsat()
