@@ -243,13 +243,13 @@ def test_the_last_step_of_a_range_counts_and_not_its_end() -> None:
     assert verdict(body) is Verdict.PROVED
 
 
-def test_a_counterexample_in_a_branch_is_left_to_the_run() -> None:
+def test_a_counterexample_that_a_run_may_not_come_to_is_left_to_it() -> None:
     X = Tensor(np.zeros((4, 4), np.float32), name="X")
     n = Symbol("n")
 
     def guarded() -> None:
         for i in P(4):
-            with P.when(i < 3):
+            with P.when(i < n):
                 touch(x=X[i + 1])
 
     def behind_a_true_one() -> None:
