@@ -34,9 +34,9 @@ from pto_wsp import (
     pto,
     replicate,
     send,
+    workload,
 )
 from pto_wsp import sequential as in_order
-from pto_wsp import workload
 
 F32 = DType.F32
 BLOCK, WIDTH, HIDDEN = 16, 64, 256

@@ -13,8 +13,12 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
 # What makes a script small enough for a test; an example without an entry runs as it stands.
-SMALL = {"ragged_attention": ("--requests", "5", "--heads", "2", "--block", "32", "--max-length", "150", "--workers", "3")}
+SMALL = {"ragged_attention": ("--requests", "5", "--heads", "2", "--block", "32", "--max-length", "150", "--workers", "3"),
+         "paged_attention": ("--requests", "7", "--heads", "2", "--page", "8", "--max-pages", "5"),
+         "moe": ("--tokens", "32", "--width", "16", "--hidden", "32")}
 RAGGED = EXAMPLES / "ragged_attention" / "ragged_attention.py"
+PAGED = EXAMPLES / "paged_attention" / "paged_attention.py"
+MOE = EXAMPLES / "moe" / "moe.py"
 
 
 def run(script: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -127,3 +131,63 @@ def test_ragged_attention_refuses_a_size_of_zero(option: str, tmp_path: Path) ->
     assert done.returncode == 2
     assert f"{option} is at least" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def write_pages(folder: Path, rows: Sequence[object]) -> Path:
+    """Write a trace of page tables."""
+    path = folder / "pages.jsonl"
+    path.write_text("".join(f'{{"timestamp": 0, "hash_ids": {row}}}\n' for row in rows))
+    return path
+
+
+def test_paged_attention_takes_its_tables_from_the_trace(tmp_path: Path) -> None:
+    trace = write_pages(tmp_path, [[1, 2, 3], [1, 2], [1, 9, 10, 11], [4]])
+    text = output(PAGED, tmp_path, "--trace", str(trace), "--heads", "2", "--page", "8", "--max-pages", "3")
+    # two requests a half, a page of their own each: 4 + 3 pages read of 3 + 2, then 4 + 2 of 4 + 2, the third cut to 3 full pages;
+    # tasks: an append, a begin and a finish for each request and head beside a meeting for each page
+    assert "first half: 2 requests, 7 pages read of 5 in the cache, 26 tasks" in text
+    assert "second half, same program: 2 requests, 6 pages read of 6 in the cache, 24 tasks" in text
+    assert "proved: races on `K` (iterations of b and h touch different elements, given injective last)" in text
+    assert "both halves agree with NumPy" in text
+    assert "Mooncake" not in text
+
+
+def test_paged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
+    if trace_dir is None:
+        pytest.skip("PTO_WSP_TRACES is not set")
+    text = output(PAGED, tmp_path, "--trace", str(trace_dir / "mooncake_conversation_400.jsonl"), "--requests", "12", "--heads", "1",
+                  "--page", "16")
+    assert "trace: Mooncake, FAST'25 release, Apache-2.0" in text
+    assert "both halves agree with NumPy" in text
+
+
+@pytest.mark.parametrize("content, message", [
+    (None, "No such file or directory"),
+    ("", "has no requests"),
+    ('{"hash_ids": [1]}\n', "has 1 request; at least two are needed"),
+    ('{"hash_ids": [1]}\nnonsense\n', "line 2: a request is a JSON object with hash_ids, not 'nonsense'"),
+    ('{"hash_ids": [1]}\n{"hash_ids": ["a"]}\n', "line 2: hash_ids is a list of whole numbers, not ['a']"),
+    ('{"hash_ids": 4}\n{"hash_ids": [1]}\n', "line 1: hash_ids is a list of whole numbers, not 4"),
+])
+def test_paged_attention_says_what_is_wrong_with_a_trace(content: str | None, message: str, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    if content is not None:
+        trace.write_text(content)
+    done = run(PAGED, tmp_path, "--trace", str(trace))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_moe_says_what_waiting_for_the_routing_costs(tmp_path: Path) -> None:
+    text = output(MOE, tmp_path, *SMALL["moe"])
+    assert re.search(r"routed by the host: 64 tasks, .* no waits", text)
+    assert re.search(r"routed by tasks: 66 tasks, .* [1-9]\d* DATA_READ_WAIT of [1-9][\d,]* cycles", text)
+
+
+@pytest.mark.parametrize("arguments, message", [(("--tokens", "20"), "--tokens is a multiple of 16"),
+                                                (("--experts", "1"), "--experts is at least 2")])
+def test_moe_refuses_sizes_that_do_not_fit(arguments: Sequence[str], message: str, tmp_path: Path) -> None:
+    done = run(MOE, tmp_path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
