@@ -4,8 +4,11 @@ Two ways lead to "proved". *By structure*: take processes as points, each channe
 as a line from its recorder to whoever waits for it. Where these lines form no circle, no deadlock is possible: who waits, waits along one
 line, for the process at its other end; follow that, and as there is no circle to go round, one line is gone back along at once. Then two
 processes wait for each other at the same channel, one because it is full and one because it is empty, which cannot be; and who records
-an event does not wait for it. *By running it*: what processes send and take is run without their tasks, with the numbers that are known
-(skeleton.py); that decides it when these are all the numbers there are.
+an event does not wait for it. Replicas that send one token for each that they take count as one process: tokens are dealt and merged in
+the same turns, so the one with the earliest never waits for another's turn.
+
+*By running it*: what processes send and take is run without their tasks, with the numbers that are known (skeleton.py); that decides it
+when these are all the numbers there are.
 """
 
 from __future__ import annotations
@@ -15,8 +18,21 @@ from dataclasses import replace
 
 from pto_wsp.errors import TokenError
 from pto_wsp.plan.channel_state import Wait
-from pto_wsp.plan.communication import recorder_of
-from pto_wsp.plan.model import AwaitEvent, Choice, Consume, Item, Loop, Pipeline, Receive, TaskPlan, inner_items
+from pto_wsp.plan.communication import communicates, recorder_of
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Choice,
+    Consume,
+    Item,
+    Loop,
+    Pipeline,
+    Process,
+    Receive,
+    Send,
+    Sequence,
+    TaskPlan,
+    inner_items,
+)
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.deadlock.report import stuck_error
 from pto_wsp.verify.deadlock.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons
@@ -126,30 +142,53 @@ class _Declared:
 
 def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:
     """Return what keeps the channels and events from being a forest with one process at either end, None when they are."""
-    root = {process.stream + replica: process.stream + replica for process in pipeline.processes for replica in range(process.replicas)}
+    home = {process.stream + replica: process for process in pipeline.processes for replica in range(process.replicas)}
+    root = {process.stream: process.stream for process in pipeline.processes}
 
     def find(stream: int) -> int:
         while root[stream] != stream:
             stream = root[stream]
         return stream
 
-    def joins(one: int, other: int) -> bool:
-        first, second = find(one), find(other)
+    def joins(one: Process, other: Process) -> bool:
+        first, second = find(one.stream), find(other.stream)
         root[first] = second
         return first != second
 
+    for process in pipeline.processes:
+        if process.replicas > 1 and communicates(process.body) and not _one_for_one(process):
+            return f"replicas of `{process.name}` do not send one token for each that they take"
     for number in pipeline.channels:
         channel = plan.channels[number]
-        if len(channel.producers) != 1 or len(channel.consumers) != 1:
+        ends = [tuple(dict.fromkeys(home[stream].stream for stream in streams)) for streams in (channel.producers, channel.consumers)]
+        if any(len(end) != 1 for end in ends):
             return f"`{channel.name}` has several processes at one end"
-        if not joins(channel.producers[0], channel.consumers[0]):
+        if not joins(home[ends[0][0]], home[ends[1][0]]):
             return f"`{channel.name}` closes a circle"
     for process in pipeline.processes:
         for event in sorted(_awaited(process.body)):
-            for replica in range(process.replicas):
-                if not joins(recorder_of(pipeline, event), process.stream + replica):
-                    return f"`{plan.events[event].name}` closes a circle"
+            if not joins(home[recorder_of(pipeline, event)], process):
+                return f"`{plan.events[event].name}` closes a circle"
     return None
+
+
+def _one_for_one(process: Process) -> bool:
+    """Tell whether a process takes from one channel until that is closed, and for each token sends one to every channel it sends to."""
+    takes = [item for item in _flat(process.body) if communicates(item)]
+    if len(takes) != 1 or not isinstance(takes[0], Consume):
+        return False
+    statements = [item for item in _flat(takes[0].body) if communicates(item)]
+    given = [item.channel for item in statements if isinstance(item, Send)]
+    return len(given) == len(statements) and sorted(given) == sorted(process.produces)
+
+
+def _flat(body: Item) -> Iterator[Item]:
+    """Yield the statements of a body, those of sequences in it among them."""
+    for item in body.items if isinstance(body, Sequence) else (body,):
+        if isinstance(item, Sequence):
+            yield from _flat(item)
+        else:
+            yield item
 
 
 def _awaited(item: Item) -> set[int]:
@@ -161,7 +200,7 @@ def _not_surely_taken(plan: TaskPlan, pipeline: Pipeline) -> Iterator[str]:
     """Yield channels and events with a statement that may find nothing, or may never come."""
     for number in pipeline.channels:
         takers = [process for process in pipeline.processes if number in process.consumes]
-        sure = all(any(isinstance(item, Consume) and item.channel == number for item in process.body.items)
+        sure = all(any(isinstance(item, Consume) and item.channel == number for item in _flat(process.body))
                    and not any(isinstance(item, Receive) and item.channel == number for item in _inside(process.body))
                    for process in takers)
         if not sure:
