@@ -50,7 +50,7 @@ class CheckEntry(Record):
     """A static check with its verdict."""
 
     check: str
-    verdict: Literal["proved", "counterexample", "not proved"]
+    verdict: Literal["proved", "counterexample", "not proved", "lint"]
     detail: str
 
 

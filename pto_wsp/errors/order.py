@@ -9,7 +9,7 @@ class RaceError(PtoError):
     code = "W201"
     cause = "Tasks without an order between them touch the same elements of a tensor, and one of them writes."
     example = "for b in P(4):\n    k[b](x=X[b], y=Y[0])"
-    fix = "Order them (P.seq, sequential, after=), or let each write a part of its own."
+    fix = "Order them (P.seq, sequential), or let each write a part of its own."
 
 
 class WrittenContractError(PtoError):

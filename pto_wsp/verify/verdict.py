@@ -9,11 +9,12 @@ from pto_wsp.values import dataclass
 
 
 class Verdict(Enum):
-    """Proved for every run; wrong, with an example; or left to the check at run time."""
+    """Proved for every run; wrong, with an example; left to the check at run time; or a hint, of what is right and could be better."""
 
     PROVED = "proved"
     COUNTEREXAMPLE = "counterexample"
     NOT_PROVED = "not proved"
+    LINT = "lint"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,16 +51,25 @@ class Contest:
     groups: tuple[tuple[Access, ...], ...]
 
 
-def contests_of(plan: TaskPlan) -> tuple[Contest, ...]:
-    """Return the contests of a plan, inner ones first, in program order."""
-    walk = _Walk(plan)
+def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]:
+    """Return the contests of a plan, inner ones first, in program order; `ordered`: those there would be if ordered loops were none."""
+    walk = _Walk(plan, ordered)
     walk.visit(plan.body, ())
     return tuple(walk.found)
 
 
+def accesses_of(plan: TaskPlan) -> dict[int, tuple[Access, ...]]:
+    """Return what each task site touches, by its number."""
+    walk = _Walk(plan, False)
+    walk.visit(plan.body, ())
+    return walk.by_site
+
+
 class _Walk:
-    def __init__(self, plan: TaskPlan) -> None:
+    def __init__(self, plan: TaskPlan, ordered: bool) -> None:
         self.plan = plan
+        self.ordered = ordered
+        self.by_site: dict[int, tuple[Access, ...]] = {}
         self.reads = Reads.of(plan)
         self.found: list[Contest] = []
 
@@ -75,7 +84,7 @@ class _Walk:
             case Loop():
                 turn = () if item.through is None else (item.through.value,)
                 inside = _merged((self._read(item, (*levels, item), *turn), self.visit(item.body, (*levels, item))))
-                if not item.ordered:
+                if item.ordered == self.ordered:
                     self._meet(item, len(levels), (inside,))
                 return _merged((self._read(item, levels, item.start, item.stop, item.step), inside))
             case Consume():
@@ -119,6 +128,7 @@ class _Walk:
             who = f"{kernel.name}({param.name})"
             found.setdefault(place.slot, []).append(
                 Access(task, who, param.name, place.slot, place.role, place.view, levels, task.checks))
+        self.by_site[task.site] = tuple(access for accesses in found.values() for access in accesses)
         return found
 
     def _sequence(self, items: tuple[Item, ...], levels: tuple[Level, ...]) -> BySlot:
@@ -145,6 +155,8 @@ class _Walk:
         return inside
 
     def _meet(self, node: Loop | Sides | Pipeline | Process, depth: int, parts: tuple[BySlot, ...]) -> None:
+        if self.ordered and not isinstance(node, Loop):
+            return
         alone = 1 if isinstance(node, Loop | Process) else 2       # how many groups it takes
         for slot in dict.fromkeys(slot for part in parts for slot in part):
             groups = tuple(tuple(part[slot]) for part in parts if slot in part)

@@ -54,7 +54,7 @@ def _help(witness: Witness, node: Loop | Sides | Pipeline | Process) -> str:
             return (f"P.seq(...) runs the iterations of `{_name(node)}` in order; or give `{name}` one more dimension, a place for each "
                     f"`{_name(node)}`")
         case Sides():
-            return "sequential(...) or >> puts the sides in order, as does after=[...] on the second task"
+            return "sequential(...) or >> puts the sides in order"
         case Process():
             return f"give `{name}` a place for each token, or run the process once"
         case Pipeline():

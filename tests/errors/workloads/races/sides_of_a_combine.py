@@ -38,4 +38,4 @@ def mistake() -> None:
 #      |                       ^^^^^^
 #    = expected: sides without an order touch different elements, or only read
 #    = found:    Y[2:4, 0:8] is written by both
-#    = help:     sequential(...) or >> puts the sides in order, as does after=[...] on the second task
+#    = help:     sequential(...) or >> puts the sides in order
