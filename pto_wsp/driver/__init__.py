@@ -34,6 +34,7 @@ from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.capacity import capacity_errors
 from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
+from pto_wsp.verify.memory import intermediate_memory
 from pto_wsp.verify.races.check import check_races, explicit_errors
 from pto_wsp.verify.races.false_order import false_order
 from pto_wsp.verify.slots import slot_errors
@@ -82,7 +83,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
     raise_all((*slot_errors(plan), *contract_errors(plan)))
     races = check_races(lowered)          # a pass drops checks by which races are judged
-    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered))
+    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
+                *intermediate_memory(plan, intermediates, model))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:
         raise_all(explicit_errors(races))

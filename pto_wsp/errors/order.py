@@ -1,4 +1,4 @@
-"""Errors about the order of tasks: those that have none and touch the same memory, and what is left without one."""
+"""Errors about tasks together: those without an order that touch the same memory, what is left without one, and what they take."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ class UnprovedOrderError(PtoError):
     cause = "A schedule leaves conflicts to the workload's structure, and it is not proved that the structure orders them all."
     example = ".task_graph(deps=Deps.explicit())  # of tasks that write Y[table[b]]"
     fix = "Let data order them too, Deps.hybrid(), or give the proof what it needs: the error says what it depends on."
+
+
+class IntermediatesError(PtoError):
+    code = "W204"
+    cause = "The tensors that a workload makes for results between tasks take more than the arch's global memory."
+    example = "T = Tensor.empty((1 << 20, 1 << 20), DType.F32)  # compiled for an arch of 64 GiB"
+    fix = "Make smaller ones, or make them in the body that uses them: each then lives as long as its tasks."
