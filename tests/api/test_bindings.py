@@ -198,3 +198,24 @@ def test_axes_made_of_one_array_are_bound_together(target: str) -> None:
         Y.data[...] = 0
         program.run(**bindings)
         assert Y.data[..., 0].tolist() == [[0, 0, 0], [11, 11, 11], [0, 0, 0]]
+
+
+def test_arrays_that_no_variable_holds_are_called_after_their_axis() -> None:
+    Y = Tensor(np.zeros((2, 3, 1), np.int64), name="Y")
+    batch = Dense[2]()
+    routing = Sparse(batch, np.array([0, 1, 2]), np.array([1, 2]))
+    pieces = Ragged(Ragged(batch, np.array([1, 1])), np.array([1, 1]), offsets=np.array([0, 1]))
+
+    @workload
+    def walked() -> None:
+        for b, e in P.seq(routing):
+            add(Y[b, e], 1)
+        for b in P(batch):
+            for t in P.seq(pieces[b][0]):
+                add(Y[b, t], 10)
+
+    program = walked().compile("interp")
+    names = [slot.ref.name for slot in program.plan.tensors]
+    assert names == ["routing_indptr", "routing_indices", "Y", "pieces_lengths", "pieces_offsets"]
+    program.run(routing_indices=np.array([0, 2]))
+    assert Y.data is not None and Y.data[..., 0].tolist() == [[11, 0, 0], [10, 0, 1]]

@@ -237,8 +237,10 @@ class WorkloadTrace:
         name = "" if source is None or isinstance(source, int) else _name_in(frame, lambda value: value is source)
         if isinstance(walk.stop, s.SymbolRef) and not walk.stop.name:
             self.symbol_names.setdefault(walk.stop.id, name or f"axis{len(self.symbol_names)}")
-        for tensor in walk.tensors:
+        for tensor, role in zip(walk.tensors, walk.roles, strict=True):
             self.tensors[tensor.ref.id] = tensor
+            if not self._tensor_name(tensor.ref, frame) and name:      # of an array that no variable holds
+                self.names[tensor.ref.id] = f"{name}_{role}"
         return name
 
     def _axis_var(self, name: str, span: Span) -> s.Var:

@@ -68,6 +68,12 @@ class Ragged:
         outer = self.outer.tensors if isinstance(self.outer, Ragged) else ()
         return (*outer, self.lengths, *(() if self.offsets is None else (self.offsets,)))
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What each of the tensors is for."""
+        outer = tuple(f"outer_{role}" for role in self.outer.roles) if isinstance(self.outer, Ragged) else ()
+        return (*outer, "lengths", "offsets")[:len(self.tensors)]
+
     def __getitem__(self, position: object) -> RaggedRow | RaggedRows:
         return RaggedRows(self, ())[position]
 

@@ -44,6 +44,11 @@ class Sparse:
         """What a run binds: indptr and indices."""
         return self.indptr, self.indices
 
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What each of the tensors is for."""
+        return "indptr", "indices"
+
     def __getitem__(self, position: object) -> SparseRow:
         node = as_scalar(position)
         if isinstance(node, s.Const) and node.value < 0:      # from the end: the last row lies between the last two entries

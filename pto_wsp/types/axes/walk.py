@@ -21,8 +21,8 @@ from pto_wsp.values import dataclass
 class Walk:
     """What a loop does with an axis: start, stop, step, and how the axis is called in types. `source` finds its name.
 
-    `tensors` are the axis's own, `rows` how many rows it has in all; `leads_to`: the loop walks positions of it, and the user's
-    variable is what stands there.
+    `tensors` are the axis's own, with what each is for in `roles`; `rows` is how many rows it has in all; `leads_to`: the loop walks
+    positions of it, and the user's variable is what stands there.
     """
 
     start: s.Scalar
@@ -31,6 +31,7 @@ class Walk:
     label: str
     source: object = field(compare=False, repr=False, default=None)
     tensors: tuple[Tensor, ...] = ()
+    roles: tuple[str, ...] = ()
     rows: s.Scalar | None = None
     leads_to: Tensor | None = None
 
@@ -47,9 +48,9 @@ def walk_of(axis: object) -> Walk:
         case DenseDyn():
             return Walk(zero, axis.extent, one, "DenseDyn", axis)
         case RaggedRow(ragged, extent):
-            return Walk(zero, extent, one, "Ragged", ragged, ragged.tensors, extent_of(ragged.first))
+            return Walk(zero, extent, one, "Ragged", ragged, ragged.tensors, ragged.roles, extent_of(ragged.first))
         case SparseRow(sparse, start, stop):
-            return Walk(start, stop, one, "Sparse", sparse, sparse.tensors, extent_of(sparse.outer), sparse.indices)
+            return Walk(start, stop, one, "Sparse", sparse, sparse.tensors, sparse.roles, extent_of(sparse.outer), sparse.indices)
         case range():
             if axis.step < 1:
                 raise WorkloadStructureError("a loop's range goes upwards", here(), found=repr(axis))

@@ -4,8 +4,8 @@
 
 PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_sink *sink)
 {
-    const pto_tensor *tensor0 = &bound->tensors[0];
-    const pto_tensor *tensor1 = &bound->tensors[1];
+    const pto_tensor *routing_indptr = &bound->tensors[0];
+    const pto_tensor *routing_indices = &bound->tensors[1];
     const pto_tensor *lens = &bound->tensors[2];
     const pto_tensor *Y = &bound->tensors[3];
     const pto_tensor *table = &bound->tensors[4];
@@ -22,22 +22,22 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
     /* test_orchestrator.py:119: for b */
     for (int64_t b_0 = 0; b_0 < 4; ++b_0) {
         int64_t after_1 = after;
-        if (!pto_within(b_0, 0, tensor0->dim[0] - 1)) {
-            return pto_fail(sink, 0, b_0, 0, tensor0->dim[0] - 1, (const int64_t[]){b_0}, 1);
+        if (!pto_within(b_0, 0, routing_indptr->dim[0] - 1)) {
+            return pto_fail(sink, 0, b_0, 0, routing_indptr->dim[0] - 1, (const int64_t[]){b_0}, 1);
         }
-        if (!pto_within(b_0 + 1, 0, tensor0->dim[0] - 1)) {
-            return pto_fail(sink, 1, b_0 + 1, 0, tensor0->dim[0] - 1, (const int64_t[]){b_0}, 1);
+        if (!pto_within(b_0 + 1, 0, routing_indptr->dim[0] - 1)) {
+            return pto_fail(sink, 1, b_0 + 1, 0, routing_indptr->dim[0] - 1, (const int64_t[]){b_0}, 1);
         }
-        if (!pto_within((int64_t)((const int64_t *)tensor0->data)[(b_0 + 1) * tensor0->stride[0]], (int64_t)((const int64_t *)tensor0->data)[b_0 * tensor0->stride[0]], 9223372036854775807LL)) {
-            return pto_fail(sink, 2, (int64_t)((const int64_t *)tensor0->data)[(b_0 + 1) * tensor0->stride[0]], (int64_t)((const int64_t *)tensor0->data)[b_0 * tensor0->stride[0]], 9223372036854775807LL, (const int64_t[]){b_0}, 1);
+        if (!pto_within((int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]], (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]], 9223372036854775807LL)) {
+            return pto_fail(sink, 2, (int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]], (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]], 9223372036854775807LL, (const int64_t[]){b_0}, 1);
         }
         /* test_orchestrator.py:119: for e */
-        const int64_t stop_2 = (int64_t)((const int64_t *)tensor0->data)[(b_0 + 1) * tensor0->stride[0]];
-        for (int64_t e_position_1 = (int64_t)((const int64_t *)tensor0->data)[b_0 * tensor0->stride[0]]; e_position_1 < stop_2; ++e_position_1) {
-            if (!pto_within(e_position_1, 0, tensor1->dim[0] - 1)) {
-                return pto_fail(sink, 3, e_position_1, 0, tensor1->dim[0] - 1, (const int64_t[]){b_0, e_position_1}, 2);
+        const int64_t stop_2 = (int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]];
+        for (int64_t e_position_1 = (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]]; e_position_1 < stop_2; ++e_position_1) {
+            if (!pto_within(e_position_1, 0, routing_indices->dim[0] - 1)) {
+                return pto_fail(sink, 3, e_position_1, 0, routing_indices->dim[0] - 1, (const int64_t[]){b_0, e_position_1}, 2);
             }
-            const int64_t e_2 = (int64_t)((const int64_t *)tensor1->data)[e_position_1 * tensor1->stride[0]];
+            const int64_t e_2 = (int64_t)((const int64_t *)routing_indices->data)[e_position_1 * routing_indices->stride[0]];
             int64_t after_3 = after_1;
             int64_t handle_0_2 = sink->join_open(sink);
             if (handle_0_2 < 0) {
