@@ -56,19 +56,19 @@ static inline int pto_within(int64_t value, int64_t lower, int64_t upper)
     return value >= lower && value <= upper;
 }
 
-/* Wait until elements that are about to be read have been written: where edges are inferred, by whoever writes them, and by the nodes in
-   `before`. Returns the node of the wait, or -1. */
+/* Wait until elements that are about to be read have been written (where edges are inferred: by whoever writes them), and the nodes in
+   `order` have completed, which come before in program order. Returns the node of the wait, or -1. */
 static __attribute__((unused)) int64_t pto_wait(pto_sink *sink, int32_t stream, const pto_arg *reads, int32_t n_reads,
-                                                const int64_t *before, int32_t n_before)
+                                                const int64_t *order, int32_t n_order)
 {
     const pto_mark mark = {.stream = stream,
                            .flags = PTO_MARK_BLOCKS | PTO_MARK_NOW,
                            .why = PTO_EDGE_READ,
                            .stall = PTO_STALL_READ,
                            .site = -1,
-                           .n_before = n_before,
+                           .n_order = n_order,
                            .n_args = n_reads,
-                           .before = before,
+                           .order = order,
                            .args = reads};
     return sink->mark(sink, &mark);
 }

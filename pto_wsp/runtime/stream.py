@@ -282,9 +282,9 @@ class Orchestrator:
                 self._check(step)
             else:
                 views = tuple(PlacedView(read.slot, self._int(read.offset), (1, 1), (1, 1), self.fresh.get(read.slot)) for read in step)
-                before = () if self.plan.infer else (*((after,) if self.plan.structure and after >= 0 else ()), *behind)
+                order = (*((after,) if self.plan.structure and after >= 0 else ()), *behind)
                 self.waited = self.sink.mark(MarkInstance(self.stream, MarkFlag.BLOCKS | MarkFlag.NOW, EdgeReason.READ, Stall.READ,
-                                                          before=before, reads=views))
+                                                          order=order, reads=views))
 
     def _check(self, check: Check) -> None:
         value, lower, upper = (self._int(node) for node in (check.value, check.lower, check.upper))

@@ -690,3 +690,24 @@ def test_a_long_stream_is_executed_in_pieces_and_read_between_them() -> None:
     small.run(program._bind({}))
     np.testing.assert_array_equal(Y.data, wanted)  # type: ignore[arg-type]
     assert small.simulate(keep_trace=False).total_cycles == cycles
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_sanitizer_finds_nothing_where_reads_are_in_order(seed: int) -> None:
+    """It takes the structure for all the order that there is, and runs ready tasks in any."""
+    n, table, X, Y = zeros(4, 1), zeros(4, 1), numbers(4, 4), zeros(4, 4)
+
+    @workload
+    def ordered() -> None:
+        for b in P(4):
+            put[b](n=3 - b, y=n[b:b + 1])
+        for b in P(4):
+            put[b](n=n[b, 0] + 1, y=table[b:b + 1])
+            for i in P.seq(table[b, 0]):
+                mix[b, i](x=X[b], n=i, y=Y[n[b, 0]])
+    ordered().compile(sanitize=True).replay(seed)
+    wanted = np.zeros((4, 4), np.int64)
+    for b in range(4):
+        for i in range(4 - b):
+            mixed(wanted[3 - b], X.data[b], i)  # type: ignore[index]
+    np.testing.assert_array_equal(Y.data, wanted)  # type: ignore[arg-type]

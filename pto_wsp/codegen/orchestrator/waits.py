@@ -13,19 +13,16 @@ WAITED = "waited"    # the variable of the last wait's node: what a stream submi
 
 def ready(node: Submit | Loop | Through | Branch | SetSlot | Send, names: Names, after: str | None,
           behind: Sequence[c.Expr] = ()) -> Iterator[c.Stmt]:
-    """Yield what makes a node's scalars fit to be evaluated. `after`, `behind`: nodes that the statement waits for anyway.
-
-    Where nobody finds out who writes what is read, these are all that a read can wait for.
-    """
-    stated = () if names.plan.infer else (*(() if after is None else (names.ref(after),)), *behind)
+    """Yield what makes a node's scalars fit to be evaluated. `after`, `behind`: nodes that the statement waits for anyway."""
+    order = (*(() if after is None else (names.ref(after),)), *behind)
     for step in names.reads.preparation(node.waits, node.checks):
         if isinstance(step, Check):
             yield from names.checks((step,))
         else:
-            yield c.Block(tuple(_wait(step, names, stated)))
+            yield c.Block(tuple(_wait(step, names, order)))
 
 
-def _wait(reads: tuple[Read, ...], names: Names, before: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
+def _wait(reads: tuple[Read, ...], names: Names, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
     yield c.Declare("pto_arg", "reads", array=(len(reads),))
     one = c.Int(1)
     for k, read in enumerate(reads):
@@ -33,7 +30,7 @@ def _wait(reads: tuple[Read, ...], names: Names, before: tuple[c.Expr, ...]) -> 
         place = c.Prefix("&", c.Index(c.Name("reads"), c.Int(k)))
         yield c.Evaluate(c.Call("pto_bind", (place, names.tensor(ref), names.scalar(read.offset), one, one, one, one, c.Name("PTO_READ"),
                                              c.Int(ref.dtype.nbytes))))
-    nodes: c.Expr = c.Braces(before, "const int64_t[]") if before else c.Int(0)
+    nodes: c.Expr = c.Braces(order, "const int64_t[]") if order else c.Int(0)
     node = names.ref(WAITED)
-    yield c.Assign(node, c.Call("pto_wait", (c.Name("sink"), names.stream, c.Name("reads"), c.Int(len(reads)), nodes, c.Int(len(before)))))
+    yield c.Assign(node, c.Call("pto_wait", (c.Name("sink"), names.stream, c.Name("reads"), c.Int(len(reads)), nodes, c.Int(len(order)))))
     yield c.If(c.Infix("<", node, c.Int(0)), (c.Return(STATUS),))
