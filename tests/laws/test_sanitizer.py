@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pto_wsp import Deps, Program, PtoError, Workload
+from pto_wsp import Deps, Program, PtoError, Tensor, Workload, connect, process
 from pto_wsp.runtime.interp import stream_of
 from pto_wsp.runtime.stream import MarkInstance, TaskInstance
+from tests.laws.generated_pipelines import FOLD, WIDTHS, expected, random_network, workload_of
 from tests.laws.generated_workloads import Bench, For, Part, Spot, Together, WorkloadRecipe, workload_recipes
 from tests.laws.generated_workloads import Call as TaskCall
 from tests.laws.test_workloads import elements
@@ -121,3 +122,35 @@ def test_every_order_that_is_taken_away_is_missed() -> None:
     mutants = [replace(ORDERED, parts=parts) for parts in without_one_order(ORDERED.parts)]
     assert len(mutants) == 4
     assert all(check(mutant) for mutant in mutants)
+
+
+# ---- pipelines ----
+
+@pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_are_what_they_are(seed: int, deps: Deps) -> None:
+    """Each process notes in a row of its own: nothing races, and numbers, cycles and edges are those of the plain program."""
+    costs = dict.fromkeys(WIDTHS, 1)
+    network = next(drawn for k in range(100) if expected(drawn := random_network(3000 + 100 * seed + k, merges=seed == 1), costs, 0)[0]
+                   == "ended")
+    notes = np.zeros((len(network.scripts), 8), np.int64)
+    traced = workload_of(network, Tensor(notes, name="acc")).task_graph(deps=deps)
+    plain = traced.compile().run()
+    left = notes.copy()
+    notes[...] = 0
+    program = traced.compile(sanitize=True).run()
+    assert program.sanitized is not None and (program.sanitized.races, program.sanitized.unchecked) == (0, 0)
+    assert np.array_equal(notes, left)
+    assert program.stats.total_cycles == plain.stats.total_cycles
+    assert [(e.source, e.target, e.bits) for e in program.graph.edges] == [(e.source, e.target, e.bits) for e in plain.graph.edges]
+
+
+def test_processes_that_note_in_one_row_race() -> None:
+    notes = Tensor(np.zeros((2, 8), np.int64), name="acc")
+
+    def noting() -> None:
+        FOLD[1](x=notes[0:1, 0:1], n=3)
+    both = connect([process("one").body(noting), process("other").body(noting)], [])
+    with pytest.raises(PtoError) as caught:
+        both.compile(sanitize=True).run()
+    assert caught.value.code == "R201" and caught.value.help == "order them through a channel or an event"
