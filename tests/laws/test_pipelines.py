@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from pto_wsp import PtoError, Tensor, Workload, workload
+from pto_wsp import P, PtoError, Tensor, Workload, workload
 from pto_wsp.api.program import Program
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Channels
@@ -133,3 +133,12 @@ def test_the_depths_of_a_report_are_live_and_smallest(cost: dict[int, int]) -> N
         for c, depth in named.items():
             assert not ends({**depths, **named, c: depth - 1}), (seed, named, c)
     assert n_reports >= 10
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_a_pipeline_of_no_processes_does_nothing(target: str) -> None:
+    @workload
+    def nothing() -> None:
+        with P.pipe():
+            pass
+    assert nothing().compile(target=target).run().stats.task_count == 0

@@ -60,6 +60,8 @@ def run_start() -> Iterator[c.Stmt]:
 def start_pipeline(pipeline: Pipeline, names: Names, after: str) -> Iterator[c.Stmt]:
     """Yield what runs a pipeline in the main program."""
     plan = names.plan
+    if not pipeline.processes:
+        return
     for number in pipeline.channels:
         for what, streams in (("producers", plan.channels[number].producers), ("consumers", plan.channels[number].consumers)):
             yield c.Declare("static const int32_t", f"{what}_{number}", c.Braces(tuple(map(c.Int, streams))), array=(len(streams),))
