@@ -11,7 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pto_wsp import Dense, DType, In, InOut, Out, P, Sparse, Symbol, Tensor, Tile, kernel, pto, slot_set_u64, workload
+from pto_wsp import (
+    Channel,
+    Dense,
+    DType,
+    In,
+    InOut,
+    Out,
+    P,
+    Sparse,
+    Symbol,
+    Tensor,
+    Tile,
+    consume,
+    kernel,
+    pto,
+    send,
+    slot_set_u64,
+    workload,
+)
 from pto_wsp.errors import RunBoundsError, ViewBoundsError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lower import lower
@@ -312,3 +330,24 @@ def test_each_finding_stands_where_its_check_does() -> None:
     plan = plan_of(body)
     names = [f"{numbered.check.kind.name.lower()} {numbered.check.subject}" for numbered in numbered_checks(plan)]
     assert [finding.check for finding in check_bounds(plan)] == names
+
+
+@pytest.mark.parametrize("behind", [lambda i: i + 1, lambda i: (i + 1) // 1 * 1 % 9])
+def test_a_wrong_index_behind_a_token_is_left_to_the_run(behind: Callable[[Any], Any]) -> None:
+    """Nothing is sent, so nothing is wrong; which is not found out, and no example must be given."""
+    tokens = Channel("tokens")
+
+    def give() -> None:
+        for k in P.seq(0):
+            send(tokens, k)
+
+    def take() -> None:
+        with consume(tokens):
+            for i in P(4):
+                touch(x=X[behind(i)])
+
+    def body() -> None:
+        with P.pipe():
+            workload(give)()
+            workload(take)()
+    assert verdict(body) is Verdict.NOT_PROVED
