@@ -36,7 +36,6 @@ from pto_wsp import (
     send,
     workload,
 )
-from pto_wsp import sequential as in_order
 
 F32 = DType.F32
 BLOCK, WIDTH, HIDDEN = 16, 64, 256
@@ -138,7 +137,7 @@ def one_by_one(batch: Block) -> Workload:
                 batch.expand(b, i)
                 batch.contract(b, i)
 
-    return in_order(plain())
+    return plain()
 
 
 def check(name: str, whole: Workload, batch: Block, lengths: list[int]) -> tuple[bool, Program]:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -23,6 +24,7 @@ from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
 
 MAX_REPLICAS = 1024
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,8 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
     span = here()
     listed = {channel.ref.id: channel for channel in _channels("connect", channels)}
     parts = tuple(_processes(processes, span))
+    if not parts:
+        raise WorkloadStructureError("connect takes at least one process", span)
     for part in parts:
         for ref in (*part.takes, *part.gives):
             if ref.ref.id not in listed:
@@ -110,7 +114,7 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
         nodes.append(wl.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
                                 part.span))
     block = wl.Block((wl.Pipeline(tuple(nodes), span),))
-    whole = Workload(wl.Workload("_".join(part.name for part in parts), block), tensors)
+    whole = Workload(wl.Workload(_name_of(parts), block), tensors)
     whole._placed = place(block, tensors)
     return whole
 
@@ -139,6 +143,13 @@ def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
         raise WorkloadStructureError("consume takes a function of the token's numbers", here(), found=repr(body))
     opened.run(body, embed)
     return None
+
+
+def _name_of(parts: Sequence[Process]) -> str:
+    """Return a name for a pipeline that can stand in file names and in C: those of its processes, of many the first and the last."""
+    names = [re.sub(r"\W+", "_", part.name, flags=re.ASCII).strip("_")[:_LONGEST_NAME] or "process" for part in parts]
+    whole = "_".join(names)
+    return whole if len(whole) <= _LONGEST_NAME else f"{names[0]}_to_{names[-1]}"
 
 
 def _processes(given: object, span: Span) -> Iterator[Process]:

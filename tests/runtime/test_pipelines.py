@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +44,9 @@ from pto_wsp import (
 )
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Channels
+from pto_wsp.expr import codec
+from pto_wsp.resources import csrc_dir
+from pto_wsp.runtime.native import Engine
 
 F32, I64 = DType.F32, DType.I64
 N = 6
@@ -456,3 +463,115 @@ def test_the_orchestrator_in_c_writes_what_the_interpreter_writes(deps: Deps | N
     for column in fields(one):
         np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name), err_msg=column.name)
     assert len(one.mark_node) > 20
+
+
+# ---- at once ----
+
+@kernel(c_src="""
+    /* has the other task come too? Looked for some seconds at most. */
+    int64_t *const come = (int64_t *)x;
+    __atomic_add_fetch(come, 1, __ATOMIC_SEQ_CST);
+    for (int64_t turn = 0; turn < 2000000000 && __atomic_load_n(come, __ATOMIC_SEQ_CST) < 2; ++turn)
+        ;
+    y[0] = __atomic_load_n(come, __ATOMIC_SEQ_CST) >= 2;
+""")
+def meet(x: In[Tile[128, 128, I64]], y: Out[Tile[128, 128, I64]]) -> None:
+    """Tell whether two tasks run at the same time: each waits until the other has begun. Large ones: small runs stay on one thread."""
+
+
+def test_tasks_of_two_processes_run_at_once() -> None:
+    """The producer is at its second token while the consumer works on the first: neither of the two could end alone."""
+    come, met = Tensor(np.zeros((128, 128), np.int64), name="come"), Tensor(np.zeros((2, 128, 128), np.int64), name="met")
+    tiles = Channel("tiles", 1)
+
+    @workload
+    def body() -> None:
+        with P.pipe():
+            for i in P.seq(2):
+                with P.when(i == 1):
+                    meet(x=come, y=met[0])
+                send(tiles, i)
+            with consume(tiles) as i, P.when(i == 0):
+                meet(x=come, y=met[1])
+
+    body().compile(threads=2).run()
+    assert met.data[:, 0, 0].tolist() == [1, 1]  # type: ignore[index]
+
+
+# ---- whatever the names, and however long ----
+
+def test_processes_and_channels_may_be_called_anything() -> None:
+    rows, tiles = Rows(), Channel("tiles */ 1 ü", 1)
+
+    def loading() -> None:
+        for i in P.seq(N):
+            send(tiles, rows.load(i))
+
+    def finishing() -> None:
+        with consume(tiles) as i:
+            rows.finish(i)
+
+    traced = connect([process("7").produces(tiles).body(loading), process("für */ x-y").consumes(tiles).body(finishing)], [tiles])
+    traced.compile().run()
+    np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
+
+
+def test_a_run_longer_than_a_record_keeps_is_the_same() -> None:
+    rows = Rows()
+    program = workload(two_stages(rows, 2))().compile()
+    runner = program._compiled.runner
+    assert isinstance(runner, Engine)
+    short = Engine(runner.artifact, program.plan, 2, max_tasks=3)
+    short.run(program._bind({}))
+    assert short.simulate(keep_trace=False).total_cycles == (N + 1) * C
+    np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
+
+
+def test_a_pipeline_reads_back_from_json_and_from_its_repr() -> None:
+    ready = Event("ready")
+
+    def body() -> None:
+        two_stages(Rows(), 2)()
+        with P.pipe():
+            for _ in P.seq(2):
+                record(ready)
+            synchronize(ready)
+
+    traced = workload(body)()
+    assert Workload.from_json(traced.to_json()) == traced
+    assert eval(repr(traced), dict(codec.NAMES)) == traced
+    assert [task.kernel for task in traced.tasks()].count("inc") == 2 * N
+
+
+def test_a_sanitized_run_takes_channels_for_order() -> None:
+    rows = Rows()
+    program = workload(two_stages(rows, 2))().compile(sanitize=True).run()
+    np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
+    assert program.stats.total_cycles == (N + 1) * C
+
+
+def test_the_c_text_of_a_process_compiles_without_a_warning_and_does_not_grow_with_its_tokens(tmp_path: Path) -> None:
+    texts = []
+    for n in (3, 3000):
+        rows, tiles = Rows(), Channel("tiles", 1)
+
+        def body(n: int = n, rows: Rows = rows, tiles: Channel = tiles) -> None:
+            for b in P.seq(2):
+                with P.pipe():
+                    for i in P.seq(n):
+                        own = Tensor.empty((1, 4), F32)
+                        h = inc(x=rows.row(rows.X, i % N), y=own)
+                        inc[i](x=own, y=rows.row(rows.T, i % N), after=h)
+                        send(tiles, i + b, i)
+                    with consume(tiles) as (k, i), P.when(k > 1):
+                        note(y=rows.row(rows.K, i % N), n=k)
+
+        folder = workload(body)().compile().artifact_dir
+        assert folder is not None
+        texts.append((folder / "src" / "orchestrator.c").read_text())
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        done = subprocess.run([*compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{csrc_dir() / 'include'}", "-c",
+                               str(folder / "src" / "orchestrator.c"), "-o", str(tmp_path / "orchestrator.o")],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert abs(len(texts[0]) - len(texts[1])) < 50

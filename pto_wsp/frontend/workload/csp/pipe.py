@@ -41,6 +41,8 @@ class Pipe:
         if left_early(user_frame(), self._entered_at):
             raise SymbolicControlError("the body of P.pipe() is left early", here(),
                                        help="it is traced once, so break and return have no meaning in it")
+        if not self._scope.items:
+            raise WorkloadStructureError("P.pipe() holds no statement", self._span, help="every statement directly inside is a process")
         self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
 
     def __repr__(self) -> str:
