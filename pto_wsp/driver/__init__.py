@@ -15,6 +15,7 @@ import numpy as np
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.artifact.toolchain import cache_bytes
+from pto_wsp.driver.checks import check_plan
 from pto_wsp.driver.cpu_sim import compile_cpu_sim
 from pto_wsp.driver.dumps import observer
 from pto_wsp.driver.options import check_directives, check_strict, check_target, read_arch, read_options
@@ -30,14 +31,7 @@ from pto_wsp.runtime.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
-from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.capacity import capacity_errors
-from pto_wsp.verify.contracts import contract_errors
-from pto_wsp.verify.deadlock.check import check_deadlock
-from pto_wsp.verify.memory import intermediate_memory
-from pto_wsp.verify.races.check import check_races, explicit_errors
-from pto_wsp.verify.races.false_order import false_order
-from pto_wsp.verify.slots import slot_errors
 from pto_wsp.verify.verdict import Finding
 
 if TYPE_CHECKING:
@@ -81,13 +75,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
-    raise_all((*slot_errors(plan), *contract_errors(plan)))
-    races = check_races(lowered)          # a pass drops checks by which races are judged
-    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
-                *intermediate_memory(plan, intermediates, model))
-    raise_all([finding.error for finding in findings if finding.error is not None])
-    if not plan.infer:
-        raise_all(explicit_errors(races))
+    findings = check_plan(lowered, plan, intermediates, model)
     if target in DEVICE_TARGETS:
         package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
         return Compiled(plan, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),

@@ -1,0 +1,31 @@
+"""The static checks of a plan: slots, contracts, bounds, deadlock, races, false order, memory. What they find goes to the manifest and to `program.checks`."""
+
+from __future__ import annotations
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import raise_all
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.verify.bounds import check_bounds
+from pto_wsp.verify.contracts import contract_errors
+from pto_wsp.verify.deadlock.check import check_deadlock
+from pto_wsp.verify.memory import intermediate_memory
+from pto_wsp.verify.races.check import check_races, explicit_errors
+from pto_wsp.verify.races.false_order import false_order
+from pto_wsp.verify.slots import slot_errors
+from pto_wsp.verify.verdict import Finding
+
+
+def check_plan(lowered: TaskPlan, plan: TaskPlan, intermediates: frozenset[int], arch: Arch) -> tuple[Finding, ...]:
+    """Return what is proved and what is left to the run. `lowered`: the plan before its passes, of which one drops checks by which
+    races are judged; `intermediates`: the ids of tensors that hold results between tasks.
+
+    Raises: what has a counterexample, all errors of a step together.
+    """
+    raise_all((*slot_errors(plan), *contract_errors(plan)))
+    races = check_races(lowered)
+    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
+                *intermediate_memory(plan, intermediates, arch))
+    raise_all([finding.error for finding in findings if finding.error is not None])
+    if not plan.infer:
+        raise_all(explicit_errors(races))
+    return findings
