@@ -1,4 +1,7 @@
-"""The static checks of a plan: slots, contracts, bounds, deadlock, races, false order, memory. What they find goes to the manifest and to `program.checks`."""
+"""The static checks of a plan: slots, contracts, bounds, deadlock, races, false order, memory.
+
+What they find goes to the manifest and to `program.checks`.
+"""
 
 from __future__ import annotations
 
