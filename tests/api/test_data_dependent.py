@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +43,7 @@ from tests.laws.generated_workloads import run_in_order_of, threads_of
 
 F32, I32, I64 = DType.F32, DType.I32, DType.I64
 TARGETS = ("interp", "cpu_sim")
+ROOT = Path(__file__).resolve().parents[2]
 Array = np.ndarray[Any, Any]
 
 
@@ -711,3 +718,49 @@ def test_the_sanitizer_finds_nothing_where_reads_are_in_order(seed: int) -> None
         for i in range(4 - b):
             mixed(wanted[3 - b], X.data[b], i)  # type: ignore[index]
     np.testing.assert_array_equal(Y.data, wanted)  # type: ignore[arg-type]
+
+
+LONG = '''
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)   # a shell starts its background jobs with Ctrl-C ignored
+import numpy as np
+from pto_wsp import DType, In, InOut, P, Tensor, Tile, kernel, pto, workload
+
+@kernel
+def slow(x: In[Tile[64, 64, DType.F32]], y: InOut[Tile[64, 64, DType.F32]], n: InOut[Tile[1, 1, DType.I64]]):
+    pto.store(y, pto.tanh(y + x) @ x)
+    pto.store(n, n + 1)
+
+X, Y = Tensor(np.ones((64, 64), np.float32)), Tensor(np.zeros((64, 64), np.float32))
+n = Tensor(np.zeros((1, 1), np.int64))
+
+@workload
+def endless(length):
+    for i in P.seq(length):
+        with P.when(n[0, 0] >= 0):
+            slow[i](x=X, y=Y, n=n)
+
+long, short = endless(1_000_000).compile(threads=2), endless(3).compile(threads=2)
+short.run()
+print("ready", flush=True)
+try:
+    long.run()
+    print("finished", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", n.data[0, 0] > 3, flush=True)
+short.run()
+print("usable", flush=True)
+'''
+
+
+def test_ctrl_c_ends_a_run_that_waits_again_and_again(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(LONG)
+    process = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert out.split() == ["interrupted", "True", "usable"], err
