@@ -5,6 +5,10 @@ What they find goes to the manifest and to `program.checks`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import raise_all
 from pto_wsp.plan.model import TaskPlan
@@ -18,14 +22,15 @@ from pto_wsp.verify.slots import slot_errors
 from pto_wsp.verify.verdict import Finding
 
 
-def check_plan(lowered: TaskPlan, plan: TaskPlan, intermediates: frozenset[int], arch: Arch) -> tuple[Finding, ...]:
+def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarray], intermediates: frozenset[int],
+               arch: Arch) -> tuple[Finding, ...]:
     """Return what is proved and what is left to the run. `lowered`: the plan before its passes, of which one drops checks by which
-    races are judged; `intermediates`: the ids of tensors that hold results between tasks.
+    races are judged; `arrays`: what tensors hold now, by their ids; `intermediates`: the ids of those for results between tasks.
 
     Raises: what has a counterexample, all errors of a step together.
     """
     raise_all((*slot_errors(plan), *contract_errors(plan)))
-    races = check_races(lowered)
+    races = check_races(lowered, arrays)
     findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
                 *intermediate_memory(plan, intermediates, arch))
     raise_all([finding.error for finding in findings if finding.error is not None])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import numpy as np
 
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.plan.model import Loop, Sides, TaskPlan
@@ -49,9 +52,12 @@ def _second_place(pair: Pair) -> tuple[tuple[str, Span], ...]:
     return () if pair.first.span == pair.second.span else ((f"{pair.second.verb} here", pair.second.span),)
 
 
-def check_races(plan: TaskPlan) -> Races:
-    """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own."""
-    data = data_of(plan)
+def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyType({})) -> Races:
+    """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own.
+
+    `arrays`: what tensors hold now, by the id of their TensorRef: lengths of rows are read from there for an example.
+    """
+    data = data_of(plan, arrays)
     contests: dict[int, list[Contest]] = {}
     for contest in contests_of(plan):
         contests.setdefault(contest.slot, []).append(contest)

@@ -16,6 +16,7 @@ from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, solve
 from pto_wsp.verify.races.question import Data, Pair, Question, opaque_names
 from pto_wsp.verify.races.witness import NoWitness, Witness, witness_of
 
+_MOST_ELEMENTS = 24     # of arrays that the solver is told of
 _LARGEST = 1 << 40      # a factor above it may lead out of 64 bits, where a run wraps
 
 
@@ -67,14 +68,53 @@ def _apart(question: Question) -> Apart:
 
 
 def _shown(pair: Pair, question: Question, point: Mapping[Key, int]) -> Outcome:
-    """Return the witness of a point, if it is one whatever the tables hold."""
+    """Return the witness of a point, if it is one whatever the tables hold, or with what lengths hold now."""
     if question.tables:
-        return Open(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
+        found = None if question.places_by_data else _with_data(question, point)
+        if found is None:
+            return Open(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
+        point = found
     try:
         return witness_of(pair, question, point)
     except NoWitness as problem:
         names = opaque_names(iter(point))
         return Open(f"it depends on {_listed(names)}" if names else f"the solver's example does not hold: {problem}")
+
+
+def _with_data(question: Question, point: Mapping[Key, int]) -> Mapping[Key, int] | None:
+    """Return a point at which all elements are what the arrays hold, None where there is none or it is not found soon.
+
+    What the arrays hold is told to the solver element by element, as it asks for them.
+    """
+    arrays = question.data.arrays
+    for _ in range(_MOST_ELEMENTS):
+        wrong = False
+        for tensor, elements in question.translator.applications.items():
+            for element in elements:
+                index = tuple(one.value(point) for one in element.index)
+                array = arrays.get(tensor.id)
+                if array is None or any(not 0 <= k < extent for k, extent in zip(index, array.shape, strict=True)):
+                    return None
+                held = int(array[index])
+                if element.value.value(point) != held:
+                    wrong = True
+                    _tell(question, tensor, index, held)
+        if not wrong:
+            return point
+        match solve(question.system):
+            case Sat(better):
+                point = better
+            case _:
+                return None
+    return None
+
+
+def _tell(question: Question, tensor: TensorRef, index: tuple[int, ...], held: int) -> None:
+    """Say what a tensor holds at an index."""
+    for element in question.translator.applications[tensor]:
+        elsewhere = [way for one, k in zip(element.index, index, strict=True)
+                     for way in (System().below(one, k), System().at_least(one, k + 1))]
+        question.system.either(*elsewhere, System().equal(element.value, held))
 
 
 def _is_large(system: System) -> bool:

@@ -23,7 +23,7 @@ _CHECK = "false order"
 
 def false_order(plan: TaskPlan) -> tuple[Finding, ...]:
     """Return a hint for each ordered loop and each `after=` that is proved to order nothing that has to be."""
-    data = data_of(plan)
+    data = data_of(plan, {})
     return (*_loops(plan, data), *_handles(plan, data))
 
 

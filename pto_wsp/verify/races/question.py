@@ -6,13 +6,15 @@ the first side is in an earlier iteration of it than the second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
+
+import numpy as np
 
 from pto_wsp.plan.model import Consume, Loop, Process, Receive, TaskPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import Contract, TensorRef
-from pto_wsp.types.view import bounds_of, declared
+from pto_wsp.types.view import Cut, Pick, Step, bounds_of, declared
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.verify.affine.scalars import Application, Scope, Translator
@@ -40,17 +42,21 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise."""
+    """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise.
+
+    `arrays`: what tensors hold when the workload is compiled, by id; another run may bind others.
+    """
 
     written: frozenset[int]
     rising: frozenset[tuple[int, int]]
+    arrays: Mapping[int, np.ndarray]
 
 
-def data_of(plan: TaskPlan) -> Data:
+def data_of(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Data:
     """Return what a run makes sure of, or changes."""
     written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
     pairs = [tuple(plan.tensors[slot].ref.id for slot in axis.slots if slot is not None) for axis in plan.axes if axis.sparse]
-    return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)))
+    return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)), arrays)
 
 
 class Question:
@@ -200,6 +206,20 @@ class Question:
         """The tensors of which elements were read."""
         return tuple(self.translator.applications)
 
+    @property
+    def places_by_data(self) -> bool:
+        """True where elements decide more than how far loops go: which elements a view reaches, or which branch is taken."""
+        for access in self.pair.accesses:
+            levels = [level for level in access.levels
+                      if isinstance(level, Taken) or (isinstance(level, Loop) and level.through is not None)]
+            roots = (*(index for step in access.view.steps for index in _scalars(step)), *(
+                node for level in levels if isinstance(level, Taken)
+                for node in (*(branch.condition for branch in level.refused), level.held) if node is not None))
+            walks = any(isinstance(level, Loop) for level in levels)
+            if walks or any(isinstance(leaf, s.Element) for node in roots for leaf in s.leaves(node)):
+                return True
+        return False
+
 
 def as_declared(node: s.Scalar) -> s.Scalar:
     """Return a scalar with sizes as declared, and axes of known size as they start."""
@@ -225,6 +245,16 @@ def contract_law(first: Application, second: Application) -> System | None:
                  System().equal(here, there).equal(value, other)]
         known = (known or System()).either(*ways)
     return known
+
+
+def _scalars(step: Step) -> tuple[s.Scalar, ...]:
+    match step:
+        case Pick(index=index):
+            return (index,)
+        case Cut(start=start, stop=stop):
+            return (start, stop)
+        case _:
+            return ()
 
 
 def _variables(level: Level) -> Iterator[s.Var]:

@@ -19,6 +19,11 @@ def plan_of(made: Workload) -> TaskPlan:
     return lower(made._canonical.workload)
 
 
+def arrays_of(made: Workload) -> dict[int, np.ndarray]:
+    """Return what the tensors of a workload hold, by their ids in its plan."""
+    return {number: made._tensors[known].data for number, known in enumerate(made._canonical.tensors)}  # type: ignore[misc]
+
+
 def races_of(made: Workload, plan: TaskPlan, arrays: Mapping[str, np.ndarray] | None = None, symbols: Mapping[str, int] | None = None,
              ) -> set[str]:
     """Return the names of tensors that some two unordered tasks share an element of, one writing."""

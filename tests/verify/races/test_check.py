@@ -409,3 +409,30 @@ def test_paged_attention_is_checked_at_once() -> None:
     found = findings(body)
     assert time.process_time() - before < 1
     assert [finding.verdict for finding in found] == [PROVED, PROVED]
+
+
+# ---- lengths as they are ----
+
+def test_rows_of_known_lengths_that_meet_are_shown_with_the_lengths() -> None:
+    def plan_of(lengths: list[int], row_of: Callable[[Any, Any], Any]) -> tuple[Any, dict[int, Any]]:
+        tokens = Ragged(Dense[4](), Tensor(np.array(lengths), name="lens"))
+
+        @workload
+        def body() -> None:
+            for b in P(4):
+                for t in P(tokens[b]):
+                    row(X[b, t:t + 1], Y[0, row_of(b, t):row_of(b, t) + 1])
+        found = canonical(body()._node)
+        lens = tokens.lengths
+        return lower(found.workload), {number: lens.data for number, known in enumerate(found.tensors) if known == lens.ref.id}
+
+    def outcome(lengths: list[int], row_of: Callable[[Any, Any], Any], given: bool = True) -> tuple[Verdict, str]:
+        plan, arrays = plan_of(lengths, row_of)
+        assert len(arrays) == 1
+        found = check_races(plan, arrays if given else {}).findings[0]
+        return found.verdict, found.error.notes[0] if found.error is not None else found.detail.split(": ")[-1]
+    assert outcome([0, 2, 0, 3], lambda b, t: t) == (SHOWN, "for example with lens[1] = 2, lens[3] = 3")
+    assert outcome([0, 2, 0, 0], lambda b, t: t) == (OPEN, "it depends on what is in `lens`")
+    assert outcome([3, 3, 3, 3], lambda b, t: 3 * b + t) == (OPEN, "it depends on what is in `lens`")
+    assert outcome([3, 4, 3, 3], lambda b, t: 3 * b + t) == (SHOWN, "for example with lens[1] = 4, lens[2] = 3")
+    assert outcome([3, 4, 3, 3], lambda b, t: 3 * b + t, given=False) == (OPEN, "it depends on what is in `lens`")

@@ -10,7 +10,7 @@ import pytest
 from pto_wsp.errors import RunBoundsError
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.verdict import Verdict
-from tests.verify.races.brute_force import plan_of, races_of
+from tests.verify.races.brute_force import arrays_of, plan_of, races_of
 from tests.verify.races.drawn_workloads import Drawing
 
 # Of tensors of race-free workloads, the part that is left open: all of them for what tables and lengths hold, which nobody has promised.
@@ -28,7 +28,7 @@ def verdicts(seeds: Iterable[int]) -> Counter[tuple[Verdict, bool]]:
         except RunBoundsError:      # a run ends before it has done anything
             continue
         found: dict[str, set[Verdict]] = {}
-        for finding in check_races(plan).findings:
+        for finding in check_races(plan, arrays_of(made)).findings:
             found.setdefault(finding.check.split("`")[1], set()).add(finding.verdict)
         assert racy <= found.keys(), seed
         for name, all_of in found.items():
