@@ -88,6 +88,7 @@ FORMS: Mapping[str, str] = {
     "fresh": "Tensor.empty in a loop, a branch or a process",
     "combine": "combine, |",
     "pipeline": "P.pipe, connect",
+    "pipeline.fresh": "Tensor.empty in a body of a process that sends or takes behind it",
     "event": "record, synchronize",
 }
 _FORM_ON_HOST = Support(Capability.ENFORCED, "the engine, the interpreter and the simulator do it")
@@ -99,8 +100,9 @@ _FORMS_ON_DEVICE: Mapping[str, Support] = {
     "slot": Support(Capability.ENFORCED, "slots are variables of the orchestration"),
     "fresh": Support(Capability.ENFORCED, "the runtime allocates it each time, in a scope of its own"),
     "combine": Support(Capability.ENFORCED, "edges are named for each side by itself"),
-    "pipeline": Support(Capability.REFUSED, "the orchestration is one thread of the control processor, and cannot wait for a token"),
-    "event": Support(Capability.REFUSED, "the orchestration is one thread of the control processor, and cannot wait for an event"),
+    "pipeline": Support(Capability.ENFORCED, "processes take turns on the control processor, and tasks wait for what tokens wait for"),
+    "pipeline.fresh": Support(Capability.REFUSED, "the runtime's scopes nest, and those of processes that take turns would not"),
+    "event": Support(Capability.ENFORCED, "the tasks behind it are told to wait for those in front of its record"),
 }
 _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
 DEVICE_TARGETS = ("ascend_npu", "pto")

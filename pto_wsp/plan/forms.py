@@ -18,10 +18,12 @@ from pto_wsp.plan.model import (
     Receive,
     RecordEvent,
     Send,
+    Sequence,
     SetSlot,
     Sides,
     Submit,
     TaskPlan,
+    communicates,
     items_of,
 )
 from pto_wsp.plan.waits import waited_for
@@ -72,6 +74,9 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
             yield "combine", next((inner.span for side in sides for inner in side.items if isinstance(inner, Submit | Loop)), UNKNOWN)
         case Pipeline() | Send() | Receive() | Consume():
             yield "pipeline", item.span
+        case Sequence(items):
+            yield from (("pipeline.fresh", inner.span) for position, inner in enumerate(items)
+                        if isinstance(inner, Fresh) and any(map(communicates, items[position + 1:])))
         case RecordEvent() | AwaitEvent():
             yield "event", item.span
         case _:

@@ -233,3 +233,72 @@ def _number(tensors, params, name, default=None):
     if value is None:
         raise KeyError(f"`{name}` had no value when the package was made: give params={{'{name}': ...}}")
     return getattr(value, "value", value)
+
+
+def _channel(depth, producers, consumers):
+    """A channel: its tokens, how many were sent, taken, and asked for without depth, and the streams that give and take with whose turn
+    it is."""
+    return {"depth": depth, "tokens": [], "sent": 0, "taken": 0, "asked": 0, "gives": [list(producers), 0], "takes": [list(consumers), 0]}
+
+
+def _event():
+    """An event: how often it was recorded, and how often each stream has waited for it."""
+    return {"records": 0, "waits": {}}
+
+
+def _turn(ends):
+    """Return the stream whose turn it is, None when all have ended."""
+    streams, at = ends
+    for k in range(at, at + len(streams)):
+        if streams[k % len(streams)] is not None:
+            ends[1] = k % len(streams)
+            return streams[ends[1]]
+    return None
+
+
+def _send(channel, stream, token):
+    """Give a token to a channel, when it has room for it."""
+    def full():
+        return channel["sent"] - channel["taken"] >= channel["depth"] if channel["depth"] else channel["asked"] <= channel["sent"]
+
+    while _turn(channel["gives"]) != stream or _turn(channel["takes"]) is None or full():
+        yield
+    channel["tokens"].append(token)
+    channel["sent"] += 1
+    channel["gives"][1] += 1
+
+
+def _take(channel, stream):
+    """Return the next token of a channel, None when it is closed and empty."""
+    while channel["sent"] == channel["taken"] or _turn(channel["takes"]) != stream:
+        if channel["sent"] == channel["taken"] and _turn(channel["gives"]) is None:
+            return None
+        if _turn(channel["takes"]) == stream and channel["asked"] == channel["sent"] == channel["taken"]:
+            channel["asked"] += 1
+        yield
+    channel["taken"] += 1
+    channel["takes"][1] += 1
+    return channel["tokens"].pop(0)
+
+
+def _await(event, stream):
+    """Wait for the next record of an event that a stream has not waited for yet."""
+    while event["records"] <= event["waits"].get(stream, 0):
+        yield
+    event["waits"][stream] = event["waits"].get(stream, 0) + 1
+
+
+def _run(processes, channels, events):
+    """Let processes, by stream, take turns until all have ended."""
+    while processes:
+        before = (len(processes), repr(channels), repr(events))
+        for stream, process in list(processes.items()):
+            try:
+                next(process)
+            except StopIteration:
+                del processes[stream]
+                for channel in channels:
+                    for ends in (channel["gives"], channel["takes"]):
+                        ends[0] = [None if one == stream else one for one in ends[0]]
+        if before == (len(processes), repr(channels), repr(events)):
+            raise RuntimeError("no process can go on")

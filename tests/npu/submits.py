@@ -16,7 +16,7 @@ import numpy as np
 
 from pto_wsp import Program, Workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_headers
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.lower import lower
@@ -58,7 +58,8 @@ def write_orchestration(root: Path, plan: NpuPlan, change: Callable[[str], str] 
     """Write a package whose kernels do nothing, its orchestration changed by `change`."""
     for folder in ("include", "orchestration", "kernels"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / "include" / "pto_wsp_abi.h").write_text((csrc_dir() / "npu" / "pto_wsp_abi.h").read_text())
+    for name in orchestration_headers(plan):
+        (root / "include" / name).write_text((csrc_dir() / "npu" / name).read_text())
     source, nothing = root / "orchestration" / "case.cpp", root / "kernels" / "nothing.cpp"
     text = emit_orchestration(plan)
     changed = change(text)

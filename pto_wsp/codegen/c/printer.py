@@ -145,6 +145,14 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
                     yield f"{pad}case {number}:"
                     yield f"{pad}{_INDENT}goto {label};"
                 yield f"{pad}}}"
+            case c.Struct(name, fields):
+                yield f"{pad}struct {name} {{"
+                yield from print_stmts(fields, depth + 1, comment)
+                yield f"{pad}}};"
+            case c.Closure(name, parameters, result, inner):
+                yield f"{pad}const auto {name} = [&]({parameters}) -> {result} {{"
+                yield from print_stmts(inner, depth + 1, comment)
+                yield f"{pad}}};"
             case _:
                 assert_never(stmt)
 
@@ -152,8 +160,8 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
 def print_definition(definition: c.Definition) -> str:
     """Return the text of something that stands outside functions."""
     match definition:
-        case c.Struct(name, fields):
-            return "\n".join((f"struct {name} {{", *print_stmts(fields, 1), "};"))
+        case c.Struct():
+            return "\n".join(print_stmts((definition,)))
         case c.Function(head, body, comment):
             about = [f"/* {comment.replace('*/', '* /')} */"] if comment else []
             return "\n".join((*about, head, "{", *print_stmts(body, 1), "}"))

@@ -246,16 +246,26 @@ class JumpTable:
     labels: tuple[str, ...]
 
 
-Stmt: TypeAlias = (Declare | Construct | Using | Assign | Evaluate | For | If | Block | Return | Comment | Forever | Break | Label
-                   | JumpTable)
-
-
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """struct name { fields };"""
+    """struct name { fields }; in C++ also inside a function."""
 
     name: str
     fields: tuple[Declare, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """const auto name = [&](parameters) -> result { body }; in C++."""
+
+    name: str
+    parameters: str
+    result: str
+    body: tuple[Stmt, ...]
+
+
+Stmt: TypeAlias = (Declare | Construct | Using | Assign | Evaluate | For | If | Block | Return | Comment | Forever | Break | Label
+                   | JumpTable | Struct | Closure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.npu.kernel_cpp import emit_kernel_cpp
 from pto_wsp.codegen.npu.names import Names
+from pto_wsp.codegen.npu.orchestration.emit import orchestration_headers
 from pto_wsp.codegen.npu.own_body import emit_own_cpp
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.expr.kernel import Kernel, Role
@@ -20,7 +21,6 @@ from pto_wsp.records import After
 from pto_wsp.resources import csrc_dir
 from pto_wsp.values import dataclass
 
-ABI_HEADER = "include/pto_wsp_abi.h"
 CoreType = Literal["aiv", "aic"]
 RuntimeName = Literal["tensormap_and_ringbuffer", "host_build_graph"]
 
@@ -163,7 +163,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
         **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),
         "README.md": render("ascend_npu/README.md.j2", unit),
-        ABI_HEADER: (csrc_dir() / "npu" / "pto_wsp_abi.h").read_text(encoding="utf-8"),
+        **{f"include/{name}": (csrc_dir() / "npu" / name).read_text(encoding="utf-8") for name in orchestration_headers(plan)},
     }
 
 

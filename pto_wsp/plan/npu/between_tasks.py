@@ -17,8 +17,8 @@ from pto_wsp.expr.kernel import Kernel, Role, TensorParam
 from pto_wsp.expr.rewrite import nodes, rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.model import SetSlot, TaskPlan, TensorSlot
-from pto_wsp.plan.npu.model import Block, Descriptor, Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.model import TaskPlan, TensorSlot
+from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Scope, Unordered
 from pto_wsp.plan.npu.walk import items_of, launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -169,7 +169,7 @@ def _may_hold_scopes(item: NpuItem) -> bool:
     match item:
         case Block() | Unordered():
             return len({launch.source for launch in launches_of(item)}) > 1
-        case Launch() | Repeat() | Fork() | Scope() | SetSlot():
+        case _:
             return False
 
 

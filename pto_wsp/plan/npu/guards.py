@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import Check, SetSlot
+from pto_wsp.plan.model import Check, Send, SetSlot
 from pto_wsp.plan.npu.late import Late
-from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuPlan, Repeat
+from pto_wsp.plan.npu.model import Drain, Fork, Launch, NpuItem, NpuPlan, Repeat
 from pto_wsp.plan.npu.walk import inner_items
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
@@ -145,8 +145,10 @@ def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tupl
 
 def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
     match item:
-        case Launch():
+        case Launch() | Send():
             yield from late.early_checks_of(item)
+        case Drain():
+            pass           # nobody knows yet how many tokens come, or what they carry
         case SetSlot(slot, value):
             yield from late.early_checks_of(item)
             if not late.is_late(s.SlotValue(slot)):

@@ -1,19 +1,19 @@
 """Checks that cannot be made before there are tasks: they depend on elements that tasks of the plan write.
 
 Those are made where the orchestration comes to them. So are all that stand in a loop, or in a way of a fork, that is there or not by
-what tasks compute.
+what tasks compute, and all that depend on what tokens carry.
 """
 
 from __future__ import annotations
 
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import Check, SetSlot
-from pto_wsp.plan.npu.model import Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way
-from pto_wsp.plan.npu.walk import inner_items
+from pto_wsp.plan.model import Check, Receive, Send, SetSlot
+from pto_wsp.plan.npu.model import Drain, Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way
+from pto_wsp.plan.npu.walk import inner_items, items_of
 from pto_wsp.plan.waits import waited_for
 from pto_wsp.types import scalar as s
 
-Checked = Launch | Repeat | Lead | Way | SetSlot
+Checked = Launch | Repeat | Lead | Way | SetSlot | Send
 
 
 class Late:
@@ -21,7 +21,8 @@ class Late:
 
     def __init__(self, plan: NpuPlan) -> None:
         self._written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
-        self._values: set[s.Scalar] = set()          # slots and variables that hold what tasks have computed
+        # Slots and variables that hold what tasks have computed, or what a token has brought.
+        self._values: set[s.Scalar] = {var for item in items_of(plan.body) if isinstance(item, Receive | Drain) for var in item.vars}
         self._checks: dict[int, tuple[Check, ...]] = {}
         n_known = -1
         while n_known != len(self._values):          # a slot that is set late in a loop is late in the loop's next turn
@@ -49,8 +50,10 @@ class Late:
 
     def _walk(self, item: NpuItem, *, late: bool) -> None:
         match item:
-            case Launch():
+            case Launch() | Send():
                 self._note(item, late=late)
+            case Drain(body=body):
+                self._walk(body, late=True)
             case SetSlot(slot, value):
                 self._note(item, late=late)
                 if late or self.is_late(value):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from pto_wsp.expr.kernel import Kernel, Role
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.model import Check, ScalarValue, SetSlot, TensorSlot
+from pto_wsp.plan.model import AwaitEvent, Channel, Check, Receive, RecordEvent, ScalarValue, Send, SetSlot, TensorSlot
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Scalar, SymbolRef, Var
@@ -164,13 +164,45 @@ class Unordered:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """Take tokens from a channel of the plan in order, until it is closed and empty, with `body` for each."""
+
+    channel: int
+    vars: tuple[Var, ...]
+    body: Block
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A process of a network, `replicas` times; `stream` is the number of the first."""
+
+    name: str
+    body: Block
+    replicas: int
+    stream: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Processes side by side, with channels and events of the plan that are new each time control comes here."""
+
+    stages: tuple[Stage, ...]
+    channels: tuple[int, ...]
+    events: tuple[int, ...]
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Items in program order."""
 
     items: tuple[NpuItem, ...]
 
 
-NpuItem: TypeAlias = Launch | Repeat | Fork | SetSlot | Unordered | Scope | Block
+Communication: TypeAlias = Send | Receive | RecordEvent | AwaitEvent
+NpuItem: TypeAlias = Launch | Repeat | Fork | SetSlot | Unordered | Scope | Block | Network | Drain | Communication
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +219,8 @@ class NpuPlan:
     structure: bool = True       # edges from program order
     join: int | None = None
     allocate: int | None = None
+    channels: tuple[Channel, ...] = ()
+    events: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[TensorSlot, ...]:

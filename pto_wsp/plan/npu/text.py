@@ -11,14 +11,16 @@ from collections.abc import Iterator
 
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.plan.model import Check, SetSlot
+from pto_wsp.plan.model import AwaitEvent, Check, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
+    Drain,
     Fork,
     Intermediate,
     Launch,
+    Network,
     NpuItem,
     NpuKernel,
     NpuPlan,
@@ -90,6 +92,22 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
             if otherwise.items:
                 yield f"{pad}else:"
                 yield from _item(plan, otherwise, depth + 1, inner)
+        case Network(stages):
+            for stage in stages:
+                yield f"{pad}process {stage.name}{f' × {stage.replicas}' if stage.replicas > 1 else ''}:"
+                yield from _item(plan, stage.body, depth + 1, inner)
+        case Drain(channel, variables, body):
+            yield f"{pad}consume {plan.channels[channel].name} as ({', '.join(var.name for var in variables)}):"
+            yield from _item(plan, body, depth + 1, inner)
+        case Receive(channel, variables):
+            yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
+        case Send(channel, payload, _, _, checks):
+            yield from (pad + _check(check) for check in checks)
+            yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))})"
+        case RecordEvent(event):
+            yield f"{pad}record {plan.events[event]}"
+        case AwaitEvent(event):
+            yield f"{pad}synchronize {plan.events[event]}"
         case SetSlot(slot, value, checks):
             yield from (pad + _check(check) for check in checks)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"

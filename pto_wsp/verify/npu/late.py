@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.model import Send, SetSlot
 from pto_wsp.plan.npu.late import Checked, Late
 from pto_wsp.plan.npu.model import Fork, Launch, NpuPlan, Repeat
 from pto_wsp.plan.npu.walk import items_of
@@ -26,7 +26,7 @@ def with_late_checks(findings: Sequence[Finding], plan: NpuPlan) -> tuple[Findin
 def _checked(plan: NpuPlan) -> Iterator[Checked]:
     for item in items_of(plan.body):
         match item:
-            case Launch() | SetSlot():
+            case Launch() | SetSlot() | Send():
                 yield item
             case Repeat(lead=lead):
                 yield from (item,) if lead is None else (item, lead)

@@ -12,9 +12,9 @@ import random
 from collections.abc import Iterator, Mapping
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.model import Receive, SetSlot
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, RememberedReads, Resource, TensorOf, remembered_reads, resource_of
-from pto_wsp.plan.npu.model import Descriptor, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
+from pto_wsp.plan.npu.model import Descriptor, Drain, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
 from pto_wsp.plan.npu.walk import inner_items, items_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -85,7 +85,7 @@ def _first_tasks(plan: NpuPlan, seed: int) -> Iterator[_Task]:
     """Yield the first tasks of a plan, of each loop the first few turns and the last one, of each fork a way that the seed decides."""
     n_tasks = n_runs = 0
     chosen = random.Random(seed)
-    slots: dict[s.Scalar, int] = {}
+    slots: dict[s.Scalar, int] = {}       # and what tokens have carried
 
     def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
         nonlocal n_tasks, n_runs
@@ -104,6 +104,11 @@ def _first_tasks(plan: NpuPlan, seed: int) -> Iterator[_Task]:
                     yield from walk(item.body, inside, made)
             case Fork():
                 yield from walk(item.bodies[_taken(item, known, chosen)], known, made)
+            case Receive(vars=variables):
+                slots.update(dict.fromkeys(variables, 0))
+            case Drain(_, variables, body):
+                for turn in range(_SMALL):
+                    yield from walk(body, {**known, **dict.fromkeys(variables, turn)}, made)
             case SetSlot(slot, value):
                 slots[s.SlotValue(slot)] = _value(value, known)
             case Scope(intermediates, body, tensors):

@@ -34,6 +34,8 @@ class _Tasks:
         self.variables: dict[s.Var, str] = {}
         held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | m.SetSlot)})
         self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in held}
+        self.ends: dict[tuple[str, int], str] = {}      # channels and events, by number
+        self.stream = ""                                # of the process at hand
         self.lines = Lines()
 
     def item(self, item: m.Item, depth: int) -> None:
@@ -64,6 +66,10 @@ class _Tasks:
             case m.Sides(sides):
                 for side in sides:
                     self.item(side, depth)
+            case m.Pipeline():
+                self.pipeline(item, depth)
+            case m.Send() | m.Receive() | m.Consume() | m.RecordEvent() | m.AwaitEvent():
+                self.communicate(item, depth)
             case m.Sequence(items):
                 for inner in items:
                     self.item(inner, depth)
@@ -76,6 +82,55 @@ class _Tasks:
         self.item(body, depth)
         if len(self.lines.out) == before:
             self.lines.out.append(f"{INDENT * depth}pass")
+
+    def pipeline(self, pipeline: m.Pipeline, depth: int) -> None:
+        """Add the processes of a pipeline as generators, which take turns."""
+        for number in pipeline.channels:
+            channel = self.plan.channels[number]
+            self.ends["channel", number] = self.scope.take(channel.name, "channel")
+            ends = f"{channel.depth}, {list(channel.producers)}, {list(channel.consumers)}"
+            self.lines.put(depth, f"{self.ends['channel', number]} = _channel({ends})", pipeline.span)
+        for number in pipeline.events:
+            self.ends["event", number] = self.scope.take(self.plan.events[number], "event")
+            self.lines.put(depth, f"{self.ends['event', number]} = _event()", pipeline.span)
+        running: list[str] = []
+        for process in pipeline.processes:
+            name, self.stream = self.scope.take(process.name, "process"), self.scope.take("stream", "stream")
+            self.lines.put(depth, f"def {name}({self.stream}):", process.span)
+            if not m.communicates(process.body):
+                self.lines.put(depth + 1, "yield from ()", process.span)
+            self.item(process.body, depth + 1)
+            running += [f"{process.stream + k}: {name}({process.stream + k})" for k in range(process.replicas)]
+        channels, events = (", ".join(self.ends[what, number] for number in numbers)
+                            for what, numbers in (("channel", pipeline.channels), ("event", pipeline.events)))
+        self.lines.put(depth, f"_run({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
+
+    def communicate(self, item: m.Send | m.Receive | m.Consume | m.RecordEvent | m.AwaitEvent, depth: int) -> None:
+        """Add what a process does with a channel or an event."""
+        match item:
+            case m.Send(channel, payload):
+                token = "".join(f"{self.scalar(value)}, " for value in payload)
+                self.lines.put(depth, f"yield from _send({self.ends['channel', channel]}, {self.stream}, ({token.rstrip(' ')}))", item.span)
+            case m.Receive(channel, variables):
+                names = self.received(variables)
+                self.lines.put(depth, f"{names}yield from _take({self.ends['channel', channel]}, {self.stream})", item.span)
+            case m.Consume(channel, variables, body):
+                token = self.scope.take("token", "token")
+                taken = f"(yield from _take({self.ends['channel', channel]}, {self.stream}))"
+                self.lines.put(depth, f"while ({token} := {taken}) is not None:", item.span)
+                if variables:
+                    self.lines.put(depth + 1, f"{self.received(variables)}{token}", item.span)
+                self.body(body, depth + 1)
+            case m.RecordEvent(event):
+                self.lines.put(depth, f'{self.ends["event", event]}["records"] += 1', item.span)
+            case m.AwaitEvent(event):
+                self.lines.put(depth, f"yield from _await({self.ends['event', event]}, {self.stream})", item.span)
+
+    def received(self, variables: tuple[s.Var, ...]) -> str:
+        """Return the left side of an assignment to variables that a token brings."""
+        for var in variables:
+            self.variables[var] = self.scope.take(var.name, "i")
+        return f"{', '.join(self.variables[var] for var in variables)}{',' * (len(variables) == 1)} = " if variables else ""
 
     def submit(self, task: m.Submit, depth: int) -> None:
         """Add the call of one task."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.printer import print_stmts
 from pto_wsp.codegen.c.syntax import c_ident
+from pto_wsp.codegen.npu.orchestration.pipelines import PipelineLowering
 from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, unless_within
-from pto_wsp.codegen.npu.orchestration.structure import BodyLowering
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.errors import raise_all
 from pto_wsp.plan.model import Check, is_float_symbol
@@ -16,8 +16,9 @@ from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.edges.waits import waits_of
 from pto_wsp.plan.npu.guards import Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, guards_of
 from pto_wsp.plan.npu.late import Late
-from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.model import Network, NpuPlan
 from pto_wsp.plan.npu.split.limits import runtime_errors
+from pto_wsp.plan.npu.walk import items_of
 
 
 class _OrchestrationUnit(Unit):
@@ -26,9 +27,16 @@ class _OrchestrationUnit(Unit):
     name: CComment
     tensors: tuple[CComment, ...]
     features: tuple[CIdent, ...]
+    headers: tuple[str, ...]
     functions: tuple[str, ...]
     n_arguments: int
     body: tuple[str, ...]
+
+
+def orchestration_headers(plan: NpuPlan) -> tuple[str, ...]:
+    """Return the headers of the package that its orchestration includes, in order; they lie in csrc/npu."""
+    has_pipelines = any(isinstance(item, Network) for item in items_of(plan.body))
+    return ("pto_wsp_abi.h", "pto_wsp_channels.h") if has_pipelines else ("pto_wsp_abi.h",)
 
 
 def orchestration_path(plan: NpuPlan) -> str:
@@ -43,12 +51,13 @@ def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer")
     """
     raise_all(runtime_errors(plan, runtime))
     entry, late = FunctionScope(plan), Late(plan)
-    body = BodyLowering(entry, waits_of(plan), late).whole()
+    body = PipelineLowering(entry, waits_of(plan), late).whole()
     checked = FunctionScope(plan)
     guards = tuple(_guards(guards_of(plan, late), checked))
     asked = (c.If(c.Prefix("!", c.Call("holds", (c.Name("inputs"),))), (c.Return(),)),) if guards else ()
     unit = _OrchestrationUnit(
         name=plan.name, tensors=tuple(_arguments(plan)), features=tuple(sorted(entry.features | checked.features)),
+        headers=orchestration_headers(plan),
         functions=tuple(_holds(guards, checked)), n_arguments=len(plan.arguments) + len(plan.symbols),
         body=_lines((*asked, *entry.prologue(), *body)))
     return render("ascend_npu/orchestration.cpp.j2", unit)

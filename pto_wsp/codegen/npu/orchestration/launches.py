@@ -14,6 +14,7 @@ from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
+from pto_wsp.plan.handles import TrackedHandle
 from pto_wsp.plan.model import ScalarValue
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf, resource_of
 from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, Waits
@@ -52,6 +53,7 @@ class LaunchLowering:
     made: dict[int, str] = field(default_factory=dict)                             # names of those that a task has made
     depth: int = 0
     short: set[str] = field(default_factory=set)                                   # lists that surely hold no more ids than a task can name
+    handles: dict[TrackedHandle, str] = field(default_factory=dict)                # how lists of handles are spelled
 
     def _launch(self, launch: Launch, after: str | None, ends: str, *, replaces: bool = False) -> Iterator[c.Stmt]:
         creates = [one for one in launch.arguments
@@ -156,7 +158,7 @@ class LaunchLowering:
         lists: list[tuple[str, int | None]] = []
         if launch.source in self.waits.order.waits and after is not None:
             lists.append((after, self.waits.order.waits[launch.source]))
-        lists += [(handle.variable, self.waits.sizes[handle]) for handle in self.waits.handles.waits(launch.source)]
+        lists += [(self.handles[handle], self.waits.sizes[handle]) for handle in self.waits.handles.waits(launch.source)]
         for name, bound in lists:
             if is_many(bound):
                 yield from self._join(name)
@@ -182,7 +184,7 @@ class LaunchLowering:
     def _remembered(self, launch: Launch, made: str, ends: str, placed: Sequence[_Argument]) -> Iterator[c.Stmt]:
         """Keep a launch's id for those who wait for it, and what it has read; what it has written is no longer waited for."""
         task = c.Call("pto_wsp::id_of", (c.Name(made),))
-        for name in (*((ends,) if ends else ()), *(handle.variable for handle in self.waits.handles.collects(launch.source))):
+        for name in (*((ends,) if ends else ()), *(self.handles[handle] for handle in self.waits.handles.collects(launch.source))):
             yield call(f"{name}.add", task)
         for resource in dict.fromkeys(resource_of(argument) for argument in launch.arguments if argument.role.writes):
             if resource not in self.waits.reads.bounds:
@@ -208,6 +210,10 @@ class LaunchLowering:
         if ids not in self.short:
             self.short.add(ids)
             yield call("pto_wsp::join", c.Name(ids), c.Int(self.scope.plan.join))
+
+    def _list_name(self, stem: str) -> str:
+        """Return the name of another list of ids."""
+        return self.scope.names.take(stem)
 
     def _ids(self, name: str, value: str | None = None) -> c.Stmt:
         self.scope.features.add("PTO_WSP_EDGES")

@@ -17,8 +17,8 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
-_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made|value)|(?:readers|handle|slot)_\w+|rt_\w+|"
-                     r"aicpu_\w+|Chip\w*|Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|behind|after|ends|holds|std|main|get_tensor_data")
+_THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made|value|frame|process)|"
+                     r"(?:readers|handle|slot|wait)_\w+|rt_\w+|aicpu_\w+|Chip\w*|Core\w*|Tensor\w*|DataType|MixedKernels|inputs|task|made|id|self|network|stream|token|none|run|behind|after|ends|holds|std|main|get_tensor_data")
 _C_TYPES: Mapping[DType, str] = {
     DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t", DType.I64: "int64_t", DType.U8: "uint8_t", DType.U16: "uint16_t",
     DType.U32: "uint32_t", DType.U64: "uint64_t", DType.BOOL: "uint8_t", DType.F32: "float", DType.F64: "double"}
@@ -74,10 +74,10 @@ class FunctionScope:
         """Return what a tensor is called."""
         return self._tensors[tensor.id]
 
-    def loop_variable(self, var: s.Var) -> str:
-        """Return the name of a loop's variable."""
+    def loop_variable(self, var: s.Var, owner: str = "") -> str:
+        """Return the name of a loop's variable; `owner` is what holds it, with a dot, where it is declared elsewhere."""
         if var not in self._vars:
-            self._vars[var] = self.names.fresh(var.name)
+            self._vars[var] = owner + self.names.fresh(var.name)
         return self._vars[var]
 
     def slot(self, number: int) -> c.Name:
@@ -85,9 +85,13 @@ class FunctionScope:
         self._slots.add(number)
         return c.Name(f"slot_{number}")
 
+    def is_used(self, var: s.Var) -> bool:
+        """Tell whether a variable was asked for so far."""
+        return var in self._asked
+
     def let(self, var: s.Var, value: s.Scalar) -> Iterator[c.Stmt]:
         """Yield the declaration of a variable, where what stands behind it has asked for it."""
-        if var in self._asked:
+        if self.is_used(var):
             yield c.Declare("const int64_t", self.loop_variable(var), self.scalar(value))
 
     def scalar(self, node: s.Scalar) -> c.Expr:
@@ -147,10 +151,10 @@ def unless_within(check: Check, scope: FunctionScope, left: c.Return, *end: str)
     """Return a statement that leaves the function where a check does not hold, and says so on stderr, and how that ends."""
     said = (f"{check.span.short}: {check.subject}: {check.kind.value}", *end)
     bounds = (scope.scalar(node) for node in (check.value, check.lower, check.upper))
-    return c.If(c.Prefix("!", c.Call("pto_wsp::within", (*bounds, *map(_text_literal, said)))), (left,))
+    return c.If(c.Prefix("!", c.Call("pto_wsp::within", (*bounds, *map(text_literal, said)))), (left,))
 
 
-def _text_literal(text: str) -> c.Name:
+def text_literal(text: str) -> c.Name:
     """Return a C string that holds `text`."""
     def spelled(byte: int) -> str:
         plain = 32 <= byte < 127 and chr(byte) not in '"\\?'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
@@ -16,19 +16,23 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.npu.orchestration.launches import LaunchLowering, call, extents_array, is_many, runtime_dtype
 from pto_wsp.codegen.npu.orchestration.scalars import unless_within
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.handles import TrackedHandle
+from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
-from pto_wsp.plan.npu.edges.order import last_tasks
+from pto_wsp.plan.npu.edges.order import UNKNOWN_TASKS, last_tasks
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf
 from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, surely_submits
 from pto_wsp.plan.npu.late import Checked
-from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
-from pto_wsp.plan.npu.walk import items_of, launches_of
+from pto_wsp.plan.npu.model import Block, Communication, Drain, Fork, Launch, Network, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.walk import communicates, items_of, launches_of
+from pto_wsp.types import scalar as s
 
 
 @dataclass(slots=True)
 class BodyLowering(LaunchLowering):
-    """Lowers a plan's body in the scope of its function."""
+    """Lowers a plan's body in the scope of its function. `leave` ends it."""
+
+    leave: c.Return = field(default_factory=c.Return)
 
     def whole(self) -> tuple[c.Stmt, ...]:
         """Return the statements of the body."""
@@ -47,7 +51,7 @@ class BodyLowering(LaunchLowering):
         parts = statements(block)
         for position, statement in enumerate(parts):
             for handle in self.waits.handles.closed_after(block, position):
-                yield self._ids(handle.variable)
+                yield self._opened(handle)
             yield from self._statement(statement, after, alone=block is self.scope.plan.body and len(parts) == 1)
 
     def _statement(self, statement: Statement, after: str | None, *, alone: bool) -> Iterator[c.Stmt]:
@@ -59,7 +63,7 @@ class BodyLowering(LaunchLowering):
             case Fork():
                 for position in range(len(statement.bodies)):
                     for handle in self.waits.handles.closed_after(statement, position):
-                        yield self._ids(handle.variable)
+                        yield self._opened(handle)
                 yield from self._ways(statement, 0, after)
             case SetSlot():
                 yield from self._set(statement)
@@ -69,8 +73,19 @@ class BodyLowering(LaunchLowering):
                 yield from self._block(statement, after)
             case Unordered():
                 yield from self._sides(statement, after)
+            case Network() | Drain() | Send() | Receive() | RecordEvent() | AwaitEvent():
+                yield from self._communicate(statement, after)
             case _:
                 assert_never(statement)
+
+    def _communicate(self, statement: Network | Drain | Communication, after: str | None) -> Iterator[c.Stmt]:
+        """A pipeline, or what a process in it does with channels and events."""
+        raise InternalError(f"{type(statement).__name__} without a lowering of pipelines")
+
+    def _opened(self, handle: TrackedHandle) -> c.Stmt:
+        """The list of what a handle will stand for."""
+        self.handles[handle] = self._list_name(handle.variable)
+        return self._ids(self.handles[handle])
 
     def _repeat(self, loop: Repeat, after: str | None) -> Iterator[c.Stmt]:
         yield c.Comment(f"{loop.span.short}: for {(loop.lead or loop).var.name}")
@@ -81,7 +96,7 @@ class BodyLowering(LaunchLowering):
         elif loop.ordered:
             yield from self._for(loop, partial(self._block, loop.body, after), set())
         else:
-            ends = self.scope.names.take("ends") if self._is_waited_for(loop.body) else ""
+            ends = self._list_name("ends") if self._is_waited_for(loop.body) else ""
             if ends:
                 yield self._ids(ends)
             yield from self._for(loop, partial(self._turn, loop.body, after, ends), {after})
@@ -114,17 +129,17 @@ class BodyLowering(LaunchLowering):
     def _checked(self, item: Checked) -> Iterator[c.Stmt]:
         """Checks of what tasks compute: where one does not hold, nothing more is submitted."""
         for check in self.late.checks_of(item):
-            yield unless_within(check, self.scope, c.Return(), "no more tasks are submitted")
+            yield unless_within(check, self.scope, self.leave, "no more tasks are submitted")
 
     def _sides(self, whole: Unordered, after: str | None) -> Iterator[c.Stmt]:
         for side in whole.sides:
             yield from self._joined(after, side)
-        ends = self.scope.names.take("ends") if after is not None and any(map(self._is_waited_for, whole.sides)) else ""
+        ends = self._list_name("ends") if after is not None and any(map(self._is_waited_for, whole.sides)) else ""
         if ends:
             yield self._ids(ends)
         for position, side in enumerate(whole.sides):
             for handle in self.waits.handles.closed_after(whole, position):
-                yield self._ids(handle.variable)
+                yield self._opened(handle)
             yield from self._block(side, None) if after is None else self._turn(side, after, ends)
         if ends and after is not None:
             yield self._replaced(after, ends)
@@ -138,7 +153,7 @@ class BodyLowering(LaunchLowering):
         if len(parts) == 1 and isinstance(parts[0], Task) and not self.waits.handles.closed_after(body, 0):
             yield from self._task(parts[0], after, alone=False, ends=ends)
             return
-        inner = self.scope.names.take("after")
+        inner = self._list_name("after")
         yield self._ids(inner, after)
         if after in self.short:
             self.short.add(inner)
@@ -160,28 +175,43 @@ class BodyLowering(LaunchLowering):
 
     def _is_waited_for(self, body: Block) -> bool:
         """Tell whether something is told to wait for what a body ends with."""
-        return not self.waits.order.counts.isdisjoint(last_tasks(body))
+        lasts = last_tasks(body)
+        return UNKNOWN_TASKS in lasts or not self.waits.order.counts.isdisjoint(lasts)
 
     def _is_named(self, body: Block) -> bool:
         """Tell whether something is told to wait for anything in a body."""
-        return any(launch.source in self.waits.order.counts for launch in launches_of(body))
+        return communicates(body) or any(launch.source in self.waits.order.counts for launch in launches_of(body))
 
     def _for(self, loop: Repeat, body: Callable[[], Iterator[c.Stmt]], unchanged: AbstractSet[str | None]) -> Iterator[c.Stmt]:
         """A loop. `unchanged`: lists that its turns leave alone, of those that this function knows about."""
         names, short = self.scope.names, self.short
-        self.scope.names, self.short = names.inner(), {name for name in short if name in unchanged}
-        start, name = self.scope.scalar(loop.start), self.scope.loop_variable(loop.var)
-        (before, stop), (also, step) = self.scope.once(loop.stop, f"{name}_stop"), self.scope.once(loop.step, f"{name}_step")
+        start = self.scope.scalar(loop.start)
+        (before, stop), (also, step) = (self._once(node, f"{c.c_ident(loop.var.name)}_{what}")
+                                        for node, what in ((loop.stop, "stop"), (loop.step, "step")))
         yield from (*before, *also)
+        self.scope.names, self.short = names.inner(), {name for name in short if name in unchanged}
+        type_, name = self._counter(loop.var)
         self.depth += 1
         lead = () if loop.lead is None else tuple(self._checked(loop.lead))
         inner = tuple(body())
         if loop.lead is not None:
-            lead = (*lead, *self.scope.let(loop.lead.var, loop.lead.value))
+            lead = (*lead, *self._let(loop.lead.var, loop.lead.value))
             inner = (*lead, *inner)
         self.depth -= 1
         self.scope.names, self.short = names, {name for name in short if name in unchanged}
-        yield c.For("int64_t", name, start, stop, step, inner, wraps=c.may_wrap(stop, step))
+        yield c.For(type_, name, start, stop, step, inner, wraps=c.may_wrap(stop, step))
+
+    def _counter(self, var: s.Var) -> tuple[str, str]:
+        """A loop's variable: its type, empty where it is declared already, and its name."""
+        return "int64_t", self.scope.loop_variable(var)
+
+    def _once(self, node: s.Scalar, name: str) -> tuple[tuple[c.Stmt, ...], c.Expr]:
+        """A bound of a loop, and what is done before the loop to have it."""
+        return self.scope.once(node, name)
+
+    def _let(self, var: s.Var, value: s.Scalar) -> Iterator[c.Stmt]:
+        """Where a position of a sparse row leads to, in each turn."""
+        return self.scope.let(var, value)
 
     def _scope(self, scope: Scope, body: Callable[[], Iterator[c.Stmt]], *, implicit: bool) -> Iterator[c.Stmt]:
         """A scope of the runtime, where anything is allocated in it that does not live to the end anyway."""
@@ -237,7 +267,7 @@ class BodyLowering(LaunchLowering):
         elif len(task.items) == 1 and isinstance(task.items[0], Launch):
             yield from self._launch(task.items[0], after, after, replaces=True)
         else:
-            own = self.scope.names.take("ends")
+            own = self._list_name("ends")
             yield self._ids(own)
             yield from self._parts(task.items, after, own, alone=alone)
             always = any(n_launches(item) not in (None, 0) for item in task.items)

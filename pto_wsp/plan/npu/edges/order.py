@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field, replace
+from typing import assert_never
 
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.edges.overlap import Moved, always_moving, left_behind, ordered_by_data
 from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, surely_submits, times, total, turns_of
-from pto_wsp.plan.npu.model import Block, Fork, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.model import Block, Drain, Fork, Network, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.values import dataclass
+
+UNKNOWN_TASKS = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """A task that may be the last one before here: how many times, and what may have changed since."""
+    """A task that may be the last one before here: how many times, and what may have changed since. None: what tokens wait for."""
 
-    task: Task
+    task: Task | None
     count: int | None
     moved: Moved
 
@@ -43,25 +46,30 @@ def program_order(plan: NpuPlan) -> ProgramOrder:
 
 
 def last_tasks(block: Block) -> frozenset[int]:
-    """Return the sources of the tasks that a block may end with."""
-    return frozenset(last.task.source for last in _block(block, (), ProgramOrder()))
+    """Return the sources of the tasks that a block may end with, UNKNOWN_TASKS among them where it ends with what tokens wait for."""
+    return frozenset(_source(last) for last in _block(block, (), ProgramOrder()))
+
+
+def _source(last: Last) -> int:
+    return UNKNOWN_TASKS if last.task is None else last.task.source
 
 
 def _block(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     for statement in statements(block):
         behind = _statement(statement, before, found)
-        before = behind if surely_submits(statement) else _merged(behind, before)
+        replaces = surely_submits(statement) or isinstance(statement, Send | Receive | AwaitEvent)
+        before = behind if replaces else _merged(behind, before)
     return before
 
 
 def _statement(statement: Statement, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     match statement:
         case Task(source):
-            if not all(ordered_by_data(last.task, statement, last.moved) for last in before):
+            if not all(last.task is not None and ordered_by_data(last.task, statement, last.moved) for last in before):
                 bound = total(last.count for last in before)
                 known = found.waits.get(source, 0)
                 found.waits[source] = None if bound is None or known is None else max(bound, known)
-                found.counts.update(last.task.source for last in before)
+                found.counts.update(map(_source, before))
             return (Last(statement, statement.count, found.moving),)
         case Repeat(ordered=ordered, body=body):
             if not ordered:
@@ -78,6 +86,22 @@ def _statement(statement: Statement, before: tuple[Last, ...], found: ProgramOrd
             return _block(statement, before, found)
         case SetSlot():
             return before
+        case Network(stages):
+            return _merged(*(tuple(replace(last, count=times(last.count, stage.replicas)) for last in _block(stage.body, before, found))
+                             for stage in stages))
+        case Drain(body=body):
+            found.counts.update(map(_source, before))
+            lasts = _block(body, (Last(None, None, found.moving),), found)
+            found.counts.update(map(_source, lasts))
+            return lasts
+        case Send() | Receive() | AwaitEvent():      # what comes next waits for what was before, and for what others have done
+            found.counts.update(map(_source, before))
+            return (Last(None, None, found.moving),)
+        case RecordEvent():
+            found.counts.update(map(_source, before))
+            return before
+        case _:
+            assert_never(statement)
 
 
 def _left(lasts: Iterable[Last], what: Repeat | Scope, turns: int | None) -> tuple[Last, ...]:
@@ -89,9 +113,9 @@ def _merged(*parts: Iterable[Last]) -> tuple[Last, ...]:
     """Return the lasts of all parts, each task once: as often as it can be in one of them, with everything that may have changed."""
     found: dict[int, Last] = {}
     for last in (last for part in parts for last in part):
-        known = found.get(last.task.source)
+        known = found.get(_source(last))
         if known is not None:
             count = None if known.count is None or last.count is None else max(known.count, last.count)
             last = replace(last, count=count, moved=known.moved | last.moved)
-        found[last.task.source] = last
+        found[_source(last)] = last
     return tuple(found.values())

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from pto_wsp.expr.kernel import Role
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.model import Receive, SetSlot
 from pto_wsp.plan.npu.edges.statements import Task
-from pto_wsp.plan.npu.model import Descriptor, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
+from pto_wsp.plan.npu.model import Descriptor, Drain, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
 from pto_wsp.plan.npu.walk import inner_items, items_of
 from pto_wsp.plan.waits import waited_for
 from pto_wsp.types import scalar as s
@@ -36,8 +36,11 @@ Moved: TypeAlias = frozenset[s.Var | s.SlotValue | Contents | Instance]      # w
 
 
 def always_moving(plan: NpuPlan) -> Moved:
-    """Return what may change between any two tasks: slots that are set, and elements that are read and that tasks write."""
-    return frozenset((*(s.SlotValue(item.slot) for item in items_of(plan.body) if isinstance(item, SetSlot)),
+    """Return what may change between any two tasks: slots that are set, what tokens carry, and elements that are read and that tasks
+    write."""
+    items = tuple(items_of(plan.body))
+    return frozenset((*(s.SlotValue(item.slot) for item in items if isinstance(item, SetSlot)),
+                      *(var for item in items if isinstance(item, Receive | Drain) for var in item.vars),
                       *(Contents(slot.ref.id) for slot in plan.tensors if waited_for(slot))))
 
 

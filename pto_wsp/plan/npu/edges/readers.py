@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from pto_wsp.plan.npu.edges.overlap import Moved, always_moving, left_behind, overlaps, reads_only
-from pto_wsp.plan.npu.edges.statements import times, total, turns_of
-from pto_wsp.plan.npu.model import Descriptor, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
+from pto_wsp.plan.npu.edges.statements import times, total, turns_of, turns_of_tokens
+from pto_wsp.plan.npu.model import Descriptor, Drain, Fork, Launch, Network, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
 from pto_wsp.plan.npu.walk import inner_items
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -58,12 +58,16 @@ _Way: TypeAlias = tuple[int, int]              # a fork, and which of its bodies
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A launch in the plan: where in program order, the loops around it, and the ways of forks that it stands in."""
+    """A launch in the plan: where in program order, the loops around it, the ways of forks that it stands in, and its process.
+
+    `process`: the network and which of its processes it is, and whether there is one such process alone.
+    """
 
     launch: Launch
     position: int
     loops: tuple[Repeat, ...]
     ways: frozenset[_Way]
+    process: tuple[int, int, bool] | None
 
 
 @dataclass(slots=True)
@@ -74,12 +78,22 @@ class _Map:
     places: list[_Place] = field(default_factory=list)
     depths: dict[Resource, int] = field(default_factory=dict)
     forks: int = 0
+    process: tuple[int, int, bool] | None = None     # that is gone through
 
     def note(self, item: NpuItem, loops: tuple[Repeat, ...], ways: frozenset[_Way]) -> None:
         """Go through an item in program order."""
         match item:
             case Launch():
-                self.places.append(_Place(item, len(self.places), loops, ways))
+                self.places.append(_Place(item, len(self.places), loops, ways, self.process))
+            case Drain():                    # as often as tokens come: none of its launches surely runs
+                fork = self.forks = self.forks + 1
+                self.note(item.body, (*loops, turns_of_tokens(item)), ways | {(fork, 0)})
+            case Network(stages):
+                network = self.forks = self.forks + 1
+                for number, stage in enumerate(stages):
+                    self.process = (network, number, stage.replicas == 1)
+                    self.note(stage.body, loops, ways)
+                self.process = None
             case Fork():
                 fork = self.forks = self.forks + 1
                 for way, body in enumerate(item.bodies):
@@ -136,11 +150,20 @@ def _add(table: dict[Site, tuple[Resource, ...]], launch: Launch, resource: Reso
 
 def _is_harmless(reader: _Place, read: Descriptor | Passed, writer: _Place, written: Descriptor | Passed, known: _Map) -> bool:
     """Tell whether no turn of `writer` behind a turn of `reader` needs an edge to it."""
+    if _side_by_side(reader, writer):
+        return False
     common = tuple(one for one, _ in takewhile(lambda pair: pair[0] is pair[1], zip(reader.loops, writer.loops, strict=False)))
     inside = common[known.depths.get(resource_of(read), 0):]      # outside, it is another one
     if not all(_apart(loop.var, read, written) for loop in inside):
         return False
     return writer.position <= reader.position or _exclusive(reader, writer) or _is_ordered(reader, writer, known, common)
+
+
+def _side_by_side(one: _Place, other: _Place) -> bool:
+    """Tell whether two launches belong to processes side by side: which of them comes first, their places do not say."""
+    if one.process is None or other.process is None or one.process[0] != other.process[0]:
+        return False
+    return one.process != other.process or not one.process[2]
 
 
 def _exclusive(one: _Place, other: _Place) -> bool:
@@ -190,6 +213,8 @@ def _is_ordered(reader: _Place, writer: _Place, known: _Map, common: tuple[Repea
     for place in known.places[reader.position + 1:writer.position + 1]:
         if place is not writer and (len(place.loops) != len(common) or not place.ways <= reader.ways | writer.ways):
             continue      # it may have no turn
+        if place.process not in (reader.process, writer.process) or _side_by_side(place, reader) or _side_by_side(place, writer):
+            continue      # it may come before the one, or behind the other
         if not all(mine is other for mine, other in zip(place.loops, common, strict=False)):
             continue
         if any(_data_edge(before, place, len(common), known.moving) for before in reached):

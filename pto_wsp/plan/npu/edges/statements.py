@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import TypeAlias
 
-from pto_wsp.plan.model import SetSlot
-from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuItem, Repeat, Scope, Unordered
+from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
+from pto_wsp.plan.npu.model import Block, Communication, Drain, Fork, Launch, Network, NpuItem, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
@@ -35,7 +35,7 @@ class Task:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = Task | Repeat | Fork | SetSlot | Unordered | Scope | Block
+Statement: TypeAlias = Task | Repeat | Fork | SetSlot | Unordered | Scope | Block | Network | Drain | Communication
 
 
 def statements(block: Block) -> tuple[Statement, ...]:
@@ -81,7 +81,7 @@ def surely_submits(statement: Statement) -> bool:
             return surely_submits(body)
         case Block():
             return any(map(surely_submits, statements(statement)))
-        case SetSlot():
+        case SetSlot() | Network() | Drain() | Send() | Receive() | RecordEvent() | AwaitEvent():
             return False
 
 
@@ -92,6 +92,11 @@ def turns_of(loop: Repeat) -> int | None:
             return len(range(int(start), int(stop), int(step)))
         case _:
             return None
+
+
+def turns_of_tokens(drain: Drain) -> Repeat:
+    """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times a turn."""
+    return Repeat(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body)
 
 
 def times(*counts: int | None) -> int | None:
@@ -126,5 +131,7 @@ def n_launches(item: NpuItem) -> int | None:
             return counts.pop() if len(counts) == 1 else None
         case Unordered(parts) | Block(parts):
             return total(n_launches(part) for part in parts)
-        case SetSlot():
+        case Network() | Drain():
+            return None
+        case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():
             return 0

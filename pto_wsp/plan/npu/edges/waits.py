@@ -10,11 +10,11 @@ from dataclasses import field, replace
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.handles import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
-from pto_wsp.plan.model import SetSlot
+from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.edges.order import ProgramOrder, program_order
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
-from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of
-from pto_wsp.plan.npu.model import Block, Fork, Launch, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of, turns_of_tokens
+from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuKernel, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.values import dataclass
 
@@ -53,7 +53,7 @@ def waits_of(plan: NpuPlan) -> Waits:
     tasks_of: dict[int, Task] = {}                        # by handle
     opened: dict[int, tuple[Repeat, ...]] = {}            # by the number of a body: the loops around it
 
-    def walk(body: Block | Fork | Unordered, loops: tuple[Repeat, ...], path: Path) -> None:
+    def walk(body: Block | Fork | Unordered | Network, loops: tuple[Repeat, ...], path: Path) -> None:
         number = bodies.setdefault(id(body), len(bodies))
         opened[number] = loops
         match body:
@@ -63,6 +63,8 @@ def waits_of(plan: NpuPlan) -> Waits:
                 parts = body.bodies
             case Unordered(sides):
                 parts = sides
+            case Network(stages):
+                parts = tuple(stage.body for stage in stages)
         for position, part in enumerate(parts):
             here = (*path, (number, position))
             match part:
@@ -74,9 +76,11 @@ def waits_of(plan: NpuPlan) -> Waits:
                     walk(inner, (*loops, part), here)
                 case Scope(body=inner):
                     walk(inner, loops, here)
-                case Block() | Fork() | Unordered():
+                case Drain(body=inner):
+                    walk(inner, (*loops, turns_of_tokens(part)), here)
+                case Block() | Fork() | Unordered() | Network():
                     walk(part, loops, here)
-                case SetSlot():
+                case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():      # a token waits for what stands before it
                     pass
 
     walk(plan.body, (), ())

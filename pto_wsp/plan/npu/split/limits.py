@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import SetSlot, TaskPlan, submits
+from pto_wsp.plan.model import Send, SetSlot, TaskPlan, submits
 from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope
 from pto_wsp.plan.npu.walk import items_of, launches_of
 from pto_wsp.source import Span
@@ -73,6 +73,8 @@ def _asked(item: NpuItem) -> Iterator[tuple[Span, object]]:
             yield item.span, item
         case SetSlot(value=value):
             yield item.span, value
+        case Send(payload=payload):
+            yield item.span, payload
         case Repeat(start=start, stop=stop, step=step, lead=lead):
             yield item.span, (start, stop, step, () if lead is None else lead.value)
         case Fork(ways):

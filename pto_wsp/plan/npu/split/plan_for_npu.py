@@ -37,16 +37,19 @@ from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
+    Drain,
     Fork,
     Intermediate,
     Launch,
     Lead,
+    Network,
     NpuItem,
     NpuKernel,
     NpuPlan,
     Passed,
     Repeat,
     Scope,
+    Stage,
     Unordered,
     Way,
 )
@@ -77,7 +80,8 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     found = find_uses(plan)
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
     body = lowering.block(plan.body)
-    made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure)
+    made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure,
+                   channels=plan.channels, events=plan.events)
     made = add_join_kernel(add_allocations(made))
     raise_all(limit_errors(made))
     return made
@@ -127,11 +131,14 @@ class _Lowering:
                 return Unordered(tuple(self.block(side) for side in sides))
             case Sequence():
                 return self.block(item)
-            case Pipeline(processes):        # of a .pto file, which has kernels and no tasks; a package of them is refused before
-                return Unordered(tuple(self.block(process.body) for process in processes))
-            case Consume(body=body):
-                return self.block(body)
-            case Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            case Pipeline(processes, channels, events):
+                return Network(tuple(Stage(one.name, self.block(one.body), one.replicas, one.stream, one.span) for one in processes),
+                               channels, events, item.span)
+            case Consume(channel, variables, body):
+                return Drain(channel, variables, self.block(body), item.span)
+            case Send() | Receive() | RecordEvent() | AwaitEvent():
+                return item
+            case Fresh():
                 return Block(())
             case _:
                 assert_never(item)
