@@ -52,11 +52,20 @@ class IdLists {
         ids_.add(ids);
         ends_.add(ids_.size());
     }
+    // Adds those of list k that are not there yet: tokens that go round bring the same ids again and again.
     void get(uint32_t k, Ids &into) const {
-        for (uint32_t i = k == 0 ? 0 : ends_[k - 1]; i < ends_[k]; ++i) into.add(ids_[i]);
+        for (uint32_t i = k == 0 ? 0 : ends_[k - 1]; i < ends_[k]; ++i) {
+            if (!has(into, ids_[i])) into.add(ids_[i]);
+        }
     }
 
   private:
+    static bool has(const Ids &ids, const TaskId &id) {
+        for (uint32_t i = 0; i < ids.size(); ++i) {
+            if (memcmp(&ids[i], &id, sizeof id) == 0) return true;
+        }
+        return false;
+    }
     Ids ids_;
     List<uint32_t> ends_;
 };

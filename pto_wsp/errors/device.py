@@ -43,7 +43,7 @@ class DialectError(PtoError):
 class FormError(PtoError):
     code = "N106"
     cause = "A workload has a form that the target's runtime has no way to run."
-    example = "with P.pipe(): ...  # compiled for ascend_npu"
+    example = "with P.pipe(): ...  # a process that makes a Tensor.empty and sends behind it, compiled for ascend_npu"
     fix = "The report says what the runtime lacks; workload_forms(target) lists what each target takes. cpu_sim takes every form."
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from pto_wsp.errors import FormError, PtoError
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.capability import Capability, form_supports, forming_targets
+from pto_wsp.plan.capability import FORMS, Capability, form_supports, forming_targets
+from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -23,7 +24,6 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    communicates,
     items_of,
 )
 from pto_wsp.plan.waits import waited_for
@@ -37,7 +37,8 @@ def form_errors(plan: TaskPlan, target: str) -> tuple[PtoError, ...]:
     for form, span in forms_of(plan):
         if first.get(form, UNKNOWN) == UNKNOWN:
             first[form] = span
-    return tuple(FormError(f"target {target} does not run this form: {form}", span, notes=(able[form].reason,), help=_help(form))
+    return tuple(FormError(f"target {target} does not take a workload with {form}", span, found=FORMS[form], help=_help(form),
+                           notes=(able[form].reason,))
                  for form, span in first.items() if able[form].capability is Capability.REFUSED)
 
 
@@ -100,6 +101,8 @@ def _asked(item: Item) -> Iterator[tuple[Span, object]]:
             pass
 
 
-def _help(form: str) -> str | None:
-    targets = forming_targets(form)
-    return f"compile for {' or '.join(targets)}, which run it" if targets else None
+_INSTEAD = {"pipeline.fresh": "make it in front of the pipeline, or in a body that waits for nothing; or "}
+
+
+def _help(form: str) -> str:
+    return f"{_INSTEAD.get(form, '')}compile for {' or '.join(forming_targets(form))}, which take it"

@@ -97,8 +97,7 @@ class _Tasks:
         for process in pipeline.processes:
             name, self.stream = self.scope.take(process.name, "process"), self.scope.take("stream", "stream")
             self.lines.put(depth, f"def {name}({self.stream}):", process.span)
-            if not m.communicates(process.body):
-                self.lines.put(depth + 1, "yield from ()", process.span)
+            self.lines.put(depth + 1, "yield from ()", process.span)       # a generator, whether it waits or not
             self.item(process.body, depth + 1)
             running += [f"{process.stream + k}: {name}({process.stream + k})" for k in range(process.replicas)]
         channels, events = (", ".join(self.ends[what, number] for number in numbers)

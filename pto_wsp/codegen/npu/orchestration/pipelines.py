@@ -112,7 +112,7 @@ class PipelineLowering(BodyLowering):
         if isinstance(statement, Network):
             yield from self._network(statement, after)
             return
-        list_ = after or self.nothing
+        plan, list_ = self.scope.plan, after or self.nothing
         self.short.discard(list_)
         match statement:
             case Send():
@@ -120,13 +120,15 @@ class PipelineLowering(BodyLowering):
             case Receive(channel, variables):
                 called = self.channels[channel]
                 yield c.Comment(f"{statement.span.short}: receive")
-                yield self._wait(c.Call(f"{called}.may_take", (_STREAM, c.Name(list_))), statement.span, f"receive({called})",
-                                 c.Call(f"{called}.drained", ()))
+                what = f"receive({plan.channels[channel].name})"
+                may = c.Call(f"{called}.may_take", (_STREAM, c.Name(list_)))
+                yield self._wait(may, statement.span, what, c.Call(f"{called}.drained", ()))
                 yield from self._take(channel, variables, list_)
             case Drain(channel, variables, body):
                 called = self.channels[channel]
                 yield c.Comment(f"{statement.span.short}: consume")
-                wait = self._wait(c.Call(f"{called}.may_take", (_STREAM, c.Name(list_))), statement.span, f"consume({called})")
+                what = f"consume({plan.channels[channel].name})"
+                wait = self._wait(c.Call(f"{called}.may_take", (_STREAM, c.Name(list_))), statement.span, what)
                 names = self.scope.names
                 self.scope.names = names.inner()
                 taken = tuple(self._take(channel, variables, list_))
@@ -143,14 +145,14 @@ class PipelineLowering(BodyLowering):
                 called = self.events[event]
                 yield c.Comment(f"{statement.span.short}: synchronize")
                 count = c.Name(self._keep(f"{_SELF}awaited_{event}", "int64_t"))
-                yield self._wait(c.Call(f"{called}.has", (count,)), statement.span, f"synchronize({called})")
+                yield self._wait(c.Call(f"{called}.has", (count,)), statement.span, f"synchronize({plan.events[event]})")
                 yield call(f"{called}.await", count, c.Name(list_))
                 yield c.Assign(count, c.Int(1), "+=")
 
     def _send(self, send: Send, after: str) -> Iterator[c.Stmt]:
         called = self.channels[send.channel]
         yield c.Comment(f"{send.span.short}: send")
-        yield self._wait(c.Call(f"{called}.may_send", (_STREAM,)), send.span, f"send({called})")
+        yield self._wait(c.Call(f"{called}.may_send", (_STREAM,)), send.span, f"send({self.scope.plan.channels[send.channel].name})")
         frame, self.frame = self.frame, None
         checks = tuple(self._checked(send))
         values = tuple(map(self.scope.scalar, send.payload)) or (c.Int(0),)
