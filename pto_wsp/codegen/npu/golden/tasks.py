@@ -91,7 +91,7 @@ class _Tasks:
             ends = f"{channel.depth}, {list(channel.producers)}, {list(channel.consumers)}"
             self.lines.put(depth, f"{self.ends['channel', number]} = _channel({ends})", pipeline.span)
         for number in pipeline.events:
-            self.ends["event", number] = self.scope.take(self.plan.events[number], "event")
+            self.ends["event", number] = self.scope.take(self.plan.events[number].name, "event")
             self.lines.put(depth, f"{self.ends['event', number]} = _event()", pipeline.span)
         running: list[str] = []
         for process in pipeline.processes:

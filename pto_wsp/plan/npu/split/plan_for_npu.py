@@ -81,7 +81,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
     body = lowering.block(plan.body)
     made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure,
-                   channels=plan.channels, events=plan.events)
+                   channels=plan.channels, events=tuple(event.name for event in plan.events))
     made = add_join_kernel(add_allocations(made))
     raise_all(limit_errors(made))
     return made
