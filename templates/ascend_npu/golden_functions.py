@@ -256,7 +256,7 @@ def _turn(ends):
     return None
 
 
-def _send(channel, stream, token):
+def _send_token(channel, stream, token):
     """Give a token to a channel, when it has room for it."""
     def full():
         return channel["sent"] - channel["taken"] >= channel["depth"] if channel["depth"] else channel["asked"] <= channel["sent"]
@@ -268,7 +268,7 @@ def _send(channel, stream, token):
     channel["gives"][1] += 1
 
 
-def _take(channel, stream):
+def _take_token(channel, stream):
     """Return the next token of a channel, None when it is closed and empty."""
     while channel["sent"] == channel["taken"] or _turn(channel["takes"]) != stream:
         if channel["sent"] == channel["taken"] and _turn(channel["gives"]) is None:
@@ -281,14 +281,14 @@ def _take(channel, stream):
     return channel["tokens"].pop(0)
 
 
-def _await(event, stream):
+def _await_event(event, stream):
     """Wait for the next record of an event that a stream has not waited for yet."""
     while event["records"] <= event["waits"].get(stream, 0):
         yield
     event["waits"][stream] = event["waits"].get(stream, 0) + 1
 
 
-def _run(processes, channels, events):
+def _take_turns(processes, channels, events):
     """Let processes, by stream, take turns until all have ended."""
     while processes:
         before = (len(processes), repr(channels), repr(events))

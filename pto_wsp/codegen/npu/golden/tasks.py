@@ -102,20 +102,21 @@ class _Tasks:
             running += [f"{process.stream + k}: {name}({process.stream + k})" for k in range(process.replicas)]
         channels, events = (", ".join(self.ends[what, number] for number in numbers)
                             for what, numbers in (("channel", pipeline.channels), ("event", pipeline.events)))
-        self.lines.put(depth, f"_run({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
+        self.lines.put(depth, f"_take_turns({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
 
     def communicate(self, item: m.Send | m.Receive | m.Consume | m.RecordEvent | m.AwaitEvent, depth: int) -> None:
         """Add what a process does with a channel or an event."""
         match item:
             case m.Send(channel, payload):
-                token = "".join(f"{self.scalar(value)}, " for value in payload)
-                self.lines.put(depth, f"yield from _send({self.ends['channel', channel]}, {self.stream}, ({token.rstrip(' ')}))", item.span)
+                token = "".join(f"{self.scalar(value)}, " for value in payload).rstrip(" ")
+                sent = f"_send_token({self.ends['channel', channel]}, {self.stream}, ({token}))"
+                self.lines.put(depth, f"yield from {sent}", item.span)
             case m.Receive(channel, variables):
                 names = self.received(variables)
-                self.lines.put(depth, f"{names}yield from _take({self.ends['channel', channel]}, {self.stream})", item.span)
+                self.lines.put(depth, f"{names}yield from _take_token({self.ends['channel', channel]}, {self.stream})", item.span)
             case m.Consume(channel, variables, body):
                 token = self.scope.take("token", "token")
-                taken = f"(yield from _take({self.ends['channel', channel]}, {self.stream}))"
+                taken = f"(yield from _take_token({self.ends['channel', channel]}, {self.stream}))"
                 self.lines.put(depth, f"while ({token} := {taken}) is not None:", item.span)
                 if variables:
                     self.lines.put(depth + 1, f"{self.received(variables)}{token}", item.span)
@@ -123,7 +124,7 @@ class _Tasks:
             case m.RecordEvent(event):
                 self.lines.put(depth, f'{self.ends["event", event]}["records"] += 1', item.span)
             case m.AwaitEvent(event):
-                self.lines.put(depth, f"yield from _await({self.ends['event', event]}, {self.stream})", item.span)
+                self.lines.put(depth, f"yield from _await_event({self.ends['event', event]}, {self.stream})", item.span)
 
     def received(self, variables: tuple[s.Var, ...]) -> str:
         """Return the left side of an assignment to variables that a token brings."""

@@ -25,7 +25,8 @@ static bool holds(const pto_wsp::Inputs &inputs) {
         if (!pto_wsp::within((int64_t)pto_wsp::element<int32_t>(lens, b), 0, 9223372036854775807LL, "test_orchestration.py:66: lens[b]: a loop's extent is negative")) {
             return false;
         }
-        for (int64_t t = 0; t < (int64_t)pto_wsp::element<int32_t>(lens, b); ++t) {
+        const int64_t t_stop = (int64_t)pto_wsp::element<int32_t>(lens, b);
+        for (int64_t t = 0; t < t_stop; ++t) {
             if (!pto_wsp::within(b, 0, (int64_t)cache.shapes[0] - 1, "test_orchestration.py:67: cache[b, t * 16:]: an index lies outside its tensor")) {
                 return false;
             }

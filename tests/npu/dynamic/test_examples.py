@@ -1,0 +1,20 @@
+"""The examples whose tasks depend on data, as packages: in four orders they give what golden.py says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.codegen.npu.golden.test_examples import mixture, paged_attention, pipelined_mlp
+from tests.npu.harness import check_package
+
+CASES = {"routed by the host": lambda: mixture("routed_by_host"), "routed by tasks": lambda: mixture("routed_by_tasks"),
+         "paged attention": paged_attention, "pipelined mlp": pipelined_mlp}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_example_gives_its_golden_numbers(name: str) -> None:
+    root = CASES[name]().compile(target="ascend_npu").artifact_dir
+    assert isinstance(root, Path)
+    check_package(root, "a2a3")
