@@ -19,7 +19,8 @@ from pto_wsp.errors import BindingError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
 from pto_wsp.frontend.workload.csp.ends import live_event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
-from pto_wsp.report.graph import Edge, TaskGraph
+from pto_wsp.report.edges import edges_of
+from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.axis_data import check_axes
@@ -27,7 +28,6 @@ from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.contracts import ContractChecks
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.marks import EdgeReason
 from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
@@ -35,8 +35,6 @@ from pto_wsp.runtime.sanitize.watch import Sanitized
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
-
-_JOIN = 1    # PTO_NODE_JOIN in pto_abi.h
 
 
 class Program:
@@ -340,29 +338,3 @@ class Program:
 def _interrupts_as_usual() -> bool:
     """Tell whether Ctrl-C does what the engine would do: raise KeyboardInterrupt, or nothing. A handler of the user's own has to be run."""
     return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL)
-
-
-def _through(reason: int, why: int) -> int:
-    """Return why something waits for a task through a mark: structure says nothing where there is another reason on the way."""
-    return (reason | why) & ~EdgeReason.ORDER or EdgeReason.ORDER.value if reason else why
-
-
-def edges_of(columns: RecordColumns) -> list[Edge]:
-    """Return the edges between tasks, joins and marks resolved to the tasks that they stand for."""
-    members: dict[int, dict[int, int]] = {}    # of a join or mark: tasks, and why; 0: whatever waits for the join says it
-    edges: list[Edge] = []
-    for node in range(len(columns.node_kind)):
-        begin, end = int(columns.pred_begin[node]), int(columns.pred_begin[node + 1])
-        found: dict[int, int] = {}
-        is_join = columns.node_kind[node] == _JOIN
-        for k in range(begin, end):
-            source, why = int(columns.edge_src[k]) - columns.first_node, int(columns.edge_why[k])
-            if source < 0:
-                continue
-            for task, reason in members.get(source, {int(columns.node_task[source]): 0}).items():
-                found[task] = found.get(task, 0) | (reason if is_join else _through(reason, why))
-        if columns.node_kind[node]:
-            members[node] = found
-        else:
-            edges.extend(Edge(task, int(columns.node_task[node]), reasons) for task, reasons in sorted(found.items()))
-    return edges

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pto_wsp.api.program import edges_of
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.channel_state import Wait
+from pto_wsp.report.edges import edges_of
 from pto_wsp.report.graph import Edge
 from pto_wsp.report.stats import STALL_REASONS
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
@@ -106,6 +106,18 @@ def test_edges_go_through_marks_with_their_reasons() -> None:
     assert edges_of(o.recorder.columns()) == [
         Edge(0, 3, READ), Edge(1, 3, CHANNEL), Edge(2, 3, ORDER), Edge(1, 4, AFTER | CHANNEL), Edge(2, 4, AFTER)]
     assert Edge(0, 3, ORDER | READ | CHANNEL | EdgeReason.EVENT).reasons == ("order", "channel", "event", "read")
+
+
+def test_what_is_waited_for_anyway_is_not_inherited_from_mark_to_mark() -> None:
+    """Each task waits for a mark, which waits for the task before it and the mark before it: one edge a task. What is not ordered stays."""
+    o = Orchestrator()
+    apart = o.task(1, stream=1)
+    node, mark = o.task(1), o.mark(before=(apart,))
+    for _ in range(5):
+        mark = o.mark(before=(mark,), order=(node,))
+        node = o.task(1, order=(mark,))
+    edges = edges_of(o.recorder.columns())
+    assert edges == [Edge(0, 2, CHANNEL), *(Edge(k, k + 1, ORDER) for k in range(1, 6))]
 
 
 def test_a_mark_that_is_to_have_run_needs_someone_who_runs() -> None:
