@@ -238,3 +238,36 @@ def test_orders_of_networks_are_those_of_cpu_sim(seed: int, merges: bool, struct
     assert found.found == found.wanted and found.wanted
     assert not list(graph.unordered_conflicts())
     assert len(graph.tasks) <= 2 * len(program.graph.tasks)      # few of them only join others
+
+
+def test_the_other_runtime_takes_pipelines_that_read_no_elements() -> None:
+    """Processes take turns while tasks are made; no task has to run for that."""
+    root = two(2).compile(target="ascend_npu", options={"runtime": "host_build_graph"}).artifact_dir
+    assert root is not None
+    check_package(root, "a2a3", "host_build_graph")
+
+
+def test_processes_that_cannot_go_on_end_the_orchestration(tmp_path: Path) -> None:
+    """Both wait for the token of the other one: what stands behind is not submitted."""
+    X, Y = tensors("XY", 4, 8, 16)
+    there, back = Channel("there", 1), Channel("back", 1)
+
+    @workload
+    def one() -> None:
+        n = receive(back)
+        send(there, n)
+
+    @workload
+    def other() -> None:
+        n = receive(there)
+        send(back, n)
+
+    @workload
+    def case() -> None:
+        move(X[0], Y[0])
+        with P.pipe():
+            one()
+            other()
+        grow(Y[1])
+    outcome = submit(tmp_path, npu_plan(case()), {name: np.ones((4, 8, 16), np.float32) for name in "XY"})
+    assert len(outcome.graph.tasks) == 1
