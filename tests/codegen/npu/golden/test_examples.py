@@ -109,8 +109,9 @@ def test_example_is_computed_as_interp_does(name: str) -> None:
     text = text_of(w)
     module = execute(text)
     for slot, found, expected in zip(plan_of(w).tensors, computed(w, text), interpreted(w), strict=True):
-        np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=module["RTOL"], atol=module["ATOL"],
-                                   err_msg=slot.ref.shown)
+        with np.errstate(invalid="ignore"):   # what an intermediate holds that nobody wrote may be a NaN that signals
+            np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=module["RTOL"], atol=module["ATOL"],
+                                       err_msg=slot.ref.shown)
 
 
 @pytest.mark.parametrize("name", CASES)
