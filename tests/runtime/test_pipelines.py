@@ -527,6 +527,25 @@ def test_a_run_longer_than_a_record_keeps_is_the_same() -> None:
     np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
 
 
+def test_the_kernels_of_a_pipeline_can_be_written_for_a_device() -> None:
+    program = workload(two_stages(Rows(), 2))().compile(target="pto")
+    assert program.artifact_dir is not None and list(program.artifact_dir.rglob("*.pto"))
+
+
+def test_the_graph_of_a_pipeline_grows_with_its_tasks_alone(run: Callable[..., Program]) -> None:
+    tiles, rows = Channel("tiles", 1), Rows()
+
+    def body() -> None:
+        with P.pipe():
+            for i in P.seq(50):
+                send(tiles, inc[i](x=rows.row(rows.X, 0), y=rows.row(rows.T, i % 4)))
+            with consume(tiles) as i:
+                inc[i](x=rows.row(rows.X, 1), y=rows.row(rows.Y, i % 4))
+
+    edges = run(body).graph.edges
+    assert len(edges) <= 50 * 6 and {"channel"} <= {reason for edge in edges for reason in edge.reasons}
+
+
 def test_a_pipeline_reads_back_from_json_and_from_its_repr() -> None:
     ready = Event("ready")
 

@@ -157,7 +157,7 @@ def _value(node: s.Scalar, known: Mapping[s.Scalar, int]) -> int:
                 return _SMALL if default is None else default
             case s.Element():
                 return _SMALL
-            case s.SlotValue():
+            case s.SlotValue() | s.Var():      # a variable that no loop has: what a token carries
                 return known.get(inner, 0)
             case _:
                 return known[inner]
