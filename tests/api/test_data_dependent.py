@@ -171,15 +171,18 @@ def test_a_loop_runs_as_often_as_a_task_says() -> None:
 
 
 def test_the_bound_of_a_loop_is_read_once_though_its_tasks_change_it() -> None:
+    """They have run by the next turn, because the body reads what they write."""
     n, Y = column(3), zeros(10, 4)
 
     @workload
     def growing() -> None:
         for i in P.seq(n[0, 0]):
             plus(n=2, y=n)
-            mix(x=Y[0], n=1, y=Y[i])
-    program = check(growing(), {n: lambda: np.array([[9]])})
-    assert program.stats.task_count == 6
+            mix(x=Y[0], n=n[0, 0], y=Y[i])
+    wanted = np.zeros((10, 4), np.int64)
+    wanted[:3] = [[5], [5 + 7], [5 + 9]]
+    program = check(growing(), {n: lambda: np.array([[9]]), Y: lambda: wanted})
+    assert program.stats.task_count == 6 and n_waits(program) == 1 + 3
 
 
 @pytest.mark.parametrize("of", ["expression", "ragged"])
@@ -576,6 +579,22 @@ def test_each_run_makes_its_tasks_anew(target: str) -> None:
         assert program.stats.task_count == 1 + run and len(program.trace.start) == 1 + run
         assert {edge.target for edge in program.graph.edges} == set(range(1, 1 + run))
     np.testing.assert_array_equal(Y.data[:4, 0], [(3 ** k - 1) // 2 for k in (4, 3, 2, 1)])  # type: ignore[index]
+
+
+def test_tasks_are_made_anew_though_all_that_the_orchestrator_sees_before_is_the_same() -> None:
+    """The sum of other data decides; the element that is read begins with the same value in both runs."""
+    X, n, Y = numbers(1, 4), column(0), zeros(8, 4)
+
+    @workload
+    def summed() -> None:
+        total(x=X[0], y=n)
+        for i in P(n[0, 0]):
+            mix[i](x=Y[7], n=1, y=Y[i])
+    program = summed().compile()
+    for wanted in (3, 5, 2):
+        X.data[...] = [[wanted, 0, 0, 0]]  # type: ignore[index]
+        n.data[...] = 0  # type: ignore[index]
+        assert program.run().stats.task_count == 1 + wanted
 
 
 @pytest.mark.parametrize("target", TARGETS)
