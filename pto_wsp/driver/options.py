@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
-from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
+from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, has_a_reason, supports
 from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -119,7 +119,7 @@ def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[
     left_out = [(name, text) for name, text in schedule.directives() if able[name].capability is not Capability.ENFORCED]
     if strict:
         raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text, expected=_alternatives(name, able),
-                                  help=_help(name), notes=(able[name].reason,) if target in DEVICE_TARGETS else ())
+                                  help=_help(name), notes=(able[name].reason,) if has_a_reason(able[name]) else ())
                    for name, text in left_out if able[name].capability is Capability.REFUSED])
     if left_out:
         names = ", ".join(name for name, _ in left_out)

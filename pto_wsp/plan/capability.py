@@ -49,6 +49,7 @@ _ON_HOST = frozenset({
     "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none",
 })
 _ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
+_EXACT = Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the same edges where none do")
 _NOT_YET = Support(Capability.REFUSED, "the engine and the simulator do not do it yet")
 
 # The device's runtime: by directive, or by what the directives begin with that have no line of their own.
@@ -127,7 +128,12 @@ def supports(target: str) -> Mapping[str, Support]:
         return {name: _longest(name, _ON_DEVICE) for name in DIRECTIVES}
     if target == "pto":
         return {name: _KERNELS_ONLY for name in DIRECTIVES}
-    return {name: _ENGINE if name in _ON_HOST else _NOT_YET for name in DIRECTIVES}
+    return {name: _ENGINE if name in _ON_HOST else _EXACT if name == "task_graph.deps.exact" else _NOT_YET for name in DIRECTIVES}
+
+
+def has_a_reason(support: Support) -> bool:
+    """Tell whether a support says more than that it is not there yet."""
+    return support not in (_ENGINE, _NOT_YET)
 
 
 def enforcing_targets(directive: str) -> tuple[str, ...]:
