@@ -49,7 +49,7 @@ _ON_HOST = frozenset({
     "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none",
 })
 _ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
-_EXACT = Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the same edges where none do")
+_EXACT = Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the same where none do")
 _NOT_YET = Support(Capability.REFUSED, "the engine and the simulator do not do it yet")
 
 # The device's runtime: by directive, or by what the directives begin with that have no line of their own.

@@ -31,4 +31,4 @@ def mistake() -> None:
 #    = expected: one of task_graph.deps.overlap, task_graph.deps.explicit, task_graph.deps.hybrid
 #    = found:    Deps(kind='exact')
 #    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced
-#    = note:     equal regions alone give no edge where two overlap in part; overlap gives the same edges where none do
+#    = note:     equal regions alone give no edge where two overlap in part; overlap gives the same where none do
