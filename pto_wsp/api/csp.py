@@ -17,6 +17,7 @@ from pto_wsp.errors import PipelineError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import with_fresh_ids
 from pto_wsp.frontend.workload.csp.ends import Channel, consumer, send_placed_task, send_token
+from pto_wsp.frontend.workload.csp.pipe import note_connected, note_process
 from pto_wsp.frontend.workload.trace import place, trace_workload, unplace
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span, here
@@ -69,7 +70,9 @@ def process(name: str) -> Process:
     """Begin a process: `process("load").produces(tiles).body(loading)`."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise WorkloadStructureError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
-    return Process(name, span=here())
+    span = here()
+    note_process(name, span)
+    return Process(name, span=span)
 
 
 def replicate(which: Process, n: int) -> Process:
@@ -96,6 +99,7 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
     if not parts:
         raise WorkloadStructureError("connect takes at least one process", span)
     for part in parts:
+        note_connected(part.span)
         for ref in (*part.takes, *part.gives):
             if ref.ref.id not in listed:
                 raise PipelineError(f"process `{part.name}` uses channel `{ref.name}`, which is not connected", span,

@@ -38,6 +38,7 @@ class Scope:
     decided: tuple[wl.Choice, object] | None = None
     received: list[s.Var] = field(default_factory=list)   # variables that a statement of this body has bound, to its end
     is_pipe: bool = False    # its statements are processes: what is made between them belongs to the body around
+    loose: dict[Span, str] = field(default_factory=dict)    # processes made directly in a pipe and connected to nothing so far
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,6 +273,12 @@ def current_trace(what: str) -> WorkloadTrace:
         raise OutsideTraceError(f"{what} outside a workload", here(),
                                 help="write it in a function decorated with @workload, and call that function")
     return trace
+
+
+def innermost_scope() -> Scope | None:
+    """Return the body that is being written, None outside a workload."""
+    trace = _current.get()
+    return None if trace is None else trace.scopes[-1]
 
 
 def is_tracing() -> bool:

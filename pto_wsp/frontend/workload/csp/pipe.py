@@ -10,7 +10,7 @@ from pto_wsp.errors import SymbolicControlError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes
 from pto_wsp.frontend.bytecode.early_exit import left_early
-from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
+from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace, innermost_scope
 from pto_wsp.source import UNKNOWN, Span, here, user_frame
 
 
@@ -41,12 +41,30 @@ class Pipe:
         if left_early(user_frame(), self._entered_at):
             raise SymbolicControlError("the body of P.pipe() is left early", here(),
                                        help="it is traced once, so break and return have no meaning in it")
+        for at, name in self._scope.loose.items():
+            raise WorkloadStructureError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
+                                         help="here every statement is a process already: write its body in place; or "
+                                              "connect([process(...), ...], [...]) without P.pipe()")
         if not self._scope.items:
             raise WorkloadStructureError("P.pipe() holds no statement", self._span, help="every statement directly inside is a process")
         self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
 
     def __repr__(self) -> str:
         return "P.pipe()"
+
+
+def note_process(name: str, span: Span) -> None:
+    """Remember a process that is made directly in the body of a P.pipe(): it must be connected there."""
+    scope = innermost_scope()
+    if scope is not None and scope.is_pipe:
+        scope.loose[span] = name
+
+
+def note_connected(span: Span) -> None:
+    """Forget a process that has been connected."""
+    scope = innermost_scope()
+    if scope is not None:
+        scope.loose.pop(span, None)
 
 
 def pipe() -> Pipe:
