@@ -18,3 +18,13 @@ def test_an_example_gives_its_golden_numbers(name: str) -> None:
     root = CASES[name]().compile(target="ascend_npu").artifact_dir
     assert isinstance(root, Path)
     check_package(root, "a2a3")
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "routed by tasks"])     # its topk has no form in the text
+def test_a_pto_file_is_a_kernel_of_the_user(name: str) -> None:
+    """Tasks that only wait for others, or make tensors, have no file: there are no tasks in them."""
+    root = CASES[name]().compile(target="pto").artifact_dir
+    assert isinstance(root, Path)
+    names = {path.stem for path in root.glob("*.pto")}
+    assert names and not names & {"join", "allocate"}
+    assert all(":0:" not in path.read_text() for path in root.glob("*.pto"))
