@@ -45,8 +45,6 @@ class Pipe:
             raise WorkloadStructureError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
                                          help="here every statement is a process already: write its body in place; or "
                                               "connect([process(...), ...], [...]) without P.pipe()")
-        if not self._scope.items:
-            raise WorkloadStructureError("P.pipe() holds no statement", self._span, help="every statement directly inside is a process")
         self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
 
     def __repr__(self) -> str:
