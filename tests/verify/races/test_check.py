@@ -233,6 +233,16 @@ def test_a_condition_keeps_iterations_apart() -> None:
     assert verdict(body) is PROVED
 
 
+def test_otherwise_is_where_no_condition_holds() -> None:
+    def body() -> None:
+        for b in P(8):
+            with P.when(b < 7):
+                put(X[b, 0:2], Y[b + 1, 0:2])
+            with P.otherwise():
+                put(X[b, 0:2], Y[0, 0:2])
+    assert verdict(body) is PROVED
+
+
 def test_a_condition_that_lets_two_through_does_not() -> None:
     def body() -> None:
         for b in P(8):
