@@ -17,7 +17,6 @@ from pto_wsp.verify.races.question import Data, Pair, Question, opaque_names
 from pto_wsp.verify.races.witness import NoWitness, Witness, witness_of
 
 _MOST_ELEMENTS = 24     # of arrays that the solver is told of
-_LARGEST = 1 << 40      # a factor above it may lead out of 64 bits, where a run wraps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +39,7 @@ Outcome: TypeAlias = Apart | Witness | Open
 def decide(pair: Pair, data: Data) -> Outcome:
     """Return whether two accesses share an element."""
     question = Question(pair, data, pinned=False)
-    if _is_large(question.system):
+    if question.is_large:
         return Open("its numbers may not fit 64 bits")
     if isinstance(solve(question.system), Unsat):
         return _apart(question)
@@ -115,10 +114,6 @@ def _tell(question: Question, tensor: TensorRef, index: tuple[int, ...], held: i
         elsewhere = [way for one, k in zip(element.index, index, strict=True)
                      for way in (System().below(one, k), System().at_least(one, k + 1))]
         question.system.either(*elsewhere, System().equal(element.value, held))
-
-
-def _is_large(system: System) -> bool:
-    return any(abs(factor) > _LARGEST for expr in (*system.equalities, *system.inequalities) for factor in expr.terms.values())
 
 
 def _example(point: Mapping[Key, int]) -> str:

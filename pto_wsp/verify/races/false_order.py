@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import Item, Loop, SetSlot, Submit, TaskPlan, inner_items, items_of, submits
 from pto_wsp.types import scalar as s
-from pto_wsp.verify.affine.solve import Unsat, solve
 from pto_wsp.verify.races.accesses import Access
 from pto_wsp.verify.races.contests import accesses_of, contests_of
-from pto_wsp.verify.races.filters import pairs_of
+from pto_wsp.verify.races.filters import is_apart, pairs_of
 from pto_wsp.verify.races.question import Data, Pair, Question, data_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -81,7 +80,7 @@ def _between(ours: tuple[Access, ...], theirs: tuple[Access, ...]) -> Iterator[P
 
 
 def _apart(pair: Pair, data: Data) -> bool:
-    return isinstance(solve(Question(pair, data, pinned=False).system), Unsat)
+    return is_apart(Question(pair, data, pinned=False))
 
 
 def _kernel(plan: TaskPlan, task: Submit) -> str:

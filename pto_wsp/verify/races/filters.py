@@ -62,9 +62,14 @@ def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int
         if not lines[0] or not lines[1]:
             continue
         pairs = (Pair(first, second, depth, loop) for first, second in product(lines[0], lines[1]))
-        if all(isinstance(solve(Question(_cut(pair), data, pinned=False, only=dim).system), Unsat) for pair in pairs):
+        if all(is_apart(Question(_cut(pair), data, pinned=False, only=dim)) for pair in pairs):
             return True
     return False
+
+
+def is_apart(question: Question) -> bool:
+    """Tell whether a question is answered for sure: nothing is shared."""
+    return not question.is_large and isinstance(solve(question.system), Unsat)
 
 
 def _lines(accesses: list[Access], dim: int, depth: int) -> list[Access]:

@@ -21,6 +21,8 @@ from pto_wsp.verify.affine.scalars import Application, Scope, Translator
 from pto_wsp.verify.races.accesses import Access, Level, Taken
 from pto_wsp.verify.races.regions import Line, Region, region_of
 
+_LARGEST = 1 << 40
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
@@ -205,6 +207,12 @@ class Question:
     def tables(self) -> tuple[TensorRef, ...]:
         """The tensors of which elements were read."""
         return tuple(self.translator.applications)
+
+    @property
+    def is_large(self) -> bool:
+        """True where factors may lead out of 64 bits, where a run wraps and the solver's integers do not."""
+        return any(abs(factor) > _LARGEST for expr in (*self.system.equalities, *self.system.inequalities)
+                   for factor in expr.terms.values())
 
     @property
     def places_by_data(self) -> bool:

@@ -172,6 +172,17 @@ def test_rows_split_by_division_are_apart() -> None:
     assert verdict(body) is PROVED
 
 
+def test_factors_that_lead_out_of_64_bits_prove_nothing() -> None:
+    def body(factor: int) -> Callable[[], None]:
+        def made() -> None:
+            for b in P(8):
+                for t in range(5):
+                    row(X[b, t:t + 1], Y[b * factor, t:t + 1])
+        return made
+    assert verdict(body(1)) is PROVED
+    assert {found.verdict for found in findings(body(1 << 62))} == {OPEN}      # 0 and 4 times 2^62 are both 0
+
+
 def test_a_remainder_comes_round_again() -> None:
     def body() -> None:
         for i in P(9):
