@@ -24,6 +24,13 @@ class Symbolic:
         self.node = node
         self.holds = holds   # the tensors that it reads: the node knows them by id alone
 
+    @property
+    def position(self) -> Symbolic:
+        """Where a column of a sparse row stands in the indices; any other scalar has none."""
+        raise ArgumentKindError(f"`{scalar.print_scalar(self.node)}` has no position", here(),
+                                expected="the variable of a loop over a sparse row: for e in P.sel(routing[b])",
+                                help="the variable of any other loop is its position itself")
+
     def __add__(self, other: ScalarLike) -> Symbolic:
         return _binary(Op.ADD, self, other)
 

@@ -20,6 +20,15 @@ def loop_names(frame: FrameType, count: int) -> tuple[str, ...] | None:
     return names if len(names) == count else None
 
 
+def takes_apart_otherwise(frame: FrameType, count: int) -> bool:
+    """Tell whether the `for` running in `frame` takes apart what it gets, and not into `count` values: `for k, b in enumerate(…)`."""
+    after = instructions_after(frame.f_code, frame.f_lasti, only="FOR_ITER")
+    if not after or after[0][0] != "UNPACK_SEQUENCE":
+        return False
+    behind = next((name for name, _ in after[1:] if not name.startswith("STORE_") or name == "STORE_FAST_LOAD_FAST"), "")
+    return after[0] != ("UNPACK_SEQUENCE", count) or behind.startswith("UNPACK_")
+
+
 def stored_names(instructions: tuple[tuple[str, object], ...], count: int) -> tuple[str, ...]:
     """Return the plain names that the first of some instructions store to, at most `count`."""
     names: list[str] = []

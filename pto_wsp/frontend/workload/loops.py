@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from pto_wsp.errors import WorkloadStructureError
-from pto_wsp.frontend.bytecode.loop_names import loop_names
+from pto_wsp.frontend.bytecode.loop_names import loop_names, takes_apart_otherwise
 from pto_wsp.frontend.workload.branches import Side, branch
 from pto_wsp.frontend.workload.csp.pipe import Pipe, pipe
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
@@ -128,6 +128,9 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
         found = tuple(f"i{k}" for k in range(len(levels)))
     elif len(found) != len(levels):   # for ij in P(a, b)
         found = tuple(f"{found[0]}{k}" for k in range(len(levels)))
+    otherwise = takes_apart_otherwise(frame, len(levels))
+    if otherwise and len(levels) > 1:
+        raise _takes_other_values(len(levels), span)
     opened: list[_Open] = []
     with ExitStack() as stack:
         for level, name in zip(levels, found, strict=True):
@@ -142,7 +145,17 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
         except GeneratorExit:
             trace.abandoned = trace.abandoned or span_of(frame)
             raise
+        if otherwise:      # one variable that is unpacked has said so by now; enumerate and zip would only count to one
+            raise _takes_other_values(1, span)
     _close(trace, opened, frame, span, ordered=ordered)
+
+
+def _takes_other_values(count: int, span: Span) -> WorkloadStructureError:
+    variables = "one variable" if count == 1 else f"{count} variables"
+    return WorkloadStructureError(f"the `for` takes other values than P gives, {variables}", span,
+                                  expected=f"for {', '.join('bhtijk'[:count]) if count <= 6 else 'variables'} in P(...)",
+                                  help="the body is traced once, for all iterations, so enumerate and zip would count no further than to "
+                                       "their first value; a variable of P is its own number, and P(a, b) has two")
 
 
 def _close(trace: WorkloadTrace, opened: list[_Open], frame: FrameType, span: Span, *, ordered: bool) -> None:

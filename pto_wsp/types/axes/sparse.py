@@ -71,11 +71,16 @@ class SparseRow:
 class Column(Symbolic):
     """A column of a sparse row, as a loop gives it. `position`: where it stands in the indices, and so where its value stands."""
 
-    __slots__ = ("position",)
+    __slots__ = ("_position",)
 
     def __init__(self, column: s.Var, position: s.Var, holds: tuple[object, ...]) -> None:
         super().__init__(column, holds)
-        self.position = Symbolic(position)
+        self._position = Symbolic(position)
+
+    @property
+    def position(self) -> Symbolic:
+        """Where the column stands in the indices."""
+        return self._position
 
     def __iter__(self) -> NoReturn:
         raise WorkloadStructureError("a sparse row has one variable, its column", here(), found=f"{self!r} unpacked",

@@ -112,6 +112,7 @@ def test_an_inner_axis_may_depend_on_a_column() -> None:
 @pytest.mark.parametrize("body, code", [
     (lambda: P.sel(), "W102"), (lambda: P.sel(4), "W102"), (lambda: P.sel(batch), "W102"), (lambda: P.sel.seq(n), "W102"),
     (lambda: P.sel(routing[0], names=("a", "b")), "W102"), (lambda: P(routing, names=("a",)), "W102"),
+    (lambda: [add(Y[b.position], b) for b in P(batch)], "T205"),
     (lambda: [add(Y[0], b) for b in P(Sparse(DenseDyn(n), indptr, indices)[n + 0.5])], "T302"),
 ])
 def test_a_walk_that_has_no_meaning_is_refused(body: Callable[[], object], code: str) -> None:
