@@ -23,6 +23,21 @@ class BracketIndices:
         return Symbolic(s.BracketIndex(position))
 
 
+class LoopName(Symbolic):
+    """A loop variable by its name. Of one that walks a sparse row `position` is where the column stands in the indices."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(s.AxisName(name))
+        self._name = name
+
+    @property
+    def position(self) -> Symbolic:
+        """Where the column stands in the indices; a task whose loop walks no sparse row has none."""
+        return Symbolic(s.AxisName(f"{self._name}.position"))
+
+
 class TaskNames:
     """The task that a key sees: `t.b` and `t.get("b")` are loop variables by name, `t.params` its bracket indices."""
 
@@ -37,12 +52,12 @@ class TaskNames:
         """Return the loop variable of that name."""
         if not isinstance(name, str) or not name.isidentifier():
             raise KeyTraceError("t.get takes the name of a loop variable", here(), found=repr(name))
-        return Symbolic(s.AxisName(name))
+        return LoopName(name)
 
     def __getattr__(self, name: str) -> Symbolic:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Symbolic(s.AxisName(name))
+        return LoopName(name)
 
 
 KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr"

@@ -9,19 +9,29 @@ import numpy as np
 import pytest
 
 from pto_wsp import (
+    Dense,
     Deps,
     DispatchPolicy,
+    DType,
+    Out,
+    P,
     Pools,
+    PtoError,
     ReadyPolicy,
+    Scalar,
+    Sparse,
     StartPolicy,
     Symbol,
     TaskWindow,
     Tensor,
+    Tile,
     TimingPolicy,
     TracePolicy,
     WindowMode,
     Workload,
     axis,
+    kernel,
+    pto,
     workload,
 )
 from pto_wsp.errors import KeyTraceError, PolicyValueError
@@ -229,3 +239,26 @@ def test_a_schedule_shows_what_was_said() -> None:
 
 def test_equal_workloads_with_other_schedules_differ() -> None:
     assert W.named("x") != W and W.named("x") == W.named("x")
+
+
+def test_a_key_may_name_where_a_column_stands() -> None:
+    batch = Dense[3]()
+    routing = Sparse(batch, np.array([0, 2, 2, 5]), np.array([1, 4, 0, 4, 6]))
+    out = Tensor(np.zeros((5, 1), np.int64))
+
+    @kernel
+    def fill(n: Scalar[DType.I64], y: Out[Tile[1, 1, DType.I64]]) -> None:
+        pto.store(y, pto.full((1, 1), n, DType.I64))
+
+    @workload
+    def walk() -> None:
+        for b in P(batch):
+            for e in P.sel(routing[b]):
+                fill(e, out[e.position])
+
+    stats = walk().dispatch(DispatchPolicy.affinity(lambda t: t.e.position // 3)).compile(target="interp").run().stats
+    assert [executor.tasks for executor in stats.executors][:2] == [3, 2]
+    for wrong in ("b", "k"):
+        with pytest.raises(PtoError) as caught:
+            walk().dispatch(DispatchPolicy.affinity(lambda t, name=wrong: t.get(name).position)).compile(target="interp")
+        assert caught.value.code == "S103"
