@@ -1,11 +1,12 @@
 /* pto_check.h: does a tile hold a NaN or an infinity that nothing it was made from explains? For check_finite.
 
    A result explains itself when it is finite. A NaN is explained by a NaN among the elements that made it, an infinity by
-   anything there that is not finite: exp(inf) is no fault, 1 / 0 is one. */
+   anything there that is not finite: exp(inf) is no fault, 1 / 0 is one.
+
+   No <stdbool.h>: its macro would change the names of functions that end in the dtype bool. */
 #ifndef PTO_FINITE_CHECK_H
 #define PTO_FINITE_CHECK_H
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "pto_wsp.h"
@@ -116,7 +117,7 @@ static inline double pto_widened(const void *data, pto_float kind, int64_t at)
 
 /* Whether no exponent is all ones (for fp8e4m3: no exponent and digits). One function a width, so that each vectorises; rows are neighbours of `cols` elements. */
 #define PTO_ALL_FINITE(bits_type) \
-    static inline bool pto_all_finite_##bits_type(const void *data, bits_type exponent, int64_t step, int64_t rows, int64_t cols) \
+    static inline _Bool pto_all_finite_##bits_type(const void *data, bits_type exponent, int64_t step, int64_t rows, int64_t cols) \
     { \
         for (int64_t r = 0; r < rows; r++) { \
             const char *row = (const char *)data + r * step * (int64_t)sizeof(bits_type); \
@@ -127,16 +128,16 @@ static inline double pto_widened(const void *data, pto_float kind, int64_t at)
                 odd |= (bits_type)((bits & exponent) == exponent); \
             } \
             if (odd) \
-                return false; \
+                return 0; \
         } \
-        return true; \
+        return 1; \
     }
 PTO_ALL_FINITE(uint8_t)
 PTO_ALL_FINITE(uint16_t)
 PTO_ALL_FINITE(uint32_t)
 PTO_ALL_FINITE(uint64_t)
 
-static inline bool pto_all_finite(const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols)
+static inline _Bool pto_all_finite(const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols)
 {
     switch (kind) {
     case PTO_FLOAT_F32:
@@ -154,19 +155,19 @@ static inline bool pto_all_finite(const void *data, pto_float kind, int64_t step
     }
 }
 
-static inline bool pto_explains(const pto_source *source, int64_t row, int64_t col, bool nan)
+static inline _Bool pto_explains(const pto_source *source, int64_t row, int64_t col, _Bool nan)
 {
     if (nan && source->kind == PTO_FLOAT_NUMBER)
-        return false;
+        return 0;
     uint64_t infinity = pto_infinity(source->kind);
     for (int64_t i = 0; i < source->n0; i++)
         for (int64_t j = 0; j < source->n1; j++) {
             uint64_t bits = pto_magnitude(source->data, source->kind, row * source->by_row + col * source->by_col +
                                                                           i * source->step0 + j * source->step1);
             if (nan ? bits > infinity : source->kind == PTO_FLOAT_NUMBER ? bits == infinity : bits >= infinity)
-                return true;
+                return 1;
         }
-    return false;
+    return 0;
 }
 
 static inline int64_t pto_double_bits(double value)
@@ -178,16 +179,16 @@ static inline int64_t pto_double_bits(double value)
 
 /* True when an element is not explained; it is then in context->fault: lower and upper hold what the first two sources of
    one element each gave. */
-static bool pto_check_finite(pto_context *context, const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols,
+static _Bool pto_check_finite(pto_context *context, const void *data, pto_float kind, int64_t step, int64_t rows, int64_t cols,
                              int32_t n_sources, const pto_source *sources)
 {
     if (pto_all_finite(data, kind, step, rows, cols))
-        return false;
+        return 0;
     uint64_t infinity = pto_infinity(kind);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
             uint64_t bits = pto_magnitude(data, kind, r * step + c);
-            bool explained = bits < infinity;
+            _Bool explained = bits < infinity;
             for (int32_t i = 0; i < n_sources && !explained; i++)
                 explained = pto_explains(&sources[i], r, c, bits > infinity);
             if (explained)
@@ -198,9 +199,9 @@ static bool pto_check_finite(pto_context *context, const void *data, pto_float k
                 if (sources[i].n0 * sources[i].n1 == 1)
                     (i == 0 ? &context->fault.lower : &context->fault.upper)[0] = pto_double_bits(
                         pto_widened(sources[i].data, sources[i].kind, r * sources[i].by_row + c * sources[i].by_col));
-            return true;
+            return 1;
         }
-    return false;
+    return 0;
 }
 
 #endif

@@ -227,3 +227,15 @@ def test_the_option_is_part_of_the_cache_key() -> None:
         program_of(log_of, ones(2, 2, 4), "interp", threads=2)
     with pytest.raises(CompileOptionError):
         program_of(log_of, ones(2, 2, 4), "cpu_sim", check_finite="yes")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_masks_are_put_in_order_in_checked_kernels_too(target: str) -> None:
+    """The C functions of both are called by dtypes, of which one is called as a type of C."""
+    def order(x: In[Tile[2, 4, F32]], y: Out[Tile[2, 4, F32]]) -> None:
+        pto.store(y, pto.cast(pto.argsort(x > 0), F32) + x * 0)
+
+    x = np.array([[[1, -1, 2, -2], [-1, -2, 3, 4]]], np.float32)
+    program, Y = program_of(order, x, target)
+    program.run()
+    np.testing.assert_array_equal(Y.data, np.argsort(x > 0, axis=-1, kind="stable"))

@@ -286,7 +286,7 @@ def test_a_negative_length_is_refused() -> None:
 
     @workload
     def ragged() -> None:
-        for b in P(batch):
+        for b in P.seq(batch):
             for i in P(Ragged(batch, lens)[b]):
                 copy[b, i](X[i], Y[i])
     with pytest.raises(PtoError) as caught:
