@@ -66,17 +66,17 @@ def from_data(data: Data) -> object:
         if isinstance(kind, str) and kind in _ENUMS:
             return _ENUMS[kind][str(values["value"])]
     except (KeyError, ValueError):
-        raise WorkloadStructureError("this JSON is not a workload", found=f"kind {kind!r} with {values}") from None
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r} with {values}") from None
     node = _NODES.get(kind) if isinstance(kind, str) else None
     if node is None:
-        raise WorkloadStructureError("this JSON is not a workload", found=f"kind {kind!r}")
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r}")
     known = {f.name for f in fields(node)}
     if not set(values) <= known:
-        raise WorkloadStructureError("this JSON is not a workload", found=f"{kind} with {sorted(set(values) - known)}")
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} with {sorted(set(values) - known)}")
     try:
         made: object = node(**{name: from_data(value) for name, value in values.items()})
     except TypeError as problem:
-        raise WorkloadStructureError("this JSON is not a workload", found=f"{kind}: {problem}") from None
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind}: {problem}") from None
     return made
 
 

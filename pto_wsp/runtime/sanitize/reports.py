@@ -170,6 +170,10 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
         case pm.Pipeline(span=span):
             return f"two processes of the pipeline at {span}", "order them through a channel or an event"
         case _:
+            processes = (process for item in common if isinstance(item, pm.Pipeline) for process in item.processes)
+            for process in processes:
+                if process.replicas > 1 and any(item is process.body for item in common):
+                    return f"replicas of process `{process.name}`", "give each token a place of its own, or run the process once"
             return "tasks that no statement orders", "wait for the first: after=[handle]"
 
 

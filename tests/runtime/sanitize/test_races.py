@@ -7,7 +7,29 @@ import inspect
 import numpy as np
 import pytest
 
-from pto_wsp import Dense, Deps, DType, In, InOut, Out, P, Program, PtoError, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp import (
+    Channel,
+    Dense,
+    Deps,
+    DType,
+    In,
+    InOut,
+    Out,
+    P,
+    Program,
+    PtoError,
+    Tensor,
+    Tile,
+    Workload,
+    connect,
+    consume,
+    kernel,
+    process,
+    pto,
+    replicate,
+    send,
+    workload,
+)
 
 F32 = DType.F32
 ALL_DEPS = [Deps.hybrid(), Deps.infer_bytes_overlap()]
@@ -125,6 +147,23 @@ def test_the_outermost_loop_that_differs_is_named() -> None:
     error = found(w())
     assert "copy[b=0, i=0] and copy[b=1, i=0]" in error.message
     assert error.help == "loop over `b` with P.seq, or index what is written by `b`"
+
+
+def test_replicas_that_share_an_element_are_named() -> None:
+    numbers = Channel("numbers", 2)
+
+    def give() -> None:
+        for b in P.seq(8):
+            send(numbers, b)
+
+    def total() -> None:
+        with consume(numbers) as b:
+            add[b](X[b:b + 1], Y[0:1])
+
+    source, worker = process("give").produces(numbers).body(give), process("total").consumes(numbers).body(total)
+    error = found(connect([source, replicate(worker, 2)], [numbers]))
+    assert error.code == "R201" and error.found == "replicas of process `total`"
+    sanitized(connect([source, worker], [numbers]))
 
 
 def test_a_handle_orders_what_the_structure_leaves_free() -> None:
