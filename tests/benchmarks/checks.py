@@ -78,13 +78,13 @@ def measure(make: Callable[[], Workload], repeats: int) -> tuple[float, float, i
     lowered = lower(make().node)
     arch = builtin_arch("unit")
     plan = run_passes(lowered, Context(make().schedule, arch), PASSES)
-    findings = check_plan(lowered, plan, frozenset(), arch)
+    findings = check_plan(lowered, plan, {}, frozenset(), arch)
     races = [finding for finding in findings if finding.check.startswith("races")]
     assert races and all(finding.verdict is Verdict.PROVED for finding in races), races
     times = []
     for _ in range(repeats):
         started = time.perf_counter()
-        check_plan(lowered, plan, frozenset(), arch)
+        check_plan(lowered, plan, {}, frozenset(), arch)
         times.append((time.perf_counter() - started) * 1e3)
     return min(times), statistics.median(times), len(submits(plan))
 
