@@ -22,6 +22,7 @@ from pto_wsp.verify.races.regions import Line, Region, region_of
 
 _MOST_ELEMENTS = 1 << 22        # of a tensor whose views are reshaped: they are compared element by element
 
+Values: TypeAlias = tuple[tuple[str, int], ...]     # by the names of variables, of which two may be the same
 Shared: TypeAlias = tuple[range, ...]       # in each dimension of the tensor
 
 
@@ -34,13 +35,13 @@ class Witness:
     """The values of the variables on both sides, outermost first, those of symbols, sizes and elements, and what is shared."""
 
     pair: Pair
-    sides: tuple[Mapping[str, int], Mapping[str, int]]
+    sides: tuple[Values, Values]
     given: Mapping[str, int]
     shared: Shared
 
     def iteration(self, side: int) -> str:
         """Return one iteration, as b = 0, t = 1."""
-        return ", ".join(f"{name} = {value}" for name, value in self.sides[side].items())
+        return ", ".join(f"{name} = {value}" for name, value in self.sides[side])
 
     @property
     def elements(self) -> str:
@@ -61,7 +62,7 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
         numbers.check(access, side)
     if pair.loop is not None and not numbers.value(pair.loop.var, 0) < numbers.value(pair.loop.var, 1):
         raise NoWitness("the iterations are not apart")
-    sides = tuple({var.name: numbers.value(var, side) for var in access.variables} for side, access in enumerate(pair.accesses))
+    sides = tuple(tuple((var.name, numbers.value(var, side)) for var in access.variables) for side, access in enumerate(pair.accesses))
     return Witness(pair, (sides[0], sides[1]), numbers.given(), numbers.shared(pair))
 
 

@@ -110,6 +110,24 @@ def test_without_the_outer_index_iterations_of_the_outer_loop_race() -> None:
     assert details(body) == ["counterexample: races on `Y` (Y[0, 0:2, 0:4] where b = 0, t = 0, and where b = 1, t = 0)"]
 
 
+def test_loops_of_one_name_are_both_named() -> None:
+    def body() -> None:
+        for b in P(3):
+            put(X[b, 0:2], Y[0, 0:2])
+            for b in P.seq(2):
+                put(X[b, 0:2], Y[1, 0:2])
+    found = [finding.error for finding in findings(body) if isinstance(finding.error, RaceError)]
+    assert found
+    assert found[0].found == "Y[0, 0:2, 0:4] is written where b = 0, and again where b = 1"
+
+    def inner() -> None:
+        for b in P(3):
+            for b in P.seq(2):
+                put(X[b, 0:2], Y[1, 0:2])
+    found = [finding.error for finding in findings(inner) if isinstance(finding.error, RaceError)]
+    assert found[0].found == "Y[1, 0:2, 0:4] is written where b = 0, b = 0, and again where b = 1, b = 0"
+
+
 def test_an_ordered_loop_does_not_race() -> None:
     def body() -> None:
         for _ in P.seq(4):
