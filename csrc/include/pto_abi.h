@@ -5,7 +5,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 4
+#define PTO_ABI_VERSION 5
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -23,12 +23,14 @@
 #define PTO_E_THREAD 7
 #define PTO_E_UNEXECUTED 8     /* a mark is to have run, and nothing executes: no pool */
 #define PTO_E_RACE 9           /* the sanitizer's report has the tasks */
+#define PTO_E_WINDOW 11        /* a window that does not wait was full */
 #define PTO_E_MISUSE 10        /* a task used memory that is not its own, or that nobody wrote: the sanitizer's report has it */
 
 /* pto_arg.flags */
 #define PTO_READ 1
 #define PTO_WRITE 2
 #define PTO_STAGE 4
+#define PTO_KEPT 8             /* of an intermediate: its memory counts in a window of bytes */
 
 /* why an edge exists; several bits may be set on one edge */
 #define PTO_EDGE_RAW 1
@@ -39,6 +41,7 @@
 #define PTO_EDGE_CHANNEL 32
 #define PTO_EDGE_EVENT 64
 #define PTO_EDGE_READ 128          /* the orchestrator reads what the source writes */
+#define PTO_EDGE_LANE 256          /* the same lane: a stream of the schedule */
 
 /* node kinds of a record: a join completes when its predecessors have, a mark also has a place in a stream; neither is a task */
 #define PTO_NODE_TASK 0
@@ -111,7 +114,7 @@ typedef struct pto_kernel {
 typedef struct pto_task {
     int32_t kernel;            /* index in the program's kernel table */
     int32_t site;              /* which call of the workload's text */
-    int64_t worker;            /* home executor, 0 .. executors-1 */
+    int64_t worker;            /* home: which AICPU, from 0 */
     int64_t cost;              /* cycles on the architecture model, >= 0 */
     int32_t n_args;
     int32_t n_scalars;
@@ -124,6 +127,11 @@ typedef struct pto_task {
     int32_t n_after;
     int32_t stream;            /* 0: the main program; every other one submits on a front of its own */
     const int64_t *after;      /* the same, from after= */
+    int64_t lane;              /* a stream of the schedule, from 1: its tasks run one after another; 0: none */
+    int64_t pool;              /* which of its AICPU's pools of executors runs it */
+    int64_t priority;          /* of ready tasks the one with the highest goes first */
+    int64_t position;          /* with a calendar: its place among the tasks of its worker */
+    int64_t bytes;             /* that it moves between memory and its core */
 } pto_task;
 
 /* A node that is no task. It completes `delay` cycles after its predecessors have completed and its stream has come to it.

@@ -25,12 +25,13 @@
     PTO_LAYOUT_STRUCT(pto_context) PTO_LAYOUT_FIELD(pto_context, node) PTO_LAYOUT_FIELD(pto_context, prints) PTO_LAYOUT_FIELD(pto_context, print) \
     PTO_LAYOUT_FIELD(pto_context, fault) \
     PTO_LAYOUT_STRUCT(pto_kernel) PTO_LAYOUT_FIELD(pto_kernel, entry) PTO_LAYOUT_FIELD(pto_kernel, scratch_bytes) \
-    PTO_LAYOUT_STRUCT(pto_task) PTO_LAYOUT_FIELD(pto_task, kernel) PTO_LAYOUT_FIELD(pto_task, site) \
-    PTO_LAYOUT_FIELD(pto_task, worker) PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) \
-    PTO_LAYOUT_FIELD(pto_task, n_scalars) PTO_LAYOUT_FIELD(pto_task, n_index) PTO_LAYOUT_FIELD(pto_task, n_order) \
-    PTO_LAYOUT_FIELD(pto_task, args) PTO_LAYOUT_FIELD(pto_task, scalars) PTO_LAYOUT_FIELD(pto_task, index) \
-    PTO_LAYOUT_FIELD(pto_task, order) PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, stream) \
-    PTO_LAYOUT_FIELD(pto_task, after) \
+    PTO_LAYOUT_STRUCT(pto_task) PTO_LAYOUT_FIELD(pto_task, kernel) PTO_LAYOUT_FIELD(pto_task, site) PTO_LAYOUT_FIELD(pto_task, worker) \
+    PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) PTO_LAYOUT_FIELD(pto_task, n_scalars) \
+    PTO_LAYOUT_FIELD(pto_task, n_index) PTO_LAYOUT_FIELD(pto_task, n_order) PTO_LAYOUT_FIELD(pto_task, args) \
+    PTO_LAYOUT_FIELD(pto_task, scalars) PTO_LAYOUT_FIELD(pto_task, index) PTO_LAYOUT_FIELD(pto_task, order) \
+    PTO_LAYOUT_FIELD(pto_task, n_after) PTO_LAYOUT_FIELD(pto_task, stream) PTO_LAYOUT_FIELD(pto_task, after) \
+    PTO_LAYOUT_FIELD(pto_task, lane) PTO_LAYOUT_FIELD(pto_task, pool) PTO_LAYOUT_FIELD(pto_task, priority) \
+    PTO_LAYOUT_FIELD(pto_task, position) PTO_LAYOUT_FIELD(pto_task, bytes) \
     PTO_LAYOUT_STRUCT(pto_mark) PTO_LAYOUT_FIELD(pto_mark, stream) PTO_LAYOUT_FIELD(pto_mark, flags) \
     PTO_LAYOUT_FIELD(pto_mark, why) PTO_LAYOUT_FIELD(pto_mark, stall) PTO_LAYOUT_FIELD(pto_mark, site) \
     PTO_LAYOUT_FIELD(pto_mark, n_before) PTO_LAYOUT_FIELD(pto_mark, n_order) PTO_LAYOUT_FIELD(pto_mark, n_args) \
@@ -62,23 +63,22 @@
 /* all of the text */
 #define PTO_LAYOUT_ALL \
     PTO_LAYOUT_ARTIFACT \
-    PTO_LAYOUT_STRUCT(pto_record_options) PTO_LAYOUT_FIELD(pto_record_options, max_tasks) \
-    PTO_LAYOUT_FIELD(pto_record_options, window) PTO_LAYOUT_FIELD(pto_record_options, arena_bytes) \
-    PTO_LAYOUT_FIELD(pto_record_options, infer) PTO_LAYOUT_FIELD(pto_record_options, poison) \
+    PTO_LAYOUT_STRUCT(pto_record_options) PTO_LAYOUT_FIELD(pto_record_options, max_tasks) PTO_LAYOUT_FIELD(pto_record_options, window) \
+    PTO_LAYOUT_FIELD(pto_record_options, arena_bytes) PTO_LAYOUT_FIELD(pto_record_options, infer) \
+    PTO_LAYOUT_FIELD(pto_record_options, poison) PTO_LAYOUT_FIELD(pto_record_options, keep) \
+    PTO_LAYOUT_FIELD(pto_record_options, reserved) \
     PTO_LAYOUT_STRUCT(pto_columns) PTO_LAYOUT_FIELD(pto_columns, n_tasks) PTO_LAYOUT_FIELD(pto_columns, n_nodes) \
     PTO_LAYOUT_FIELD(pto_columns, n_edges) PTO_LAYOUT_FIELD(pto_columns, n_marks) PTO_LAYOUT_FIELD(pto_columns, first_node) \
-    PTO_LAYOUT_FIELD(pto_columns, first_task) PTO_LAYOUT_FIELD(pto_columns, total_tasks) \
-    PTO_LAYOUT_FIELD(pto_columns, node_kind) PTO_LAYOUT_FIELD(pto_columns, node_task) \
-    PTO_LAYOUT_FIELD(pto_columns, pred_begin) PTO_LAYOUT_FIELD(pto_columns, edge_src) \
-    PTO_LAYOUT_FIELD(pto_columns, edge_why) PTO_LAYOUT_FIELD(pto_columns, edge_arg) \
-    PTO_LAYOUT_FIELD(pto_columns, task_node) PTO_LAYOUT_FIELD(pto_columns, task_kernel) \
-    PTO_LAYOUT_FIELD(pto_columns, task_site) PTO_LAYOUT_FIELD(pto_columns, task_worker) \
-    PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, task_stream) PTO_LAYOUT_FIELD(pto_columns, arg_begin) \
-    PTO_LAYOUT_FIELD(pto_columns, args) PTO_LAYOUT_FIELD(pto_columns, scalar_begin) \
-    PTO_LAYOUT_FIELD(pto_columns, scalars) PTO_LAYOUT_FIELD(pto_columns, index_begin) \
-    PTO_LAYOUT_FIELD(pto_columns, index) PTO_LAYOUT_FIELD(pto_columns, mark_node) \
-    PTO_LAYOUT_FIELD(pto_columns, mark_delay) PTO_LAYOUT_FIELD(pto_columns, mark_stream) \
-    PTO_LAYOUT_FIELD(pto_columns, mark_site) PTO_LAYOUT_FIELD(pto_columns, mark_flags) \
+    PTO_LAYOUT_FIELD(pto_columns, first_task) PTO_LAYOUT_FIELD(pto_columns, total_tasks) PTO_LAYOUT_FIELD(pto_columns, node_kind) \
+    PTO_LAYOUT_FIELD(pto_columns, node_task) PTO_LAYOUT_FIELD(pto_columns, pred_begin) PTO_LAYOUT_FIELD(pto_columns, edge_src) \
+    PTO_LAYOUT_FIELD(pto_columns, edge_why) PTO_LAYOUT_FIELD(pto_columns, edge_arg) PTO_LAYOUT_FIELD(pto_columns, task_node) \
+    PTO_LAYOUT_FIELD(pto_columns, task_kernel) PTO_LAYOUT_FIELD(pto_columns, task_site) PTO_LAYOUT_FIELD(pto_columns, task_worker) \
+    PTO_LAYOUT_FIELD(pto_columns, task_cost) PTO_LAYOUT_FIELD(pto_columns, task_stream) PTO_LAYOUT_FIELD(pto_columns, task_lane) \
+    PTO_LAYOUT_FIELD(pto_columns, task_pool) PTO_LAYOUT_FIELD(pto_columns, task_priority) PTO_LAYOUT_FIELD(pto_columns, task_position) \
+    PTO_LAYOUT_FIELD(pto_columns, task_bytes) PTO_LAYOUT_FIELD(pto_columns, arg_begin) PTO_LAYOUT_FIELD(pto_columns, args) \
+    PTO_LAYOUT_FIELD(pto_columns, scalar_begin) PTO_LAYOUT_FIELD(pto_columns, scalars) PTO_LAYOUT_FIELD(pto_columns, index_begin) \
+    PTO_LAYOUT_FIELD(pto_columns, index) PTO_LAYOUT_FIELD(pto_columns, mark_node) PTO_LAYOUT_FIELD(pto_columns, mark_delay) \
+    PTO_LAYOUT_FIELD(pto_columns, mark_stream) PTO_LAYOUT_FIELD(pto_columns, mark_site) PTO_LAYOUT_FIELD(pto_columns, mark_flags) \
     PTO_LAYOUT_FIELD(pto_columns, mark_stall) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
@@ -119,17 +119,26 @@
     PTO_LAYOUT_STRUCT(pto_execute_result) PTO_LAYOUT_FIELD(pto_execute_result, failed_task) \
     PTO_LAYOUT_FIELD(pto_execute_result, failed_guard) PTO_LAYOUT_FIELD(pto_execute_result, threads) \
     PTO_LAYOUT_FIELD(pto_execute_result, n_run) PTO_LAYOUT_FIELD(pto_execute_result, fault) \
-    PTO_LAYOUT_STRUCT(pto_sim_options) PTO_LAYOUT_FIELD(pto_sim_options, n_executors) \
-    PTO_LAYOUT_FIELD(pto_sim_options, window) PTO_LAYOUT_FIELD(pto_sim_options, keep_trace) \
-    PTO_LAYOUT_FIELD(pto_sim_options, reserved) \
-    PTO_LAYOUT_STRUCT(pto_sim_result) PTO_LAYOUT_FIELD(pto_sim_result, total_cycles) \
-    PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
+    PTO_LAYOUT_STRUCT(pto_sim_options) PTO_LAYOUT_FIELD(pto_sim_options, n_workers) PTO_LAYOUT_FIELD(pto_sim_options, pool_size) \
+    PTO_LAYOUT_FIELD(pto_sim_options, n_pools) PTO_LAYOUT_FIELD(pto_sim_options, keep_trace) \
+    PTO_LAYOUT_FIELD(pto_sim_options, is_shared) PTO_LAYOUT_FIELD(pto_sim_options, steals) \
+    PTO_LAYOUT_FIELD(pto_sim_options, is_calendar) PTO_LAYOUT_FIELD(pto_sim_options, timing) \
+    PTO_LAYOUT_FIELD(pto_sim_options, timing_n) PTO_LAYOUT_FIELD(pto_sim_options, release_num) \
+    PTO_LAYOUT_FIELD(pto_sim_options, release_den) PTO_LAYOUT_FIELD(pto_sim_options, window) \
+    PTO_LAYOUT_FIELD(pto_sim_options, window_unit) PTO_LAYOUT_FIELD(pto_sim_options, window_mode) \
+    PTO_LAYOUT_FIELD(pto_sim_options, start_after) PTO_LAYOUT_FIELD(pto_sim_options, submit_cycles) \
+    PTO_LAYOUT_FIELD(pto_sim_options, dispatch_cycles) PTO_LAYOUT_FIELD(pto_sim_options, retire_cycles) \
+    PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) \
+    PTO_LAYOUT_STRUCT(pto_sim_result) PTO_LAYOUT_FIELD(pto_sim_result, total_cycles) PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) \
+    PTO_LAYOUT_FIELD(pto_sim_result, n_executors) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
     PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, window_stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, window_high_water) \
-    PTO_LAYOUT_FIELD(pto_sim_result, stalls) PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) \
-    PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
-    PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, start) \
-    PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, ready) \
+    PTO_LAYOUT_FIELD(pto_sim_result, window_task) PTO_LAYOUT_FIELD(pto_sim_result, stalls) \
+    PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, memory_cycles) \
+    PTO_LAYOUT_FIELD(pto_sim_result, pool) PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
+    PTO_LAYOUT_FIELD(pto_sim_result, late) PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, submit) \
+    PTO_LAYOUT_FIELD(pto_sim_result, start) PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, ready) \
+    PTO_LAYOUT_FIELD(pto_sim_result, executor) PTO_LAYOUT_FIELD(pto_sim_result, held) PTO_LAYOUT_FIELD(pto_sim_result, held_by) \
     PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
     PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
     PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \

@@ -12,7 +12,16 @@ typedef struct pto_record_options {
     int64_t arena_bytes;       /* of fresh tensors kept with their tasks, as max_tasks; 0: PTO_ARENA_BYTES */
     int32_t infer;             /* 1: edges from overlapping regions, 0: only order, after and before */
     int32_t poison;            /* 1: fresh tensors are full of 0xFF (NaN) before each run */
+    int32_t keep;              /* PTO_KEEP_ bits: which columns that a schedule may leave out are kept; the others are NULL */
+    int32_t reserved;
 } pto_record_options;
+
+/* pto_record_options.keep */
+#define PTO_KEEP_LANE 1        /* and tasks of a lane get edges */
+#define PTO_KEEP_POOL 2
+#define PTO_KEEP_PRIORITY 4
+#define PTO_KEEP_POSITION 8
+#define PTO_KEEP_BYTES 16
 
 /* Columns of a record. Edges are in CSR form by node: preds of node n are edge_src[pred_begin[n] .. pred_begin[n+1]),
    ascending and without repeats; edge_why has PTO_EDGE_ bits; edge_arg is (argument of src << 16) | argument of dst for an edge from
@@ -29,7 +38,7 @@ typedef struct pto_columns {
     const int64_t *node_task;      /* [n_nodes] task position in the kept columns, -1 for a join or mark */
     const int64_t *pred_begin;     /* [n_nodes + 1] */
     const int64_t *edge_src;       /* [n_edges] absolute node ids */
-    const uint8_t *edge_why;       /* [n_edges] */
+    const uint16_t *edge_why;      /* [n_edges] */
     const int32_t *edge_arg;       /* [n_edges] */
     const int64_t *task_node;      /* [n_tasks] absolute node id */
     const int32_t *task_kernel;    /* [n_tasks] */
@@ -37,6 +46,11 @@ typedef struct pto_columns {
     const int64_t *task_worker;    /* [n_tasks] */
     const int64_t *task_cost;      /* [n_tasks] */
     const int32_t *task_stream;    /* [n_tasks] */
+    const int64_t *task_lane;      /* [n_tasks] or NULL: all 0, as the four that follow */
+    const int64_t *task_pool;
+    const int64_t *task_priority;
+    const int64_t *task_position;
+    const int64_t *task_bytes;
     const int64_t *arg_begin;      /* [n_tasks + 1] */
     const pto_arg *args;
     const int64_t *scalar_begin;   /* [n_tasks + 1] */
@@ -202,35 +216,92 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
 /* ---- simulator: virtual time ---- */
 typedef struct pto_sim pto_sim;
 
+/* pto_sim_options.window_unit: what a task takes of the window, from its submission until it and all earlier tasks of its stream
+   have completed */
+#define PTO_WINDOW_TASKS 0         /* 1 */
+#define PTO_WINDOW_BYTES 1         /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT */
+#define PTO_WINDOW_ENTRIES 2       /* 1 for each argument in memory */
+
+/* pto_sim_options.window_mode: what a full window does */
+#define PTO_WINDOW_STALL 0         /* its stream waits */
+#define PTO_WINDOW_ABORT 1         /* the simulation ends with PTO_E_WINDOW */
+#define PTO_WINDOW_BENCHMARK 2     /* it is counted, and the stream goes on */
+
+/* pto_sim_options.timing: when a submitted task is released, that is may run once it is ready */
+#define PTO_TIMING_IMMEDIATE 0     /* at once */
+#define PTO_TIMING_BATCHED 1       /* timing_n at a time; what is left when its stream cannot go on, or has ended, then */
+#define PTO_TIMING_INTERLEAVED 2   /* at once, and of ready tasks those of timing_n lanes (by lane mod timing_n) take turns */
+#define PTO_TIMING_RATE 3          /* each release_num / release_den cycles after the one before, or later */
+
+#define PTO_AFTER_ALL -1           /* pto_sim_options.start_after */
+
 typedef struct pto_sim_options {
-    int64_t n_executors;
-    int64_t window;            /* of each stream, in tasks; 0: none */
-    int32_t keep_trace;        /* 1: start, end and executor of every task */
-    int32_t reserved;
+    int64_t n_workers;         /* AICPUs: the homes of tasks */
+    const int64_t *pool_size;  /* [n_pools] executors that a worker has of each pool; borrowed for pto_sim_new */
+    int32_t n_pools;           /* 0: as many pools of one executor as tasks name */
+    int32_t keep_trace;        /* 1: what happened to every task */
+    int32_t is_shared;         /* 1: all workers share one queue of ready tasks a pool */
+    int32_t steals;            /* 1: an idle executor takes ready tasks of other workers in its pool */
+    int32_t is_calendar;       /* 1: an executor runs its tasks in the order of task_position */
+    int32_t timing;            /* PTO_TIMING_ */
+    int64_t timing_n;
+    int64_t release_num;
+    int64_t release_den;
+    int64_t window;            /* of each stream, 0: none */
+    int32_t window_unit;       /* PTO_WINDOW_ */
+    int32_t window_mode;       /* PTO_WINDOW_ */
+    int64_t start_after;       /* tasks submitted before the first one runs; PTO_AFTER_ALL. Streams that cannot go on start it too */
+    int64_t submit_cycles;     /* of a stream's AICPU for a task: the next one is submitted so much later */
+    int64_t dispatch_cycles;   /* of a task's worker before it runs: one task after another */
+    int64_t retire_cycles;     /* of a task's worker after it has run, before others see it completed */
+    double bytes_per_cycle;    /* of the memory that all cores share, 0: not bounded. Running tasks that ask for more slow down evenly */
 } pto_sim_options;
 
+/* pto_sim_result.held: what a task waited for last before it ran */
+#define PTO_HELD_NOT 0             /* nothing: it ran when it was submitted first */
+#define PTO_HELD_EDGE 1            /* held_by: the node that completed last of those that it waits for */
+#define PTO_HELD_EXECUTOR 2        /* held_by: the task that ran on its executor before */
+#define PTO_HELD_WINDOW 3          /* held_by: the task whose end made room */
+#define PTO_HELD_MARK 4            /* held_by: the mark that its stream stood at */
+#define PTO_HELD_RELEASE 5         /* timing */
+#define PTO_HELD_START 6           /* the start policy */
+#define PTO_HELD_SUBMIT 7          /* the time that submitting takes */
+#define PTO_HELD_DISPATCH 8        /* its worker dispatched or retired other tasks */
+#define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar */
+
+/* Arrays by executor are [n_executors]: pool by pool, in each worker by worker. Arrays by task are [n_tasks], NULL without keep_trace. */
 typedef struct pto_sim_result {
     int64_t total_cycles;
     int64_t n_tasks;
+    int64_t n_executors;
     int64_t critical_path;     /* cycles of the longest chain of edges, delays and blocking marks */
     int64_t work;              /* cycles of all tasks */
-    int64_t window_stalls;     /* times a stream had to wait for a slot */
+    int64_t window_stalls;     /* times a stream had to wait for room; with BENCHMARK: would have */
     int64_t window_stall_cycles;
-    int64_t window_high_water; /* most tasks submitted and not retired, of one stream */
+    int64_t window_high_water; /* most that tasks of one stream took at a time, in the window's unit */
+    int64_t window_task;       /* with PTO_E_WINDOW, the task that found no room; with PTO_E_ARGUMENT, the task that is at fault; -1 */
     int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
     int64_t stall_cycles[PTO_N_STALLS];
-    const int64_t *busy;       /* [n_executors] cycles */
-    const int64_t *waiting;    /* [n_executors] idle while a task of its own was submitted and not ready */
-    const int64_t *tasks_run;  /* [n_executors] */
-    const int64_t *start;      /* [n_tasks] or NULL */
-    const int64_t *end;        /* [n_tasks] or NULL */
-    const int64_t *ready;      /* [n_tasks] or NULL: when its last predecessor had completed */
+    int64_t memory_cycles;     /* cycles that tasks took longer because of others in memory */
+    const int64_t *pool;       /* [n_executors] */
+    const int64_t *busy;       /* cycles */
+    const int64_t *waiting;    /* idle while a task of its own was submitted and not ready */
+    const int64_t *late;       /* idle while a task that it may not take was ready elsewhere in its pool, or its worker was busy with others */
+    const int64_t *tasks_run;
+    const int64_t *submit;     /* by task: when it was submitted */
+    const int64_t *start;
+    const int64_t *end;
+    const int64_t *ready;      /* when its last predecessor had completed */
+    const int64_t *executor;
+    const uint8_t *held;       /* PTO_HELD_ */
+    const int64_t *held_by;    /* a node or task (by its number in the stream), -1: none */
 } pto_sim_result;
 
-pto_sim *pto_sim_new(const pto_sim_options *options);
+pto_sim *pto_sim_new(const pto_sim_options *options);       /* NULL: no memory, or options that contradict one another */
 void pto_sim_free(pto_sim *sim);
-int32_t pto_sim_feed(pto_sim *sim, const pto_record *record);   /* the tasks kept in record, in order */
-int32_t pto_sim_finish(pto_sim *sim, pto_sim_result *out);      /* drains; pointers live as long as sim */
+int32_t pto_sim_feed(pto_sim *sim, const pto_record *record);          /* the tasks kept in record, in order */
+int32_t pto_sim_feed_columns(pto_sim *sim, const pto_columns *columns);    /* the same of columns, which are borrowed for the call */
+int32_t pto_sim_finish(pto_sim *sim, pto_sim_result *out);  /* drains; pointers live as long as sim */
 
 /* ---- one run: orchestrate, then execute (in chunks past max_tasks, feeding sim chunk by chunk). Without a pool, NULL,
    nothing is executed: only the record is made and, past max_tasks, the simulator fed ---- */

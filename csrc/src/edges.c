@@ -12,7 +12,7 @@ bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg)
 {
     if (!PTO_RESERVE(edges->data, edges->capacity, edges->n + 1))
         return false;
-    edges->data[edges->n++] = (pto_edge){src, arg, (uint8_t)why};
+    edges->data[edges->n++] = (pto_edge){src, arg, (uint16_t)why};
     return true;
 }
 

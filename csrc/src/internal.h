@@ -17,6 +17,8 @@
 /* Only pto_library.h's functions are exported: an artifact and a program of the user's share the process. */
 #pragma GCC visibility push(hidden)
 
+#define PTO_N_KEPT 5           /* PTO_KEEP_ bits */
+
 /* Steps an overlap test may take inside the library; past it two regions count as overlapping, which is always safe. */
 #define PTO_OVERLAP_STEPS 16384
 
@@ -61,7 +63,7 @@ static inline int64_t pto_floor_div(int64_t a, int64_t b)            /* b > 0 */
 typedef struct pto_edge {
     int64_t src;
     int32_t arg;
-    uint8_t why;
+    uint16_t why;
 } pto_edge;
 
 typedef struct pto_edges {
@@ -75,6 +77,22 @@ typedef struct pto_edges {
 void pto_edges_free(pto_edges *edges);
 bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg);
 bool pto_edges_merge(pto_edges *edges);    /* ascending by src, one edge a source with all its reasons */
+
+/* ---- lanes.c: the last node of every lane ---- */
+typedef struct pto_lane {
+    int64_t lane;              /* 0: the row is free */
+    int64_t node;
+} pto_lane;
+
+typedef struct pto_lanes {
+    pto_lane *rows;            /* open addressing, a power of two of rows, at most half of them taken */
+    int64_t capacity;
+    int64_t n;
+} pto_lanes;
+
+void pto_lanes_free(pto_lanes *lanes);
+void pto_lanes_reset(pto_lanes *lanes);
+bool pto_lanes_enter(pto_lanes *lanes, int64_t lane, int64_t node, int64_t *before);  /* before: the lane's last node, -1: none */
 
 /* ---- deps.c ---- */
 typedef struct pto_deps pto_deps;
@@ -200,11 +218,13 @@ struct pto_record {
     int64_t nodes_capacity;
 
     int64_t *edge_src;
-    uint8_t *edge_why;
+    uint16_t *edge_why;
     int32_t *edge_arg;
     int64_t edges_capacity;
 
     int64_t *task_node, *task_worker, *task_cost, *arg_begin, *scalar_begin, *index_begin;
+    int64_t *kept[PTO_N_KEPT];     /* task_lane .. task_bytes, those of options.keep; the others NULL */
+    pto_lanes lanes;
     int32_t *task_kernel, *task_site, *task_stream;
     int64_t tasks_capacity;
 

@@ -24,6 +24,9 @@ static bool reserve_tasks(pto_record *r, int64_t need)
         !PTO_GROW_COLUMN(arg_begin) || !PTO_GROW_COLUMN(scalar_begin) || !PTO_GROW_COLUMN(index_begin) ||
         !PTO_GROW_COLUMN(task_kernel) || !PTO_GROW_COLUMN(task_site) || !PTO_GROW_COLUMN(task_stream))
         return false;
+    for (int k = 0; k < PTO_N_KEPT; k++)
+        if (r->options.keep >> k & 1 && !PTO_GROW_COLUMN(kept[k]))
+            return false;
     r->tasks_capacity = grown;
     return true;
 }
@@ -96,7 +99,7 @@ static bool is_task_valid(const pto_task *t)
 {
     return t->kernel >= 0 && t->cost >= 0 && t->worker >= 0 && t->n_args >= 0 && t->n_args <= PTO_MAX_ARGS &&
            t->n_scalars >= 0 && t->n_scalars <= PTO_MAX_SCALARS && t->n_index >= 0 && t->n_index <= PTO_MAX_INDEX &&
-           t->n_order >= 0 && t->n_after >= 0 && t->stream >= 0;
+           t->n_order >= 0 && t->n_after >= 0 && t->stream >= 0 && t->lane >= 0 && t->pool >= 0 && t->bytes >= 0;
 }
 
 /* A kernel that reads what another of its arguments writes must see the old values: it copies staged arguments first. */
@@ -138,6 +141,12 @@ static int32_t collect_edges(pto_record *r, const pto_task *t, const pto_box *bo
         status = pto_record_add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);
     if (status == PTO_OK)
         status = pto_record_add_named(r, t->after, t->n_after, PTO_EDGE_AFTER);
+    if (status == PTO_OK && t->lane != 0 && r->options.keep & PTO_KEEP_LANE) {
+        int64_t before;
+        if (!pto_lanes_enter(&r->lanes, t->lane, r->first_node + r->n_nodes, &before))
+            return PTO_E_NOMEM;
+        status = pto_record_add_named(r, &before, 1, PTO_EDGE_LANE);
+    }
     if (status == PTO_OK && !pto_edges_merge(&r->edges))
         status = PTO_E_NOMEM;
     return status;
@@ -177,6 +186,12 @@ static int64_t submit(pto_sink *sink, const pto_task *t)
     r->task_worker[at] = t->worker;
     r->task_cost[at] = t->cost;
     r->task_stream[at] = t->stream;
+    if (r->options.keep != 0) {
+        const int64_t kept[PTO_N_KEPT] = {t->lane, t->pool, t->priority, t->position, t->bytes};
+        for (int k = 0; k < PTO_N_KEPT; k++)
+            if (r->kept[k] != NULL)
+                r->kept[k][at] = kept[k];
+    }
     if (t->n_args > 0) {
         memcpy(r->args + r->n_args, t->args, (size_t)t->n_args * sizeof *t->args);
         mark_staged(r->args + r->n_args, boxes, t->n_args);
@@ -283,6 +298,7 @@ void pto_record_reset(pto_record *r)
     r->sink.status = PTO_OK;
     pto_arena_reset(&r->arena);
     pto_joins_reset(&r->joins);
+    pto_lanes_reset(&r->lanes);
     if (r->deps != NULL)
         pto_deps_reset(r->deps);
 }
@@ -322,6 +338,9 @@ void pto_record_free(pto_record *r)
                      r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    for (int k = 0; k < PTO_N_KEPT; k++)
+        free(r->kept[k]);
+    pto_lanes_free(&r->lanes);
     pto_edges_free(&r->edges);
     pto_joins_free(&r->joins);
     pto_deps_free(r->deps);
@@ -354,7 +373,9 @@ void pto_record_columns(const pto_record *r, pto_columns *out)
         .first_task = r->first_task, .total_tasks = r->first_task + r->n_tasks, .node_kind = r->node_kind,
         .node_task = r->node_task, .pred_begin = r->pred_begin, .edge_src = r->edge_src, .edge_why = r->edge_why,
         .edge_arg = r->edge_arg, .task_node = r->task_node, .task_kernel = r->task_kernel, .task_site = r->task_site,
-        .task_worker = r->task_worker, .task_cost = r->task_cost, .task_stream = r->task_stream, .arg_begin = r->arg_begin, .args = r->args,
+        .task_worker = r->task_worker, .task_cost = r->task_cost, .task_stream = r->task_stream, .task_lane = r->kept[0],
+        .task_pool = r->kept[1], .task_priority = r->kept[2], .task_position = r->kept[3], .task_bytes = r->kept[4],
+        .arg_begin = r->arg_begin, .args = r->args,
         .scalar_begin = r->scalar_begin, .scalars = r->scalars, .index_begin = r->index_begin, .index = r->index,
         .mark_node = r->mark_node, .mark_delay = r->mark_delay, .mark_stream = r->mark_stream, .mark_site = r->mark_site,
         .mark_flags = r->mark_flags, .mark_stall = r->mark_stall};

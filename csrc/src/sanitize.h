@@ -6,7 +6,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Edges that say what the user wrote; the others were found in the data. */
-#define PTO_EDGE_STRUCTURE (PTO_EDGE_ORDER | PTO_EDGE_AFTER | PTO_EDGE_CHANNEL | PTO_EDGE_EVENT)
+#define PTO_EDGE_STRUCTURE (PTO_EDGE_ORDER | PTO_EDGE_AFTER | PTO_EDGE_CHANNEL | PTO_EDGE_EVENT | PTO_EDGE_LANE)
 
 /* Nodes whose order is kept, of a whole run: about 40 bytes each. What comes later is counted as not checked. */
 #define PTO_ORDER_NODES (1 << 23)

@@ -156,7 +156,7 @@ void pto_sanitize_strip(const pto_sanitizer *s, pto_record *r, int64_t begin)
         int64_t end = r->pred_begin[at + 1];
         for (; from < end; from++) {
             bool keeps_all = r->node_kind[at] == PTO_NODE_JOIN || is_read_mark(r, r->edge_src[from]);
-            uint8_t why = keeps_all ? r->edge_why[from] : (uint8_t)(r->edge_why[from] & s->options.keep);
+            uint16_t why = keeps_all ? r->edge_why[from] : (uint16_t)(r->edge_why[from] & s->options.keep);
             if (why == 0)
                 continue;
             r->edge_src[to] = r->edge_src[from];

@@ -48,7 +48,7 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst, bool is_order)
 }
 
 /* Enter a node of `stream` behind all others, with its predecessors src[0..n_src); why, for those of a mark. */
-static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src, const uint8_t *why)
+static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src, const uint16_t *why)
 {
     if (!pto_sim_ring_reserve(&s->ring))
         return pto_sim_fail(s);
@@ -123,7 +123,7 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
     return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, node);
 }
 
-static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src, const uint8_t *why)
+static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int64_t *src, int64_t n_src, const uint16_t *why)
 {
     pto_sim_front *f = pto_sim_front_of(s, c->mark_stream[mark]);
     if (c->mark_stall[mark] == PTO_STALL_READ)     /* but for the read, it would not stand behind its own statements either */
@@ -157,12 +157,18 @@ int32_t pto_sim_feed(pto_sim *s, const pto_record *record)
 {
     pto_columns c;
     pto_record_columns(record, &c);
+    return pto_sim_feed_columns(s, &c);
+}
+
+int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
+{
+    pto_columns c = *columns;
     if (s->status != PTO_OK)
         return s->status;
     if (s->finished || c.first_node != s->ring.next || c.first_task != s->n_tasks)
         return PTO_E_ARGUMENT;
     for (int64_t i = 0; i < c.n_tasks; i++)
-        if (c.task_worker[i] < 0 || c.task_worker[i] >= s->options.n_executors)
+        if (c.task_worker[i] < 0 || c.task_worker[i] >= s->n_executors)
             return PTO_E_ARGUMENT;
     while (s->chain_limit < c.n_nodes)
         s->chain_limit *= 2;
@@ -191,7 +197,7 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
     s->finished = true;
-    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks,
+    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .n_executors = s->n_executors, .window_task = -1,
                             .critical_path = s->critical_path, .work = s->work, .window_stalls = s->window_stalls,
                             .window_stall_cycles = s->window_stall_cycles,
                             .window_high_water = s->window_high_water, .busy = s->busy, .waiting = s->waiting,
@@ -210,13 +216,19 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 
 pto_sim *pto_sim_new(const pto_sim_options *options)
 {
-    if (options->n_executors < 1 || options->n_executors > INT32_MAX || options->window < 0)
+    bool is_plain = (options->n_pools == 0 || (options->n_pools == 1 && options->pool_size[0] == 1)) && !options->is_shared &&
+                    !options->steals && !options->is_calendar && options->timing == PTO_TIMING_IMMEDIATE &&
+                    options->window_unit == PTO_WINDOW_TASKS && options->window_mode == PTO_WINDOW_STALL && options->start_after == 0 &&
+                    options->submit_cycles == 0 && options->dispatch_cycles == 0 && options->retire_cycles == 0 &&
+                    options->bytes_per_cycle == 0;
+    if (options->n_workers < 1 || options->n_workers > INT32_MAX || options->window < 0 || !is_plain)
         return NULL;
     pto_sim *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
-    size_t n = (size_t)options->n_executors;
+    size_t n = (size_t)options->n_workers;
     s->options = *options;
+    s->n_executors = options->n_workers;
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
@@ -242,7 +254,7 @@ void pto_sim_free(pto_sim *s)
     if (s == NULL)
         return;
     if (s->executors != NULL)
-        for (int64_t i = 0; i < s->options.n_executors; i++)
+        for (int64_t i = 0; i < s->n_executors; i++)
             free(s->executors[i].ready.late.data);
     free(s->ring.nodes);
     free(s->links);

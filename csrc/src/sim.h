@@ -51,6 +51,7 @@ struct pto_sim {
     int64_t now;
     int64_t last_completion;   /* of a task */
     int64_t n_tasks;           /* fed */
+    int64_t n_executors;
     int64_t work, critical_path;
     int64_t window_stalls, window_stall_cycles, window_high_water;
     int64_t stalls[PTO_N_STALLS], stall_cycles[PTO_N_STALLS];

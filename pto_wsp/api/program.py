@@ -275,7 +275,7 @@ class Program:
         total = sim.total_cycles
         executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
                           for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
-        window = WindowStats(self.plan.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
+        window = WindowStats(self.plan.rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
         stalls = tuple(StallStats(reason, count, cycles)
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self._execute_time_ms,
@@ -291,7 +291,7 @@ class Program:
         if sim.start is None or sim.end is None or sim.ready is None:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(sim.start, sim.end, sim.ready, columns.task_worker, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), self.plan.n_executors,
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy),
                      sim.total_cycles)
 
     @property

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from pto_wsp.arch.model import Arch
 from pto_wsp.expr.kernel import Kernel, Role
 from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
@@ -107,7 +108,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it."""
+    """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it.
+
+    The schedule says of it: `worker`, its home; `lane`, the stream of the schedule whose tasks run one after another, from 1, 0 for none;
+    `pool` of the worker's executors; `priority` among ready tasks, the highest first; `position` in a calendar. `traffic`: bytes that it
+    moves between memory and its core.
+    """
 
     site: int
     kernel: int
@@ -122,6 +128,11 @@ class Submit:
     checks: tuple[Check, ...] = ()
     worker: Scalar = _ZERO
     cost: Scalar = _ZERO
+    lane: Scalar = _ZERO
+    pool: Scalar = _ZERO
+    priority: Scalar = _ZERO
+    position: Scalar = _ZERO
+    traffic: Scalar = _ZERO
     waits: tuple[Read, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
@@ -330,8 +341,7 @@ class TaskPlan:
     kernels: tuple[KernelUse, ...]
     body: Sequence
     n_sites: int
-    n_executors: int = 1
-    window: int = 0
+    rules: ExecutionRules = ExecutionRules()
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
     channels: tuple[Channel, ...] = ()
@@ -398,49 +408,3 @@ def inner_vars(item: Item) -> tuple[Var, ...]:
             return variables
         case _:
             return ()
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedCheck:
-    """A check with its place in the orchestrator's numbering and the variables that are known there."""
-
-    number: int
-    check: Check
-    loops: tuple[Var, ...]
-
-
-def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
-    """Return the plan's checks in the order in which the orchestrator numbers them: that of the text."""
-    found: list[NumberedCheck] = []
-
-    def note(checks: tuple[Check, ...], loops: tuple[Var, ...]) -> None:
-        for check in checks:
-            found.append(NumberedCheck(len(found), check, loops))
-
-    def walk(item: Item, loops: tuple[Var, ...]) -> None:
-        match item:
-            case Submit() | SetSlot() | Send():
-                note(item.checks, loops)
-            case Loop(var=var, through=through):
-                note(item.checks, loops)
-                if through is not None:
-                    note(through.checks, (*loops, var))
-                walk(item.body, (*loops, *inner_vars(item)))
-            case Choice(branches, otherwise):
-                for branch in branches:
-                    note(branch.checks, loops)
-                    walk(branch.body, loops)
-                walk(otherwise, loops)
-            case Sequence(items):
-                for inner in items:
-                    walk(inner, loops)
-                    if isinstance(inner, Receive):
-                        loops = (*loops, *inner.vars)
-            case Sides() | Consume() | Pipeline():
-                for inner in inner_items(item):
-                    walk(inner, (*loops, *inner_vars(item)))
-            case Fresh() | Receive() | RecordEvent() | AwaitEvent():
-                pass
-
-    walk(plan.body, ())
-    return tuple(found)

@@ -8,6 +8,7 @@ from typing import assert_never
 from pto_wsp.errors import InternalError, KeyTraceError, raise_all
 from pto_wsp.plan.model import Context, Submit, TaskPlan
 from pto_wsp.plan.own_executors import with_own_executors
+from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.plan.walk import map_submits
 from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin
 from pto_wsp.types import scalar as s
@@ -46,7 +47,8 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     placed = map_submits(plan, place)
     raise_all(errors)
     kind = context.schedule.deps.kind
-    return replace(placed, n_executors=executors, window=context.schedule.window.size, infer=kind != "explicit",
+    rules = ExecutionRules(n_workers=executors, window=context.schedule.window.size)
+    return replace(placed, rules=rules, infer=kind != "explicit",
                    structure=kind in ("explicit", "hybrid"))
 
 

@@ -29,8 +29,8 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
     inner_items,
-    numbered_checks,
 )
+from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.waits import Reads
 from pto_wsp.types.scalar import SlotValue
 

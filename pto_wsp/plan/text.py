@@ -31,7 +31,8 @@ from pto_wsp.types.scalar import print_scalar
 
 def print_plan(plan: TaskPlan) -> str:
     """Return the plan, one statement a line."""
-    lines = [f"plan {plan.name}: {plan.n_executors} executor{'s' * (plan.n_executors != 1)}, window {plan.window}, edges from "
+    rules = plan.rules
+    lines = [f"plan {plan.name}: {rules.n_workers} executor{'s' * (rules.n_workers != 1)}, window {rules.window}, edges from "
              + " and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on)]
     for k, slot in enumerate(plan.tensors):
         access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars), ("fresh", slot.fresh))

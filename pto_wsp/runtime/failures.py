@@ -7,7 +7,8 @@ from typing import Any, overload
 
 from pto_wsp.errors import RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.plan.model import CheckKind, NumberedCheck, Submit, TaskPlan, numbered_checks, submits
+from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
+from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
 from pto_wsp.runtime.guard_text import Failure, describe
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import argument_span

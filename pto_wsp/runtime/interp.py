@@ -169,13 +169,13 @@ class Interpreter:
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
         """Return the simulated times of the last stream."""
-        return self.recorder.simulate(self.plan.n_executors, self.plan.window, keep_trace=keep_trace)
+        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
 
 
 def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:
     """Write a stream into a record through the same sink that C orchestrators use."""
     runtime = load_runtime()
-    recorder = Recorder(runtime, window=plan.window, infer=plan.infer, max_tasks=max(1, len(stream)))
+    recorder = Recorder(runtime, plan.rules, infer=plan.infer, max_tasks=max(1, len(stream)))
     if bindings is not None:
         writer = _RecordWriter(plan, bindings, runtime.ffi, runtime.lib, runtime.lib.pto_record_sink(recorder.raw))
         for node in stream:
@@ -226,7 +226,8 @@ class _RecordWriter:
         raw_task = ffi.new("pto_task *", {
             "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
             "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
-            "stream": task.stream, **arrays})
+            "stream": task.stream, "lane": task.lane, "pool": task.pool, "priority": task.priority, "position": task.position,
+            "bytes": task.traffic, **arrays})
         return raw_task, args, arrays
 
     def _mark(self, mark: MarkInstance) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ class EdgeReason(enum.IntFlag):
     CHANNEL = 32
     EVENT = 64
     READ = 128
+    LANE = 256
 
 
 class Stall(enum.IntEnum):

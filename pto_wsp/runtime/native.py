@@ -15,6 +15,7 @@ from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, InternalError, raise_all
 from pto_wsp.plan.channel_state import Stuck, Wait
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
+from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Array, Bindings
 from pto_wsp.runtime.failures import bounds_error
@@ -68,10 +69,14 @@ class SimResult:
 class Recorder:
     """A record of the task stream, in the runtime library's memory."""
 
-    def __init__(self, runtime: Runtime, *, window: int, infer: bool, max_tasks: int = MAX_RECORDED_TASKS, poison: bool = False) -> None:
+    def __init__(self, runtime: Runtime, rules: ExecutionRules, *, infer: bool, prunes: bool = True, max_tasks: int = MAX_RECORDED_TASKS,
+                 poison: bool = False) -> None:
+        """`prunes`: conflicts with tasks that have left the window, in a record that drops tasks, are forgotten."""
         self.runtime = runtime
         ffi = runtime.ffi
-        options = ffi.new("pto_record_options *", {"max_tasks": max_tasks, "window": window, "infer": int(infer), "poison": int(poison)})
+        options = ffi.new("pto_record_options *", {
+            "max_tasks": max_tasks, "window": rules.task_window if prunes else 0, "infer": int(infer), "poison": int(poison),
+            "keep": sum(1 << column.value for column in rules.columns)})
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")
@@ -88,30 +93,39 @@ class Recorder:
         return tuple(Stuck(row.stream, row.site, Wait(row.waits_for), row.channel, row.position, None if row.peer < 0 else row.peer)
                      for row in found[0][0:n])
 
-    def simulate(self, n_executors: int, window: int, *, keep_trace: bool) -> SimResult:
+    def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
         """Replay the record in virtual time."""
-        sim = new_sim(self.runtime, n_executors, window, keep_trace=keep_trace)
+        sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
         _check_status(self.runtime.lib.pto_sim_feed(sim, self.raw), "simulation")
-        return finish_sim(self.runtime, sim, n_executors)
+        return finish_sim(self.runtime, sim)
 
 
-def new_sim(runtime: Runtime, n_executors: int, window: int, *, keep_trace: bool) -> Any:
+def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
     """Return a simulator that has seen no task yet."""
-    options = runtime.ffi.new("pto_sim_options *", {"n_executors": n_executors, "window": window, "keep_trace": int(keep_trace)})
+    ffi = runtime.ffi
+    pools = ffi.new("int64_t[]", list(rules.pool_size or (0,)))
+    options = ffi.new("pto_sim_options *", {
+        "n_workers": rules.n_workers, "pool_size": pools, "n_pools": len(rules.pool_size or ()), "keep_trace": int(keep_trace),
+        "is_shared": int(rules.shared), "steals": int(rules.steals), "is_calendar": int(rules.calendar), "timing": rules.release,
+        "timing_n": rules.release_n, "release_num": rules.release_every[0], "release_den": rules.release_every[1],
+        "window": rules.window, "window_unit": rules.window_unit, "window_mode": rules.full_window,
+        "start_after": runtime.lib.PTO_AFTER_ALL if rules.start_after is None else rules.start_after,
+        "submit_cycles": rules.submit_cycles, "dispatch_cycles": rules.dispatch_cycles, "retire_cycles": rules.retire_cycles,
+        "bytes_per_cycle": rules.bytes_per_cycle})
     raw = runtime.lib.pto_sim_new(options)
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")
     return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
 
 
-def finish_sim(runtime: Runtime, sim: Any, n_executors: int) -> SimResult:
+def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """Drain a simulator and return what it found."""
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
     _check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
-        return tuple(pointer[k] for k in range(n_executors))
+        return tuple(pointer[k] for k in range(out.n_executors))
 
     def per_task(pointer: Any) -> np.ndarray[Any, Any] | None:
         if out.n_tasks == 0:
@@ -135,7 +149,7 @@ class Engine:
         self.threads = threads or default_threads()
         self._watch = None if undefined is None else Watch(self.runtime, plan, undefined)
         watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
-        self.recorder = Recorder(self.runtime, window=0 if watched else plan.window, infer=plan.infer or watched, max_tasks=max_tasks,
+        self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
                                  poison=watched)
         self._fingerprint: tuple[object, ...] | None = None
         self._overflow: SimResult | None = None
@@ -166,7 +180,7 @@ class Engine:
         if not reuse:
             self._overflow = None
             self._tensors = _raw_bindings(self.runtime, self.plan, bindings)
-            sim = new_sim(self.runtime, self.plan.n_executors, self.plan.window, keep_trace=False)
+            sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
             options.orchestrate = self.artifact.table.orchestrate
             options.bindings = self._tensors[0]
             options.sim = sim
@@ -208,7 +222,7 @@ class Engine:
         columns_out = ffi.new("pto_columns *")
         lib.pto_record_columns(self.recorder.raw, columns_out)
         if columns_out.first_node > 0 and sim is not None:
-            self._overflow = finish_sim(self.runtime, sim, self.plan.n_executors)
+            self._overflow = finish_sim(self.runtime, sim)
 
     def cancel(self) -> None:
         """Ask a run in another thread to stop after its current tasks."""
@@ -224,7 +238,7 @@ class Engine:
         """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""
         if self._overflow is not None:
             return self._overflow
-        return self.recorder.simulate(self.plan.n_executors, self.plan.window, keep_trace=keep_trace)
+        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
 
 
 def _raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:

@@ -60,7 +60,7 @@ def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
         n_tasks, raw.first_task, raw.first_node, raw.total_tasks,
         column(raw.node_kind, n_nodes, np.uint8), column(raw.node_task, n_nodes, np.int64),
         column(raw.pred_begin, n_nodes + 1 if n_nodes else 0, np.int64), column(raw.edge_src, n_edges, np.int64),
-        column(raw.edge_why, n_edges, np.uint8), column(raw.edge_arg, n_edges, np.int32),
+        column(raw.edge_why, n_edges, np.uint16), column(raw.edge_arg, n_edges, np.int32),
         column(raw.task_node, n_tasks, np.int64), column(raw.task_kernel, n_tasks, np.int32),
         column(raw.task_site, n_tasks, np.int32), column(raw.task_worker, n_tasks, np.int64),
         column(raw.task_cost, n_tasks, np.int64), column(raw.task_stream, n_tasks, np.int32), index_begin,

@@ -11,23 +11,8 @@ from typing import Protocol
 
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.handles import HandleUses, TrackedHandle, handle_uses
-from pto_wsp.plan.model import (
-    Branch,
-    Check,
-    Choice,
-    Fresh,
-    Item,
-    Loop,
-    NumberedCheck,
-    Send,
-    Sequence,
-    SetSlot,
-    Sides,
-    Submit,
-    TaskPlan,
-    Through,
-    numbered_checks,
-)
+from pto_wsp.plan.model import Branch, Check, Choice, Fresh, Item, Loop, Send, Sequence, SetSlot, Sides, Submit, TaskPlan, Through
+from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
 from pto_wsp.plan.waits import Reads, Step
 from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
@@ -62,6 +47,11 @@ class TaskInstance:
     order: tuple[int, ...]
     after: tuple[int, ...]
     stream: int = 0
+    lane: int = 0
+    pool: int = 0
+    priority: int = 0
+    position: int = 0
+    traffic: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +253,8 @@ class Orchestrator:
         scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
         order = tuple(node for node in (after if self.plan.structure else -1, self.waited) if node >= 0)
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
-                                self._int(task.cost), order, behind, self.stream)
+                                self._int(task.cost), order, behind, self.stream, self._int(task.lane), self._int(task.pool),
+                                self._int(task.priority), self._int(task.position), self._int(task.traffic))
         node = self.sink.submit(instance)
         if self.everything is not None:
             self.everything.append(node)

@@ -49,7 +49,7 @@ def intermediate_memory(plan: TaskPlan, intermediates: frozenset[int], arch: Arc
     if not parts:
         return ()
     shown = ", ".join(map(str, parts))
-    window = f"window {plan.window}" if plan.window else "no window"
+    window = f"window {plan.rules.task_window}" if plan.rules.task_window else "no window"
     if any(part.count is None for part in parts):
         return (Finding(_CHECK, Verdict.NOT_PROVED, f"bytes: {shown}; {window}, and how many there are is known at run time"),)
     total = sum(part.size_bytes * (part.count or 0) for part in parts)
@@ -72,7 +72,7 @@ def _parts(plan: TaskPlan, intermediates: frozenset[int]) -> Iterator[Part]:
     def walk(item: Item, turns: int | None) -> Iterator[Part]:
         match item:
             case Fresh(number):
-                alive = min((bound for bound in (turns, plan.window or None) if bound is not None), default=None)
+                alive = min((bound for bound in (turns, plan.rules.task_window or None) if bound is not None), default=None)
                 yield Part(plan.tensors[number].ref, item.span, alive)
             case Loop(start=Const(start), stop=stop, step=Const(step), body=body):
                 last = stop.value if isinstance(stop, Const) else None

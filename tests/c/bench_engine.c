@@ -127,7 +127,7 @@ static void stencil_tiles(pto_sink *sink)
 static double simulate(const pto_record *record, int64_t window)
 {
     double begin = now_ns();
-    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 4, .window = window});
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 4, .window = window});
     pto_sim_result result;
     if (pto_sim_feed(sim, record) != PTO_OK || pto_sim_finish(sim, &result) != PTO_OK)
         abort();

@@ -192,7 +192,7 @@ static void a_million_of_them_take_no_memory(void)
     for (int32_t by_tasks = 0; by_tasks < 2; by_tasks++) {
         pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .window = 16, .max_tasks = by_tasks ? 900 : 0,
                                                                   .arena_bytes = by_tasks ? 0 : 1 << 20});
-        pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 1, .window = 16});
+        pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 1, .window = 16});
         pto_run_options options = {.orchestrate = through_fresh, .kernels = kernels, .n_kernels = 2, .sim = sim};
         pto_execute_result result;
         pto_sim_result simulated;

@@ -134,7 +134,7 @@ static void chunked_runs_with_reads_simulate_the_same(void)
     for (int32_t i = 0; i < 2; i++) {
         pto_record *record = record_new(i ? 70 : 0);
         pto_execute_result result;
-        sims[i] = pto_sim_new(&(pto_sim_options){.n_executors = 1, .window = 16, .keep_trace = 1});
+        sims[i] = pto_sim_new(&(pto_sim_options){.n_workers = 1, .window = 16, .keep_trace = 1});
         CHECK_EQ(run(pool, record, (plan){-1, -1, -1, 3}, 0, sims[i], &result), PTO_OK);
         if (i == 0)
             CHECK_EQ(pto_sim_feed(sims[i], record), PTO_OK);
@@ -309,7 +309,7 @@ static int32_t only_marks(const pto_bindings *bindings, pto_sink *sink)
 static void marks_fill_a_record_too(void)
 {
     pto_record *record = record_new(10);
-    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 1, .window = 4});
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 1, .window = 4});
     pto_execute_result result;
     pto_sim_result simulated;
     CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = only_marks, .sim = sim}, &result), PTO_OK);

@@ -112,7 +112,7 @@ static void chunked_runs_simulate_the_same(void)
             pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = i ? 90 : 0, .window = window,
                                                                       .infer = 1});
             pto_execute_result result;
-            sims[i] = pto_sim_new(&(pto_sim_options){.n_executors = 3, .window = window, .keep_trace = 1});
+            sims[i] = pto_sim_new(&(pto_sim_options){.n_workers = 3, .window = window, .keep_trace = 1});
             CHECK_EQ(run(pool, record, sims[i], -1, -1, &result), PTO_OK);
             if (i == 0)
                 CHECK_EQ(pto_sim_feed(sims[i], record), PTO_OK);
@@ -179,7 +179,7 @@ static void memory_of_a_long_stream_is_bounded(void)
 {
     int64_t before = resident_kib();
     pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = 1000, .window = 16, .infer = 1});
-    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 1, .window = 16});
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 1, .window = 16});
     pto_execute_result result;
     pto_sim_result simulated;
     CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = fresh_buffers, .sim = sim}, &result), PTO_OK);

@@ -23,7 +23,7 @@ static pto_record *record_new(void)
 static pto_sim_result simulate(pto_sim **sim, const pto_record *record, int64_t n_workers, int64_t window)
 {
     pto_sim_result result;
-    *sim = pto_sim_new(&(pto_sim_options){.n_executors = n_workers, .window = window, .keep_trace = 1});
+    *sim = pto_sim_new(&(pto_sim_options){.n_workers = n_workers, .window = window, .keep_trace = 1});
     CHECK_EQ(pto_sim_feed(*sim, record), PTO_OK);
     CHECK_EQ(pto_sim_finish(*sim, &result), PTO_OK);
     return result;
@@ -131,7 +131,7 @@ static void wrong_workers_and_foreign_chunks_are_refused(void)
 {
     pto_record *record = record_new();
     submit(pto_record_sink(record), 2, 1, NULL, 0);
-    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 2});
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 2});
     CHECK_EQ(pto_sim_feed(sim, record), PTO_E_ARGUMENT);
     pto_record_reset(record);
     submit(pto_record_sink(record), 1, 1, NULL, 0);
@@ -290,7 +290,7 @@ static void random_streams_agree_and_chunks_change_nothing(void)
         pto_record_free(record);
 
         record = pto_record_new(&(pto_record_options){.max_tasks = pick(1, 20), .window = current.window});
-        sim = pto_sim_new(&(pto_sim_options){.n_executors = current.n_workers, .window = current.window,
+        sim = pto_sim_new(&(pto_sim_options){.n_workers = current.n_workers, .window = current.window,
                                              .keep_trace = 1});
         pto_execute_result ran;
         CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = orchestrate, .sim = sim}, &ran), PTO_OK);

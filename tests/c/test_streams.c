@@ -33,7 +33,7 @@ static void fork_streams(pto_sink *sink, int32_t n)
 static pto_sim_result simulate(pto_sim **sim, const pto_record *record, int64_t n_workers, int64_t window)
 {
     pto_sim_result result;
-    *sim = pto_sim_new(&(pto_sim_options){.n_executors = n_workers, .window = window, .keep_trace = 1});
+    *sim = pto_sim_new(&(pto_sim_options){.n_workers = n_workers, .window = window, .keep_trace = 1});
     CHECK_EQ(pto_sim_feed(*sim, record), PTO_OK);
     CHECK_EQ(pto_sim_finish(*sim, &result), PTO_OK);
     return result;
@@ -417,7 +417,7 @@ static void random_programs_agree_and_chunks_change_nothing(void)
         pto_record_free(record);
 
         record = pto_record_new(&(pto_record_options){.max_tasks = pick(1, 20), .window = current.window});
-        sim = pto_sim_new(&(pto_sim_options){.n_executors = current.n_workers, .window = current.window,
+        sim = pto_sim_new(&(pto_sim_options){.n_workers = current.n_workers, .window = current.window,
                                              .keep_trace = 1});
         pto_execute_result ran;
         CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = orchestrate, .sim = sim}, &ran), PTO_OK);
@@ -466,7 +466,7 @@ static void what_is_forgotten_has_completed(void)
             pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = cut ? pick(1, 4) : 0, .infer = 1,
                                                                       .window = current.window > 0 ? current.window : 1});
             pto_execute_result ran;
-            sims[cut] = pto_sim_new(&(pto_sim_options){.n_executors = current.n_workers, .window = current.window,
+            sims[cut] = pto_sim_new(&(pto_sim_options){.n_workers = current.n_workers, .window = current.window,
                                                        .keep_trace = 1});
             pto_run_options options = {.orchestrate = orchestrate_cells, .sim = sims[cut]};
             CHECK_EQ(pto_run(NULL, record, &options, &ran), PTO_OK);
@@ -516,7 +516,7 @@ static void memory_of_a_long_pipeline_is_bounded(void)
 {
     int64_t before = resident_kib();
     pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = 500, .window = 16});
-    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_executors = 2, .window = 16});
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 2, .window = 16});
     pto_execute_result ran;
     pto_sim_result r;
     CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = long_pipeline, .sim = sim}, &ran), PTO_OK);

@@ -38,7 +38,8 @@ from pto_wsp.errors import KeyTraceError
 from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.handles import handle_uses
 from pto_wsp.plan.lower import lower
-from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan, numbered_checks, submits
+from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan, submits
+from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.text import print_plan
 from pto_wsp.types.scalar import print_scalar
@@ -174,7 +175,7 @@ def test_workers_are_expressions(policy: object, text: str) -> None:
 
 
 def test_without_dispatch_there_is_one_executor() -> None:
-    assert worker(one_site()) == "0" and plan_of(one_site()).n_executors == 1
+    assert worker(one_site()) == "0" and plan_of(one_site()).rules.n_workers == 1
 
 
 @pytest.mark.parametrize("key", [lambda t: t.x, lambda t: t.params[2], "x"])

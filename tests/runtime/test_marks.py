@@ -10,6 +10,7 @@ import pytest
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.channel_state import Wait
+from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.report.edges import edges_of
 from pto_wsp.report.graph import Edge
 from pto_wsp.report.stats import STALL_REASONS
@@ -17,6 +18,8 @@ from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.runtime.native import Recorder
 
 CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.READ, EdgeReason.AFTER
+
+RULES = ExecutionRules(n_workers=3, window=4)
 
 
 @pytest.mark.parametrize("kind, prefix", [(MarkFlag, "MARK"), (EdgeReason, "EDGE"), (Stall, "STALL"), (Wait, "STUCK")])
@@ -31,7 +34,7 @@ class Orchestrator:
 
     def __init__(self, *, infer: bool = False) -> None:
         self.runtime = load_runtime()
-        self.recorder = Recorder(self.runtime, window=4, infer=infer)
+        self.recorder = Recorder(self.runtime, RULES, infer=infer)
         self.sink = self.runtime.lib.pto_record_sink(self.recorder.raw)
         self.memory = self.runtime.ffi.new("int64_t[]", 8)
 
@@ -89,7 +92,7 @@ def test_stalls_are_told_by_reason() -> None:
     o.task(4, stream=2, order=(received,))
     o.mark(stream=1, flags=MarkFlag.BLOCKS, stall=Stall.CHANNEL_FULL, before=(received,))
     o.task(10, stream=1)
-    found = o.recorder.simulate(3, 4, keep_trace=True)
+    found = o.recorder.simulate(RULES, keep_trace=True)
     assert found.total_cycles == 17 and found.start is not None and list(found.start) == [0, 7, 7]
     told = dict(zip(STALL_REASONS, zip(found.stalls, found.stall_cycles, strict=True), strict=True))
     assert told == {"": (0, 0), "CHANNEL_EMPTY_WAIT": (1, 7), "CHANNEL_FULL_WAIT": (1, 7), "DATA_READ_WAIT": (0, 0), "EVENT_WAIT": (0, 0)}
@@ -129,4 +132,4 @@ def test_a_simulation_without_an_executor_for_a_stream_is_our_bug() -> None:
     o = Orchestrator()
     o.task(1, stream=7)
     with pytest.raises(InternalError):
-        o.recorder.simulate(3, 4, keep_trace=False)
+        o.recorder.simulate(RULES, keep_trace=False)

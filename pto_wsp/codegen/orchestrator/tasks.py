@@ -11,6 +11,7 @@ from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar import Const
 
 
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
@@ -36,7 +37,8 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
     fields: tuple[c.Expr, ...] = (
         c.Int(task.kernel), c.Int(task.site), names.scalar(task.worker), names.scalar(task.cost), c.Int(n_args),
         c.Int(len(scalars)), c.Int(len(task.index)), c.Int(len(order)), c.Name("args") if n_args else c.Int(0),
-        pointers["scalars"], pointers["index"], pointers["order"], c.Int(len(behind)), names.stream, pointers["behind"])
+        pointers["scalars"], pointers["index"], pointers["order"], c.Int(len(behind)), names.stream, pointers["behind"],
+        *_said(task, names))
     yield c.Declare("const pto_task", "task", c.Braces(fields))
     yield c.Declare("const int64_t", "node", c.Call("sink->submit", (c.Name("sink"), c.Prefix("&", c.Name("task")))))
     yield c.If(c.Infix("<", c.Name("node"), c.Int(0)), (c.Return(STATUS),))
@@ -49,6 +51,12 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
     for handle in handles.collects(task.site):
         added = c.Call("sink->join_add", (c.Name("sink"), names.ref(handle.variable), c.Name("node")))
         yield c.If(added, (c.Return(STATUS),))
+
+
+def _said(task: Submit, names: Names) -> tuple[c.Expr, ...]:
+    """Return what the schedule says of a task beside its worker; nothing where it is silent, which C takes for zeros."""
+    said = (task.lane, task.pool, task.priority, task.position, task.traffic)
+    return () if all(value == Const(0) for value in said) else tuple(names.scalar(value) for value in said)
 
 
 def _bind(names: Names, position: int, place: Place, dtype: DType, reads: bool, writes: bool) -> c.Expr:

@@ -81,7 +81,7 @@ def test_an_order_taken_away_is_missed() -> None:
 
 @pytest.mark.slow
 def test_orders_taken_away_are_missed_in_many_workloads() -> None:
-    assert check_mutants(range(5_000, 5_300)) >= 50
+    assert check_mutants(range(5_000, 5_300)) >= 25
 
 
 @pytest.mark.slow

@@ -1,0 +1,81 @@
+"""`ExecutionRules`: what a schedule says of all tasks together, in the numbers of one arch.
+
+What it says of one task stands in its `Submit`. The simulator enforces them; its C side has the same fields in `pto_sim_options`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+from pto_wsp.values import dataclass
+
+
+class WindowUnit(IntEnum):
+    """PTO_WINDOW_: what a task takes of the window."""
+
+    TASKS = 0
+    BYTES = 1
+    ENTRIES = 2
+
+
+class FullWindow(IntEnum):
+    """PTO_WINDOW_: what a full window does."""
+
+    STALL = 0
+    ABORT = 1
+    BENCHMARK = 2
+
+
+class Release(IntEnum):
+    """PTO_TIMING_: when submitted tasks are released."""
+
+    IMMEDIATE = 0
+    BATCHED = 1
+    INTERLEAVED = 2
+    RATE = 3
+
+
+class Column(Enum):
+    """PTO_KEEP_: what a schedule may say of each task beside its worker and cost; the value is the bit's place."""
+
+    LANE = 0
+    POOL = 1
+    PRIORITY = 2
+    POSITION = 3
+    BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRules:
+    """How tasks come to executors.
+
+    `n_workers`: AICPUs, the homes of tasks. `pool_size`: executors that a worker has of each pool; None: pools of one, as many as tasks
+    name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor takes ready tasks of other workers.
+    `calendar`: an executor runs its tasks in the order of their positions. `release_n`: tasks of a batch, or lanes that take turns;
+    `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted
+    before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an AICPU, for each task.
+    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
+    """
+
+    n_workers: int = 1
+    pool_size: tuple[int, ...] | None = (1,)
+    shared: bool = False
+    steals: bool = False
+    calendar: bool = False
+    release: Release = Release.IMMEDIATE
+    release_n: int = 0
+    release_every: tuple[int, int] = (0, 1)
+    window: int = 0
+    window_unit: WindowUnit = WindowUnit.TASKS
+    full_window: FullWindow = FullWindow.STALL
+    start_after: int | None = 0
+    submit_cycles: int = 0
+    dispatch_cycles: int = 0
+    retire_cycles: int = 0
+    bytes_per_cycle: float = 0.0
+    columns: frozenset[Column] = frozenset()
+
+    @property
+    def task_window(self) -> int:
+        """The window in tasks; 0 where it is none, or counts something else."""
+        return self.window if self.window_unit is WindowUnit.TASKS and self.full_window is not FullWindow.BENCHMARK else 0
