@@ -53,6 +53,8 @@ def print_expr(expr: c.Expr, level: int = 0) -> str:
             return _wrap(f"({type_}){print_expr(operand, _PREFIX)}", _PREFIX, level)
         case c.Braces(items, type_):
             return (f"({type_})" if type_ else "") + "{" + ", ".join(print_expr(i) for i in items) + "}"
+        case c.Designated(field, value):
+            return f".{field} = {print_expr(value)}"
         case c.StatementExpr(body, result):
             inside = " ".join(line.strip() for line in print_stmts(body))
             return f"({{ {inside} {print_expr(result)}; }})"

@@ -117,6 +117,14 @@ class Braces:
 
 
 @dataclass(frozen=True, slots=True)
+class Designated:
+    """.field = value, an item of braces."""
+
+    field: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class StatementExpr:
     """({ statements; result; })."""
 
@@ -124,7 +132,8 @@ class StatementExpr:
     result: Expr
 
 
-Expr: TypeAlias = (Name | Int | Float | Call | Prefix | Infix | Ternary | Index | Member | Cast | Braces | StatementExpr)
+Expr: TypeAlias = (Name | Int | Float | Call | Prefix | Infix | Ternary | Index | Member | Cast | Braces | Designated
+                       | StatementExpr)
 
 
 @dataclass(frozen=True, slots=True)

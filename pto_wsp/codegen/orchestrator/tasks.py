@@ -11,7 +11,6 @@ from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const
 
 
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
@@ -34,11 +33,14 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
             yield c.Declare("const int64_t", name, c.Braces(values), array=(len(values),))
         arrays.append((name, c.Name(name) if values else c.Int(0)))
     pointers = dict(arrays)
-    fields: tuple[c.Expr, ...] = (
-        c.Int(task.kernel), c.Int(task.site), names.scalar(task.worker), names.scalar(task.cost), c.Int(n_args),
-        c.Int(len(scalars)), c.Int(len(task.index)), c.Int(len(order)), c.Name("args") if n_args else c.Int(0),
-        pointers["scalars"], pointers["index"], pointers["order"], c.Int(len(behind)), names.stream, pointers["behind"],
-        *_said(task, names))
+    said: dict[str, c.Expr] = {
+        "kernel": c.Int(task.kernel), "site": c.Int(task.site), "worker": names.scalar(task.worker), "cost": names.scalar(task.cost),
+        "n_args": c.Int(n_args), "n_scalars": c.Int(len(scalars)), "n_index": c.Int(len(task.index)), "n_order": c.Int(len(order)),
+        "args": c.Name("args") if n_args else c.Int(0), "scalars": pointers["scalars"], "index": pointers["index"],
+        "order": pointers["order"], "n_after": c.Int(len(behind)), "stream": names.stream, "after": pointers["behind"],
+        "lane": names.scalar(task.lane), "pool": names.scalar(task.pool), "priority": names.scalar(task.priority),
+        "position": names.scalar(task.position), "bytes": names.scalar(task.traffic)}
+    fields = tuple(c.Designated(name, value) for name, value in said.items() if value != c.Int(0) or name in ("kernel", "site"))
     yield c.Declare("const pto_task", "task", c.Braces(fields))
     yield c.Declare("const int64_t", "node", c.Call("sink->submit", (c.Name("sink"), c.Prefix("&", c.Name("task")))))
     yield c.If(c.Infix("<", c.Name("node"), c.Int(0)), (c.Return(STATUS),))
@@ -51,12 +53,6 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
     for handle in handles.collects(task.site):
         added = c.Call("sink->join_add", (c.Name("sink"), names.ref(handle.variable), c.Name("node")))
         yield c.If(added, (c.Return(STATUS),))
-
-
-def _said(task: Submit, names: Names) -> tuple[c.Expr, ...]:
-    """Return what the schedule says of a task beside its worker; nothing where it is silent, which C takes for zeros."""
-    said = (task.lane, task.pool, task.priority, task.position, task.traffic)
-    return () if all(value == Const(0) for value in said) else tuple(names.scalar(value) for value in said)
 
 
 def _bind(names: Names, position: int, place: Place, dtype: DType, reads: bool, writes: bool) -> c.Expr:

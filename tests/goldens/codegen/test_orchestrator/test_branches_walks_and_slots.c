@@ -64,7 +64,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
                     const int64_t scalars[2] = {e_position_1, pto_f64_slot((double)(float)1.0)};
                     const int64_t index[2] = {b_0, e_2};
                     const int64_t order[1] = {after_3};
-                    const pto_task task = {0, 0, 0, Y->dim[2] + 9, 1, 2, 2, 1, args, scalars, index, order, 0, 0, 0};
+                    const pto_task task = {.kernel = 0, .site = 0, .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 2, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order};
                     const int64_t node = sink->submit(sink, &task);
                     if (node < 0) {
                         return sink->status;
@@ -99,7 +99,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
                         const int64_t scalars[2] = {slot_0, pto_f64_slot((double)(float)2.0)};
                         const int64_t index[2] = {b_0, e_2};
                         const int64_t order[1] = {after_3};
-                        const pto_task task = {0, 1, 0, Y->dim[2] + 9, 1, 2, 2, 1, args, scalars, index, order, 0, 0, 0};
+                        const pto_task task = {.kernel = 0, .site = 1, .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 2, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order};
                         const int64_t node = sink->submit(sink, &task);
                         if (node < 0) {
                             return sink->status;
@@ -130,7 +130,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
                 const int64_t index[2] = {b_0, e_2};
                 const int64_t order[1] = {after_3};
                 const int64_t behind[1] = {handle_0_2};
-                const pto_task task = {0, 2, 0, Y->dim[2] + 9, 1, 2, 2, 1, args, scalars, index, order, 1, 0, behind};
+                const pto_task task = {.kernel = 0, .site = 2, .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 2, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order, .n_after = 1, .after = behind};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;

@@ -46,7 +46,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 const int64_t scalars[2] = {(int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]], pto_f64_slot((double)(float)scale)};
                 const int64_t index[2] = {b_0, t_1};
                 const int64_t order[1] = {after_1};
-                const pto_task task = {0, 0, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 2, 1, args, scalars, index, order, 0, 0, 0};
+                const pto_task task = {.kernel = 0, .site = 0, .worker = pto_scalar_hashmod_i64(b_0 * 3, 2), .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 2, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
@@ -84,7 +84,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 const int64_t scalars[2] = {b_0, pto_f64_slot((double)(float)scale)};
                 const int64_t index[1] = {b_0};
                 const int64_t order[1] = {after_3};
-                const pto_task task = {0, 1, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 1, 1, args, scalars, index, order, 0, 0, 0};
+                const pto_task task = {.kernel = 0, .site = 1, .worker = pto_scalar_hashmod_i64(b_0 * 3, 2), .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 1, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
@@ -108,7 +108,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
                 const int64_t scalars[2] = {b_0 * 2, pto_f64_slot((double)(float)0.5)};
                 const int64_t index[1] = {b_0};
                 const int64_t order[1] = {after_3};
-                const pto_task task = {0, 2, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 1, 1, args, scalars, index, order, 0, 0, 0};
+                const pto_task task = {.kernel = 0, .site = 2, .worker = pto_scalar_hashmod_i64(b_0 * 3, 2), .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 1, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
@@ -135,7 +135,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
             const int64_t index[1] = {b_0};
             const int64_t order[1] = {after_1};
             const int64_t behind[1] = {handle_0_1};
-            const pto_task task = {0, 3, pto_scalar_hashmod_i64(b_0 * 3, 2), Y->dim[2] + 9, 1, 2, 1, 1, args, scalars, index, order, 1, 0, behind};
+            const pto_task task = {.kernel = 0, .site = 3, .worker = pto_scalar_hashmod_i64(b_0 * 3, 2), .cost = Y->dim[2] + 9, .n_args = 1, .n_scalars = 2, .n_index = 1, .n_order = 1, .args = args, .scalars = scalars, .index = index, .order = order, .n_after = 1, .after = behind};
             const int64_t node = sink->submit(sink, &task);
             if (node < 0) {
                 return sink->status;

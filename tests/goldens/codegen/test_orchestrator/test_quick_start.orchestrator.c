@@ -42,7 +42,7 @@ PTO_ORCHESTRATOR int32_t orchestrate_attention(const pto_bindings *bound, pto_si
                 pto_bind(&args[0], X, b_0 * X->stride[0] + t_1 * X->stride[1], X->dim[2], X->dim[3], X->stride[2], X->stride[3], PTO_READ, 4);
                 pto_bind(&args[1], Y, b_0 * Y->stride[0] + t_1 * Y->stride[1], Y->dim[2], Y->dim[3], Y->stride[2], Y->stride[3], PTO_WRITE, 4);
                 const int64_t index[2] = {b_0, t_1};
-                const pto_task task = {0, 0, pto_scalar_mod_i64(task_index, 4), X->dim[2] * X->dim[3] + Y->dim[2] * Y->dim[3] + 6160, 2, 0, 2, 0, args, 0, index, 0, 0, 0, 0};
+                const pto_task task = {.kernel = 0, .site = 0, .worker = pto_scalar_mod_i64(task_index, 4), .cost = X->dim[2] * X->dim[3] + Y->dim[2] * Y->dim[3] + 6160, .n_args = 2, .n_index = 2, .args = args, .index = index};
                 const int64_t node = sink->submit(sink, &task);
                 if (node < 0) {
                     return sink->status;
