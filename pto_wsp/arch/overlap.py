@@ -8,8 +8,9 @@ limits then scales with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from pto_wsp.arch.formula import either, repeated, total_of, trips_of
 from pto_wsp.arch.model import Arch
 from pto_wsp.arch.pipes import PIPES, Stage, Stages
 from pto_wsp.expr import kernel as k
@@ -17,8 +18,6 @@ from pto_wsp.expr.kernel_walk import result_of, uses_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
-# Scalar parameters are replaced by the workload's expressions, whose loop variables are numbered from 0 as a kernel's are.
-FIRST_SUM = 1 << 20
 _ITERATIONS = 4     # scheduled one by one; from then on each takes as long as the last
 
 _Busy = Mapping[str, s.Scalar]
@@ -40,7 +39,7 @@ def times_of(kernel: k.Kernel, arch: Arch) -> Times:
     stages = Stages(kernel, arch)
     if not kernel.has_meaning:
         busy = _busy([(None, stages.of_whole_kernel(kernel))], arch)
-        return Times(busy, _sum(busy.values()))
+        return Times(busy, total_of(busy.values()))
     return _body(kernel.body, stages, arch)
 
 
@@ -57,14 +56,14 @@ def _body(body: Sequence[k.Stmt], stages: Stages, arch: Arch) -> Times:
 
 
 def _after_each_other(parts: Sequence[Times]) -> Times:
-    busy = {pipe: _sum(part.busy[pipe] for part in parts) for pipe in PIPES}
-    return Times(busy, _sum(part.total for part in parts))
+    busy = {pipe: total_of(part.busy[pipe] for part in parts) for pipe in PIPES}
+    return Times(busy, total_of(part.total for part in parts))
 
 
 def _segment(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) -> Times:
     busy = _busy(run, arch)
     if arch.neutral:
-        return Times(busy, _sum(busy.values()))
+        return Times(busy, total_of(busy.values()))
     exposed = _scheduled(run, arch, 1) - max(_whole(run, arch).values())
     return Times(busy, s.add(_longest(busy), s.Const(exposed)))
 
@@ -73,38 +72,27 @@ def _compound(stmt: k.For | k.If | k.Rows | k.Columns, stages: Stages, arch: Arc
     match stmt:
         case k.If(condition, then, other):
             sides = _body(then, stages, arch), _body(other, stages, arch)
-            return Times({pipe: _either(condition, sides[0].busy[pipe], sides[1].busy[pipe]) for pipe in PIPES},
-                         _either(condition, sides[0].total, sides[1].total))
+            return Times({pipe: either(condition, sides[0].busy[pipe], sides[1].busy[pipe]) for pipe in PIPES},
+                         either(condition, sides[0].total, sides[1].total))
         case k.For():
             return _loop(stmt, stages, arch)
         case k.Rows() | k.Columns():
             return _body(stmt.body, stages, arch)
 
 
-def _either(condition: s.Scalar, then: s.Scalar, other: s.Scalar) -> s.Scalar:
-    return then if then == other else s.select(condition, then, other)
-
-
 def _loop(stmt: k.For, stages: Stages, arch: Arch) -> Times:
-    trips = s.maximum(s.ceil_div(s.sub(stmt.stop, stmt.start), stmt.step), s.Const(0))
+    trips = trips_of(stmt)
     if arch.neutral or any(isinstance(inner, k.For | k.If | k.Rows | k.Columns) for inner in stmt.body):
         once = _body(stmt.body, stages, arch)
-        return Times({pipe: _repeated(stmt, trips, cycles) for pipe, cycles in once.busy.items()}, _repeated(stmt, trips, once.total))
+        return Times({pipe: repeated(stmt, cycles) for pipe, cycles in once.busy.items()}, repeated(stmt, once.total))
     run = [(inner, stages.of(inner)) for inner in stmt.body]
     busy, limit = _busy(run, arch), max(_whole(run, arch).values())
     n = _ITERATIONS if not isinstance(trips, s.Const) else min(int(trips.value), _ITERATIONS)
     last, before = _scheduled(run, arch, n), _scheduled(run, arch, n - 1) if n else 0
     each = s.add(_longest(busy), s.Const(last - before - limit))
     fill = s.Const(last - n * (last - before))
-    total = s.add(_repeated(stmt, trips, each), s.mul(s.minimum(trips, s.Const(1)), fill))
-    return Times({pipe: _repeated(stmt, trips, cycles) for pipe, cycles in busy.items()}, total)
-
-
-def _repeated(stmt: k.For, trips: s.Scalar, cycles: s.Scalar) -> s.Scalar:
-    if stmt.var not in s.leaves(cycles):
-        return s.mul(trips, cycles)
-    var = s.Var(stmt.var.name, stmt.var.id + FIRST_SUM)
-    return s.Sum(var, stmt.start, stmt.stop, stmt.step, s.substitute(cycles, lambda node: var if node == stmt.var else None))
+    total = s.add(repeated(stmt, each), s.mul(s.minimum(trips, s.Const(1)), fill))
+    return Times({pipe: repeated(stmt, cycles) for pipe, cycles in busy.items()}, total)
 
 
 def _busy(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) -> _Busy:
@@ -112,7 +100,7 @@ def _busy(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) ->
     busy: dict[str, s.Scalar] = {}
     for pipe in PIPES:
         cycles = [stage.cycles for _, stages in run for stage in stages if stage.pipe == pipe]
-        busy[pipe] = _sum(cycles)
+        busy[pipe] = total_of(cycles)
     busy["scalar"] = s.Const(_issue(arch) * sum(len(stages) for _, stages in run))
     return busy
 
@@ -128,18 +116,6 @@ def _longest(busy: _Busy) -> s.Scalar:
     for cycles in busy.values():
         longest = cycles if longest == s.Const(0) else longest if cycles == s.Const(0) else s.maximum(longest, cycles)
     return longest
-
-
-def _sum(terms: Iterable[s.Scalar]) -> s.Scalar:
-    """Return the sum; constants last, as a reader expects them."""
-    fixed = 0
-    moving: s.Scalar = s.Const(0)
-    for term in terms:
-        if isinstance(term, s.Const):
-            fixed += int(term.value)
-        else:
-            moving = s.add(moving, term)
-    return s.add(moving, s.Const(fixed))
 
 
 def _issue(arch: Arch) -> int:

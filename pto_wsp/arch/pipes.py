@@ -51,10 +51,10 @@ class Stages:
                 pipe = "fixpipe" if not self.arch.neutral and stmt.value.id in self.in_cube else "MTE3"
                 return (self._move(pipe, elements_moved(stmt, self.tiles), stmt.value.type.n_elements, stmt.value.type.dtype),)
             case k.Gather(result):
-                return (self._move("MTE2", _rows_moved(stmt, result.type), result.type.n_elements, result.type.dtype),)
+                return (self._move("MTE2", rows_moved(stmt, result.type), result.type.n_elements, result.type.dtype),)
             case k.Scatter(_, _, value):
                 pipe = "fixpipe" if not self.arch.neutral and value.id in self.in_cube else "MTE3"
-                return (self._move(pipe, _rows_moved(stmt, value.type), value.type.n_elements, value.type.dtype),)
+                return (self._move(pipe, rows_moved(stmt, value.type), value.type.n_elements, value.type.dtype),)
             case k.Compute(result, op, operands):
                 if find(op).work is Work.MKN:
                     return self._product(result.type, operands, result.id)
@@ -133,7 +133,8 @@ def cycles_of(arch: Arch, unit: ExecUnit, count: s.Scalar, dtype: DType) -> s.Sc
     return s.add(cycles, s.Const(arch.startup(unit)))
 
 
-def _rows_moved(stmt: k.Gather | k.Scatter, rows: TileType) -> s.Scalar:
+def rows_moved(stmt: k.Gather | k.Scatter, rows: TileType) -> s.Scalar:
+    """Return how many elements the rows that are picked have together."""
     return s.mul(valid_rows_of(stmt), s.Const(rows.cols))
 
 
