@@ -290,7 +290,8 @@ class Program:
         sim, columns = self._simulated(), self._recorded()
         if sim.start is None or sim.end is None or sim.ready is None:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
-        return Trace(sim.start, sim.end, sim.ready, columns.task_worker, columns.task_kernel,
+        executor = columns.task_worker if sim.executor is None else sim.executor
+        return Trace(sim.start, sim.end, sim.ready, executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy),
                      sim.total_cycles)
 

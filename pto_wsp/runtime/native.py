@@ -6,8 +6,9 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,28 +43,58 @@ def default_threads() -> int:
     return int(text)
 
 
-@dataclass(frozen=True, slots=True)
-class SimResult:
-    """What the simulator found. Times are cycles; per executor: busy, waiting for a dependency; per task: start, end, ready.
+Column: TypeAlias = np.ndarray[Any, Any]
 
-    stalls and stall_cycles are by PTO_STALL_: how often and how long a stream stood at a mark.
+
+class Held(IntEnum):
+    """PTO_HELD_: what a task waited for last before it ran."""
+
+    NOT = 0
+    EDGE = 1
+    EXECUTOR = 2
+    WINDOW = 3
+    MARK = 4
+    RELEASE = 5
+    START = 6
+    SUBMIT = 7
+    DISPATCH = 8
+    CALENDAR = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimResult:
+    """What the simulator found. Times are cycles.
+
+    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. Per task, None where no trace is kept: submit,
+    start, end, ready, executor, held (a `Held`) and held_by (a node or task of the stream, -1 for none). stalls and stall_cycles are
+    by PTO_STALL_: how often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory.
+    `window_task`: the task that found no room, -1 for none.
     """
 
     total_cycles: int
     n_tasks: int
+    n_executors: int
     critical_path: int
     work: int
     window_stalls: int
     window_stall_cycles: int
     window_high_water: int
+    window_task: int
     stalls: tuple[int, ...]
     stall_cycles: tuple[int, ...]
+    memory_cycles: int
+    pool: tuple[int, ...]
     busy: tuple[int, ...]
     waiting: tuple[int, ...]
+    late: tuple[int, ...]
     tasks_run: tuple[int, ...]
-    start: np.ndarray[Any, Any] | None
-    end: np.ndarray[Any, Any] | None
-    ready: np.ndarray[Any, Any] | None
+    submit: Column | None
+    start: Column | None
+    end: Column | None
+    ready: Column | None
+    executor: Column | None
+    held: Column | None
+    held_by: Column | None
 
 
 class Recorder:
@@ -125,16 +156,19 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     _check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
-        return tuple(pointer[k] for k in range(out.n_executors))
+        return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
 
-    def per_task(pointer: Any) -> np.ndarray[Any, Any] | None:
+    def per_task(pointer: Any, dtype: type = np.int64) -> Column | None:
         if out.n_tasks == 0:
-            return np.zeros(0, np.int64)
-        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * 8), np.int64).copy()
+            return np.zeros(0, dtype)
+        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
 
-    return SimResult(out.total_cycles, out.n_tasks, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
-                     out.window_high_water, tuple(out.stalls), tuple(out.stall_cycles), per_executor(out.busy), per_executor(out.waiting),
-                     per_executor(out.tasks_run), per_task(out.start), per_task(out.end), per_task(out.ready))
+    return SimResult(
+        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
+        out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
+        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
+        per_task(out.start), per_task(out.end), per_task(out.ready), per_task(out.executor), per_task(out.held, np.uint8),
+        per_task(out.held_by))
 
 
 class Engine:
