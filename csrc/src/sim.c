@@ -54,6 +54,8 @@ static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const 
         return pto_sim_fail(s);
     if (!reserve_chain(s))
         return false;
+    if (s->options.window_unit != PTO_WINDOW_TASKS && !pto_sim_reserve_weights(s))
+        return false;
     int64_t node = s->ring.next++, longest = stream < 0 ? 0 : s->fronts[stream].chain;
     pto_sim_node *n = pto_sim_at(&s->ring, node);
     *n = (pto_sim_node){.task = task, .cost = cost, .next = -1, .follower = -1, .first_link = -1, .last_link = -1,
@@ -80,10 +82,13 @@ static bool reserve_trace(pto_sim *s, int64_t n)
 {
     if (n <= s->trace_capacity)
         return true;
-    int64_t start = s->trace_capacity, end = start, ready = start;
-    if (!PTO_RESERVE(s->start, start, n) || !PTO_RESERVE(s->end, end, n) || !PTO_RESERVE(s->ready, ready, n))
+    int64_t capacity = s->trace_capacity, grown = capacity;
+#define PTO_GROW_COLUMN(column) (grown = capacity, PTO_RESERVE(s->column, grown, n))
+    if (!PTO_GROW_COLUMN(start) || !PTO_GROW_COLUMN(end) || !PTO_GROW_COLUMN(ready) || !PTO_GROW_COLUMN(submit) ||
+        !PTO_GROW_COLUMN(released) || !PTO_GROW_COLUMN(front_by) || !PTO_GROW_COLUMN(front_why))
         return pto_sim_fail(s);
-    s->trace_capacity = start;
+#undef PTO_GROW_COLUMN
+    s->trace_capacity = grown;
     return true;
 }
 
@@ -98,25 +103,28 @@ static bool wait_for_stream(pto_sim *s, const pto_sim_front *f)
     return true;
 }
 
-/* As above for a task, which needs a slot as well. */
-static bool wait_for_slot(pto_sim *s, pto_sim_front *f)
+/* As above for a task, which needs room as well. */
+static bool wait_for_room(pto_sim *s, pto_sim_front *f, int64_t weight)
 {
     if (!wait_for_stream(s, f))
         return false;
-    if (f->hold != PTO_SIM_FREE || !pto_sim_is_full(s, f))
+    if (f->hold != PTO_SIM_FREE || !pto_sim_must_wait(s, f, weight))
         return true;
-    pto_sim_hold(s, f, PTO_SIM_BY_WINDOW);
+    pto_sim_hold_by_window(s, f, weight);
     return wait_for_stream(s, f);
 }
 
 static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int64_t *src, int64_t n_src)
 {
     pto_sim_front *f = pto_sim_front_of(s, c->task_stream[task]);
-    if (f == NULL || !wait_for_slot(s, f) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
+    int64_t weight = s->options.window_unit == PTO_WINDOW_TASKS ? 1 : pto_sim_weigh(s, c, task);
+    if (f == NULL || !wait_for_room(s, f, weight) || (s->options.keep_trace && !reserve_trace(s, s->n_tasks + 1)) ||
         !enter(s, s->n_tasks, c->task_cost[task], c->task_stream[task], src, n_src, NULL))
         return false;
     int64_t node = s->ring.next - 1;
     pto_sim_at(&s->ring, node)->executor = (int32_t)c->task_worker[task];
+    if (s->weights != NULL)
+        s->weights[node & (s->weights_capacity - 1)] = weight;
     s->n_tasks++;
     s->work = pto_sim_add(s->work, c->task_cost[task]);
     pto_sim_append(s, f, node);
@@ -168,8 +176,12 @@ int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
     if (s->finished || c.first_node != s->ring.next || c.first_task != s->n_tasks)
         return PTO_E_ARGUMENT;
     for (int64_t i = 0; i < c.n_tasks; i++)
-        if (c.task_worker[i] < 0 || c.task_worker[i] >= s->n_executors)
+        if (c.task_worker[i] < 0 || c.task_worker[i] >= s->n_executors) {
+            s->window_task = c.first_task + i;
             return PTO_E_ARGUMENT;
+        }
+    if (s->options.window_unit != PTO_WINDOW_TASKS && c.n_tasks > 0 && (c.arg_begin == NULL || c.args == NULL))
+        return PTO_E_ARGUMENT;
     while (s->chain_limit < c.n_nodes)
         s->chain_limit *= 2;
     int64_t mark = 0;
@@ -192,12 +204,13 @@ int64_t pto_sim_completed(const pto_sim *s)
 
 int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 {
+    s->is_ending = true;
     while (s->status == PTO_OK && pto_sim_advance(s))
         ;
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
     s->finished = true;
-    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .n_executors = s->n_executors, .window_task = -1,
+    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .n_executors = s->n_executors, .window_task = s->window_task,
                             .critical_path = s->critical_path, .work = s->work, .window_stalls = s->window_stalls,
                             .window_stall_cycles = s->window_stall_cycles,
                             .window_high_water = s->window_high_water, .busy = s->busy, .waiting = s->waiting,
@@ -208,20 +221,33 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
         out->start = s->start;
         out->end = s->end;
         out->ready = s->ready;
+        out->submit = s->submit;
     }
     return s->status;
 }
 
 /* ---- life ---- */
 
+/* What executors cannot do yet. */
+static bool is_built(const pto_sim_options *o)
+{
+    return (o->n_pools == 0 || (o->n_pools == 1 && o->pool_size[0] == 1)) && !o->is_shared && !o->steals && !o->is_calendar &&
+           o->timing != PTO_TIMING_INTERLEAVED && o->dispatch_cycles == 0 && o->retire_cycles == 0 && o->bytes_per_cycle == 0;
+}
+
+/* Of what streams submit, and when it is released. */
+static bool has_valid_rules(const pto_sim_options *o)
+{
+    bool has_timing = o->timing == PTO_TIMING_IMMEDIATE || (o->timing == PTO_TIMING_RATE && o->release_num > 0 && o->release_den > 0) ||
+                      ((o->timing == PTO_TIMING_BATCHED || o->timing == PTO_TIMING_INTERLEAVED) && o->timing_n > 0);
+    return o->n_workers >= 1 && o->n_workers <= INT32_MAX && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
+           o->window_unit <= PTO_WINDOW_ENTRIES && o->window_mode >= PTO_WINDOW_STALL && o->window_mode <= PTO_WINDOW_BENCHMARK &&
+           o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
+}
+
 pto_sim *pto_sim_new(const pto_sim_options *options)
 {
-    bool is_plain = (options->n_pools == 0 || (options->n_pools == 1 && options->pool_size[0] == 1)) && !options->is_shared &&
-                    !options->steals && !options->is_calendar && options->timing == PTO_TIMING_IMMEDIATE &&
-                    options->window_unit == PTO_WINDOW_TASKS && options->window_mode == PTO_WINDOW_STALL && options->start_after == 0 &&
-                    options->submit_cycles == 0 && options->dispatch_cycles == 0 && options->retire_cycles == 0 &&
-                    options->bytes_per_cycle == 0;
-    if (options->n_workers < 1 || options->n_workers > INT32_MAX || options->window < 0 || !is_plain)
+    if (!has_valid_rules(options) || !is_built(options))
         return NULL;
     pto_sim *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -232,6 +258,12 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
+    s->window_task = -1;
+    s->window_limit = options->window > 0 && options->window_mode != PTO_WINDOW_BENCHMARK ? options->window : INT64_MAX;
+    s->is_started = options->start_after == 0;
+    s->is_plain = (options->timing == PTO_TIMING_IMMEDIATE || options->timing == PTO_TIMING_INTERLEAVED) && s->is_started &&
+                  options->window_unit == PTO_WINDOW_TASKS && options->window_mode != PTO_WINDOW_BENCHMARK &&
+                  options->submit_cycles == 0 && !options->keep_trace;
     s->executors = calloc(n, sizeof *s->executors);
     s->to_dispatch = calloc(n, sizeof *s->to_dispatch);
     s->busy = calloc(n, sizeof *s->busy);
@@ -260,6 +292,10 @@ void pto_sim_free(pto_sim *s)
     free(s->links);
     free(s->fronts);
     free(s->to_submit);
+    free(s->weights);
+    free(s->submitting.data);
+    free(s->batches);
+    free(s->backlog.data);
     free(s->executors);
     free(s->running.data);
     free(s->delayed.data);
@@ -271,5 +307,9 @@ void pto_sim_free(pto_sim *s)
     free(s->start);
     free(s->end);
     free(s->ready);
+    free(s->submit);
+    free(s->released);
+    free(s->front_by);
+    free(s->front_why);
     free(s);
 }

@@ -1,10 +1,18 @@
 /* sim.h: the state that the files of the simulator share: sim.c (feeding and results), sim_front.c (streams: submitting),
-   sim_step.c (executors: running and completing).
+   sim_release.c (what becomes of submitted tasks: timing, start), sim_step.c (executors: running and completing).
 
-   Each stream submits in its own order, as early as its window has a slot and no mark blocks it; submitting costs nothing. A slot
-   frees when its task and all earlier ones of its stream have completed. A ready task waits for its own executor, which takes the
-   one with the lowest (ready time, node). At one time completions come first, then submissions, then dispatch, and this repeats
-   while tasks of no cost complete. Joins and marks take no slot and no executor.
+   Each stream submits in its own order, as early as its window has room, no mark blocks it and it is not busy with the task before
+   (submit_cycles). Room frees when a task and all earlier ones of its stream have completed. A submitted task is released by the
+   rules of timing, is ready once all before it has completed, and may run when it is both. It waits for its own executor, which
+   takes the one with the lowest (time from which it may run, node). Nothing is dispatched before the start. At one time completions
+   come first, then submissions, then releases, then dispatch, and this repeats while tasks of no cost complete. Joins and marks
+   take no room and no executor.
+
+   Who decides what: sim_front.c and sim_release.c when a task is submitted (pto_sim_task_submitted) and when it is released
+   (pto_sim_release; before or after it is ready); sim_step.c what becomes of tasks that may run. With keep_trace the former leave by
+   task: submit, front_why and front_by (why its stream had not submitted it earlier: PTO_HELD_WINDOW, _MARK, _SUBMIT, or _NOT) and
+   released; and start_time, before which nothing ran. The latter compares these times with those of edges and executors when it
+   dispatches: the latest decides what is `held`, of equal ones the one with the lowest PTO_HELD_.
 
    Time goes on only when all open streams are held (by a full window or a mark), because what has not been fed yet may still be
    submitted at this time. So how a record is cut into feeds cannot change the result. A stream is open from its first node on,
@@ -29,19 +37,25 @@ typedef struct pto_sim_executor {
     bool listed;               /* in sim->to_dispatch */
 } pto_sim_executor;
 
-typedef enum pto_sim_holder { PTO_SIM_FREE, PTO_SIM_BY_WINDOW, PTO_SIM_BY_MARK } pto_sim_holder;
+typedef enum pto_sim_holder { PTO_SIM_FREE, PTO_SIM_BY_WINDOW, PTO_SIM_BY_MARK, PTO_SIM_BY_SUBMIT } pto_sim_holder;
 
 /* One stream. Its nodes from `first` to `last` are a list by follower; from `next` on they have not been submitted. */
 typedef struct pto_sim_front {
     int64_t first;             /* the oldest task not completed, or next; -1: none */
     int64_t next, last;        /* next is -1 when all have been submitted */
-    int64_t n_held;            /* slots taken: tasks submitted and not retired */
+    int64_t held;              /* of its window: what tasks submitted and not retired take */
+    int64_t needs;             /* room that its next task needs, while the window holds it */
     int64_t since;             /* when it was held */
     int64_t chain;             /* longest chain up to the last mark that blocked it */
     int64_t mark;              /* the mark that holds it */
+    int64_t batch;             /* the first task that was submitted and not released, while n_batch > 0 */
+    int64_t n_batch;
+    int64_t held_by;           /* what held it until it last went on, by `why` */
     pto_sim_holder hold;
+    uint8_t why;               /* PTO_HELD_WINDOW, _MARK, _SUBMIT; _NOT: nothing yet */
     bool is_open;
     bool listed;               /* in sim->to_submit */
+    bool batched;              /* in sim->batches */
 } pto_sim_front;
 
 struct pto_sim {
@@ -62,12 +76,32 @@ struct pto_sim {
     int32_t links_free;
     int64_t to_complete;       /* joins and marks to complete now: a list of nodes, -1: none */
 
+    /* sim_front.c */
     pto_sim_front *fronts;     /* [n_fronts] by stream */
     int64_t n_fronts, fronts_capacity;
     int64_t n_open, n_open_held;
     int32_t *to_submit;        /* [n_fronts] streams that may go on */
     int64_t n_to_submit, to_submit_capacity;
+    int64_t window_limit;      /* what a stream waits for room in; INT64_MAX: it never waits */
+    int64_t n_overflows;       /* streams held by a window that is to end the simulation once time goes on */
+    int64_t window_task;       /* that did, or is at fault otherwise; -1 */
+    int64_t *weights;          /* what a node takes of the window, in a ring by node id; NULL: 1 */
+    int64_t weights_capacity;
+    pto_sim_heap submitting;   /* (when it goes on, stream) */
 
+    /* sim_release.c */
+    bool is_plain;             /* submitting has nothing to do but to count: every task is released at once, and nothing traced */
+    bool is_started;           /* executors may run */
+    bool is_ending;            /* all has been fed */
+    int64_t start_time;        /* when is_started became true */
+    int64_t n_submitted;       /* counted unless is_plain */
+    int32_t *batches;          /* [n_fronts] streams with n_batch > 0, and perhaps others */
+    int64_t n_batches, batches_capacity;
+    pto_sim_heap backlog;      /* (submitted, node) with a rate: tasks that wait for their release */
+    int64_t release_whole, release_part;   /* the next release is due at whole + part / release_den */
+    int64_t release_at;        /* rounded up */
+
+    /* sim_step.c */
     pto_sim_executor *executors;
     pto_sim_heap running;      /* (end, executor) */
     pto_sim_heap delayed;      /* (end, mark) */
@@ -78,7 +112,11 @@ struct pto_sim {
     int64_t *chain;            /* longest chain that ends in a node, in a ring by node id */
     int64_t chain_capacity, chain_limit, chain_first;
 
-    int64_t *start, *end, *ready;      /* by task, with keep_trace */
+    /* by task, with keep_trace */
+    int64_t *start, *end, *ready;      /* sim_step.c */
+    int64_t *submit, *released;        /* sim_release.c */
+    int64_t *front_by;         /* as pto_sim_result.held_by, by front_why */
+    uint8_t *front_why;
     int64_t trace_capacity;
 };
 
@@ -94,8 +132,16 @@ static inline bool pto_sim_fail(pto_sim *s)
     return false;
 }
 
+static inline bool pto_sim_fail_at(pto_sim *s, int32_t status, int64_t task)
+{
+    s->status = status;
+    s->window_task = task;
+    return false;
+}
+
 /* sim_step.c; those that return bool return false after an error */
-bool pto_sim_task_submitted(pto_sim *s, int64_t node);
+bool pto_sim_task_submitted(pto_sim *s, int64_t node);     /* it may run once it is ready and PTO_SIM_RELEASED is set in its flags */
+bool pto_sim_release(pto_sim *s, int64_t node);            /* a submitted task: set it, and let it run if it is ready */
 bool pto_sim_mark_submitted(pto_sim *s, int64_t node);
 void pto_sim_complete(pto_sim *s, int64_t node);           /* and all joins and marks that this completes */
 bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next completion; false too when nothing runs any more */
@@ -104,10 +150,30 @@ bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next completion;
 pto_sim_front *pto_sim_open(pto_sim *s, int32_t stream);   /* NULL: no memory */
 void pto_sim_rest(pto_sim *s, pto_sim_front *f);
 void pto_sim_hold(pto_sim *s, pto_sim_front *f, pto_sim_holder by);
+void pto_sim_hold_by_window(pto_sim *s, pto_sim_front *f, int64_t weight);     /* until a task that takes `weight` has room */
 void pto_sim_free_slots(pto_sim *s, pto_sim_front *f);     /* of all tasks that are done from the oldest on */
 bool pto_sim_submit(pto_sim *s, pto_sim_front *f);         /* what can be */
 bool pto_sim_submit_all(pto_sim *s);                       /* of the streams that may go on */
 void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node);    /* a mark has completed */
+bool pto_sim_time_may_pass(pto_sim *s);    /* no window is to end the simulation before it does; false: it has */
+void pto_sim_wake(pto_sim *s);             /* streams that are no longer busy with a task go on */
+bool pto_sim_reserve_weights(pto_sim *s);  /* as many as there are in the ring */
+int64_t pto_sim_weigh(const pto_sim *s, const pto_columns *c, int64_t task);   /* unless all weigh 1 */
+
+/* sim_release.c */
+bool pto_sim_submit_by_rules(pto_sim *s, pto_sim_front *f, int64_t node);
+bool pto_sim_settle_by_rules(pto_sim *s);
+
+static inline bool pto_sim_settle(pto_sim *s)      /* all that is submitted now has been: release what is due, start */
+{
+    return s->is_plain || pto_sim_settle_by_rules(s);
+}
+
+static inline int64_t pto_sim_front_time(const pto_sim *s)     /* when time is to stop for streams or releases; -1: it need not */
+{
+    int64_t at = s->submitting.n > 0 ? s->submitting.data[0].key : -1;
+    return s->backlog.n > 0 && (at < 0 || s->release_at < at) ? s->release_at : at;
+}
 
 static inline pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)      /* opened; NULL: no memory */
 {
@@ -116,9 +182,14 @@ static inline pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)      /
     return pto_sim_open(s, stream);
 }
 
-static inline bool pto_sim_is_full(const pto_sim *s, const pto_sim_front *f)
+static inline int64_t pto_sim_weight_of(const pto_sim *s, int64_t node)
 {
-    return s->options.window > 0 && f->n_held >= s->options.window;
+    return s->weights == NULL ? 1 : s->weights[node & (s->ring.capacity - 1)];
+}
+
+static inline bool pto_sim_must_wait(const pto_sim *s, const pto_sim_front *f, int64_t weight)     /* for room */
+{
+    return weight > s->window_limit - f->held && weight > 0;
 }
 
 /* Put a node behind the others of its stream. One that `first` has passed may have left the ring: only a list that is not
@@ -134,11 +205,15 @@ static inline void pto_sim_append(pto_sim *s, pto_sim_front *f, int64_t node)
         f->next = node;
 }
 
-static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t node)     /* which is next, and has a slot */
+static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t node)     /* which is next, and need not wait */
 {
-    f->next = pto_sim_at(&s->ring, node)->follower;
-    if (++f->n_held > s->window_high_water)
-        s->window_high_water = f->n_held;
+    if (!s->is_plain)
+        return pto_sim_submit_by_rules(s, f, node);
+    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    f->next = n->follower;
+    n->flags = PTO_SIM_RELEASED;
+    if (++f->held > s->window_high_water)
+        s->window_high_water = f->held;
     return pto_sim_task_submitted(s, node);
 }
 

@@ -8,14 +8,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* QUEUED: its stream has not come to it. READY, of a mark: only its delay is left. */
+/* QUEUED: its stream has not come to it. READY: all before it has completed; of a mark: only its delay is left. */
 enum { PTO_SIM_QUEUED, PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
+
+#define PTO_SIM_RELEASED 1     /* pto_sim_node.flags of a task: timing lets it run once it is READY */
 
 /* As large as a cache line. */
 typedef struct pto_sim_node {
     int64_t task;              /* -1: a join or mark */
     int64_t cost;              /* of a mark: its delay */
-    int64_t ready;             /* time, once READY; of a mark: when the last of its structural predecessors had completed */
+    int64_t ready;             /* time from which it may run, once READY and released; of a mark: when the last of its structural predecessors had completed */
     int64_t next;              /* node: in its executor's queue, or in the list of nodes to complete */
     int64_t follower;          /* the next node of its stream, -1: none yet */
     int32_t first_link, last_link;     /* successors, in submission order */
@@ -23,7 +25,7 @@ typedef struct pto_sim_node {
     int32_t executor;          /* of a mark: structural predecessors not completed */
     int32_t stream;            /* -1: a join, which has no place in one */
     uint8_t state;
-    uint8_t flags;             /* of a mark */
+    uint8_t flags;             /* of a mark: PTO_MARK_; of a task: PTO_SIM_RELEASED */
     uint8_t stall;
     uint8_t reserved;
 } pto_sim_node;

@@ -21,15 +21,29 @@ static void list_for_dispatch(pto_sim *s, int64_t at)
     }
 }
 
+/* It is ready and released. */
+static bool let_run(pto_sim *s, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    n->ready = s->now;
+    list_for_dispatch(s, n->executor);
+    return pto_sim_ready_push(&s->executors[n->executor].ready, &s->ring, node) || pto_sim_fail(s);
+}
+
 static bool make_ready(pto_sim *s, int64_t node)
 {
     pto_sim_node *n = pto_sim_at(&s->ring, node);
     n->state = PTO_SIM_READY;
-    n->ready = s->now;
     if (s->options.keep_trace)
         s->ready[n->task] = s->now;
-    list_for_dispatch(s, n->executor);
-    return pto_sim_ready_push(&s->executors[n->executor].ready, &s->ring, node) || pto_sim_fail(s);
+    return !(n->flags & PTO_SIM_RELEASED) || let_run(s, node);
+}
+
+bool pto_sim_release(pto_sim *s, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    n->flags |= PTO_SIM_RELEASED;
+    return n->state != PTO_SIM_READY || let_run(s, node);
 }
 
 bool pto_sim_task_submitted(pto_sim *s, int64_t node)
@@ -45,6 +59,8 @@ bool pto_sim_task_submitted(pto_sim *s, int64_t node)
 
 static bool dispatch(pto_sim *s)
 {
+    if (!s->is_started)
+        return true;
     for (int64_t i = 0; i < s->n_to_dispatch; i++) {
         int64_t at = s->to_dispatch[i];
         pto_sim_executor *e = &s->executors[at];
@@ -154,25 +170,38 @@ bool pto_sim_mark_submitted(pto_sim *s, int64_t node)
     return s->status == PTO_OK;
 }
 
-/* The next completion is now for a task of no cost. All of its time complete, then streams submit what they may. */
+/* The next time at which anything happens, -1: none. It is now for a task of no cost. */
+static int64_t next_time(const pto_sim *s)
+{
+    int64_t at = pto_sim_front_time(s);
+    if (s->running.n > 0 && (at < 0 || s->running.data[0].key < at))
+        at = s->running.data[0].key;
+    if (s->delayed.n > 0 && (at < 0 || s->delayed.data[0].key < at))
+        at = s->delayed.data[0].key;
+    return at;
+}
+
+/* All that is to happen at the next time completes, then streams submit what they may. */
 bool pto_sim_advance(pto_sim *s)
 {
-    if (!dispatch(s) || (s->running.n == 0 && s->delayed.n == 0))
+    if (!pto_sim_settle(s) || !dispatch(s))
         return false;
-    bool by_task = s->running.n > 0 && (s->delayed.n == 0 || s->running.data[0].key <= s->delayed.data[0].key);
-    s->now = by_task ? s->running.data[0].key : s->delayed.data[0].key;
-    if (by_task)
-        s->last_completion = s->now;
+    int64_t next = next_time(s);
+    if ((next != s->now && !pto_sim_time_may_pass(s)) || next < 0)
+        return false;
+    s->now = next;
     while (s->running.n > 0 && s->running.data[0].key == s->now) {
         int64_t at = pto_sim_heap_pop(&s->running).id;
         pto_sim_executor *e = &s->executors[at];
         int64_t node = e->running;
         count_waiting(s, at);
         e->running = -1;
+        s->last_completion = s->now;
         list_for_dispatch(s, at);
         pto_sim_complete(s, node);
     }
     while (s->delayed.n > 0 && s->delayed.data[0].key == s->now)
         pto_sim_complete(s, pto_sim_heap_pop(&s->delayed).id);
+    pto_sim_wake(s);
     return pto_sim_submit_all(s) && s->status == PTO_OK;
 }
