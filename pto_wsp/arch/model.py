@@ -2,24 +2,90 @@
 
 `unit` is hardware-neutral and the default of cpu_sim. A number that its sources do not give is None, or an
 estimate that says so.
+
+>>> mine = builtin_arch("ascend_910b").with_aicpu(count=8).with_memory("GM", bandwidth_bytes_per_cycle=900.0)
+>>> Arch.model_validate_json(mine.model_dump_json()) == mine
+True
 """
 
 from __future__ import annotations
 
-from pto_wsp.errors import CompileOptionError
-from pto_wsp.records import Field, Record
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Self
+
+from pto_wsp.errors import ArchError, CompileOptionError
+from pto_wsp.records import After, Field, Record, first_problem
 from pto_wsp.source import here
+from pto_wsp.types.dtype import DType
+
+UNITS = ("scalar", "MTE2", "MTE1", "cube", "fixpipe", "vector", "MTE3")
+MEMORIES = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
+_CACHE = re.compile(r"cache [1-9]")
 
 
-class Memory(Record):
-    """A memory of a core, or the one that all cores share."""
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("a finite number")
+    return value
 
-    name: str = Field(description="GM, L2, L1, L0A, L0B, L0C or UB.")
-    capacity_bytes: int | None = Field(default=None, description="Its size; None: not bounded, or not given by the sources. "
-                                       "Source: the table of instances in the execution design.")
-    reserved_bytes: int = Field(default=0, description="What programs cannot use of it. Source: as capacity_bytes.")
-    bandwidth_bytes_per_cycle: float | None = Field(default=None, description="Source: to be measured; None until then.")
-    alignment_bytes: int | None = Field(default=None, description="Source: the instruction set; None where not given.")
+
+Cycles = Annotated[int, Field(strict=True, ge=0, le=1 << 40)]
+Bytes = Annotated[int, Field(strict=True, ge=0, le=1 << 50)]
+Number = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
+Throughput = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
+
+
+class Model(Record):
+    """Base of the parts of a machine: a value that no machine has is an error at the user's call."""
+
+    def __init__(self, **given: object) -> None:
+        try:
+            super().__init__(**given)
+        except ValueError as problem:
+            raise _refused(type(self).__name__, problem) from None
+        self.check()
+
+    @classmethod
+    def model_validate_json(cls, text: str | bytes) -> Self:
+        """Return the model that `model_dump_json` wrote.
+
+        Raises: C110 for what is no JSON of such a model.
+        """
+        try:
+            made = super().model_validate_json(text)
+        except ValueError as problem:
+            raise _refused(cls.__name__, problem) from None
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Refuse numbers that do not go together.
+
+        Raises: C110.
+        """
+
+
+def _refused(what: str, problem: ValueError) -> ArchError:
+    where, expected, found = first_problem(problem)
+    return ArchError(f"{what} does not take this value for {where}" if where else f"this is no {what}", here(), expected=expected,
+                     found=repr(found)[:200])
+
+
+class Memory(Model):
+    """A memory of a core, or one that all cores share: GM and L2."""
+
+    name: str = Field(description="GM, L2, L1, L0A, L0B, L0C or UB; of a CPU `cache 1` and so on.")
+    capacity_bytes: Bytes | None = Field(default=None, description="Its size; None: not bounded, or not given by the sources. "
+                                         "Source: the table of instances in the execution design.")
+    reserved_bytes: Bytes = Field(default=0, description="What programs cannot use of it. Source: as capacity_bytes.")
+    bandwidth_bytes_per_cycle: Throughput | None = Field(
+        default=None, description="Of GM: what all cores together move, the bound in simulated time; None: no bound. Of the others it "
+        "bounds nothing: how fast a core moves is said by its units. Source: `source`; None: not given.")
+    alignment_bytes: Bytes | None = Field(default=None, description="Source: the instruction set; None where not given.")
+    source: str = Field(default="", description="Source: of the bandwidth; one that starts with `estimate` is not measured.")
 
     @property
     def usable_bytes(self) -> int | None:
@@ -27,60 +93,63 @@ class Memory(Record):
         return None if self.capacity_bytes is None else self.capacity_bytes - self.reserved_bytes
 
 
-class Rate(Record):
+class Rate(Model):
     """The throughput of a unit for one dtype."""
 
     dtype: str = Field(description="A DType's short name.")
-    per_cycle: float = Field(description="Elements a cycle; products a cycle for the cube. Source: that of the unit.")
+    per_cycle: Throughput = Field(description="Elements a cycle; products a cycle for the cube. Source: that of the unit.")
 
 
-class ExecUnit(Record):
+class ExecUnit(Model):
     """An execution unit of a core. Its throughput is that of `rates`, else `bytes_per_cycle`, else `elements_per_cycle`."""
 
     name: str = Field(description="cube, vector, MTE1, MTE2, MTE3, fixpipe or scalar.")
-    elements_per_cycle: float | None = Field(default=None, description="For every dtype. Source: by definition 1 for `unit`, else "
-                                             "`source`; None: not known.")
-    bytes_per_cycle: float | None = Field(default=None, description="Moved, or of the widest operand. Source: `source`; None: not known.")
+    elements_per_cycle: Throughput | None = Field(default=None, description="For every dtype. Source: by definition 1 for `unit`, else "
+                                                  "`source`; None: not known.")
+    bytes_per_cycle: Throughput | None = Field(default=None, description="Moved, or of the widest operand. Source: `source`; "
+                                               "None: not known.")
     rates: tuple[Rate, ...] = Field(default=(), description="By dtype. Source: `source`.")
-    startup_cycles: int | None = Field(default=None, description="Latency of one instruction. Source: as elements_per_cycle.")
+    startup_cycles: Cycles | None = Field(default=None, description="Latency of one instruction. Source: as elements_per_cycle.")
     source: str = Field(default="", description="Source: of the numbers above; one that starts with `estimate` is not measured.")
 
 
-class Cores(Record):
-    """The cores that run kernels; None: as many as the schedule names."""
+class Cores(Model):
+    """The cores that run kernels; None: as many as the schedule names on a neutral machine, else not given."""
 
-    cube: int | None = Field(default=None, description="AIC cores. Source: the table of instances in the execution design.")
-    vector: int | None = Field(default=None, description="AIV cores. Source: as cube.")
+    cube: Number | None = Field(default=None, description="AIC cores. Source: the table of instances in the execution design.")
+    vector: Number | None = Field(default=None, description="AIV cores. Source: as cube.")
 
 
-class Aicpu(Record):
+class Aicpu(Model):
     """The control processors that make, dispatch and retire tasks."""
 
-    count: int | None = Field(default=None, description="How many there are; None: as many as the policy names. "
-                              "Source: by definition for `unit`, else not given.")
-    default_count: int = Field(default=4,
-                               description="How many are used where no policy names a number. Source: the execution design.")
-    submit_cycles: int | None = Field(default=None,
-                                      description="Cost of one submitted task. Source: by definition 0 for `unit`, "
-                                      "else to be measured; None until then.")
-    dispatch_cycles: int | None = Field(default=None, description="Cost of one dispatched task. Source: as submit_cycles.")
-    retire_cycles: int | None = Field(default=None, description="Cost of one retired task. Source: as submit_cycles.")
+    count: Annotated[int, Field(strict=True, ge=1, le=1 << 16)] | None = Field(
+        default=None, description="How many there are; None: as many as the policy names. Source: `source`, by definition for `unit`.")
+    default_count: Annotated[int, Field(strict=True, ge=1, le=1 << 16)] = Field(
+        default=4, description="How many are used where neither policy nor `count` names a number. Source: the execution design.")
+    submit_cycles: Cycles | None = Field(
+        default=None, description="Cost of one submitted task, for the control processor of its stream. Source: `source`, by definition "
+        "0 for `unit`; None: not given.")
+    dispatch_cycles: Cycles | None = Field(default=None, description="Cost of one dispatched task, for its own. Source: as submit_cycles.")
+    retire_cycles: Cycles | None = Field(default=None, description="Cost of one retired task, for its own. Source: as submit_cycles.")
+    source: str = Field(default="", description="Source: of the numbers above; one that starts with `estimate` is not measured.")
 
 
-class Channels(Record):
+class Channels(Model):
     """How tokens get from the process that sends them to the one that takes them."""
 
-    latency_cycles: int = Field(default=0, description="Between the completion of what is sent and the token's appearance. "
-                                "Source: `source`, by definition 0 for `unit`.")
+    latency_cycles: Cycles = Field(default=0, description="Between the completion of what is sent and the token's appearance. "
+                                   "Source: `source`, by definition 0 for `unit`.")
     source: str = Field(default="", description="Source: of the number above; one that starts with `estimate` is not measured.")
 
 
-class Arch(Record):
+class Arch(Model):
     """A machine."""
 
     name: str = Field(description="What a user writes for arch=.")
-    clock_ghz: float | None = Field(default=None,
-                                    description="Cycles a nanosecond. Source: by definition 1 for `unit`, else not given.")
+    clock_ghz: Throughput | None = Field(default=None,
+                                         description="Cycles a nanosecond. Source: by definition 1 for `unit`, the kernel's tables for "
+                                         "`host_cpu`, else not given.")
     memories: tuple[Memory, ...] = Field(default=(), description="By level, the shared one first.")
     units: tuple[ExecUnit, ...] = Field(default=(), description="The execution units of its cores.")
     cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")
@@ -88,6 +157,30 @@ class Arch(Record):
     channels: Channels = Field(default_factory=Channels, description="How tokens travel between processes.")
     family: str = Field(default="", description="Whose tile instructions its cores take: a2a3, a5, or none. Source: the arch's name.")
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
+
+    def check(self) -> None:
+        """Refuse names that are unknown or there twice, and more reserved than there is.
+
+        Raises: C110.
+        """
+        self._check_names("units", [unit.name for unit in self.units], UNITS)
+        self._check_names("memories", [memory.name for memory in self.memories if not _CACHE.fullmatch(memory.name)], MEMORIES)
+        for unit in self.units:
+            self._check_names(f"units[{unit.name}].rates", [rate.dtype for rate in unit.rates], [str(dtype) for dtype in DType])
+        for memory in self.memories:
+            if memory.usable_bytes is not None and memory.usable_bytes < 0:
+                raise ArchError(f"arch `{self.name}` reserves more of `{memory.name}` than there is", here(),
+                                expected=f"memories[{memory.name}].reserved_bytes <= {memory.capacity_bytes}",
+                                found=f"{memory.reserved_bytes}")
+
+    def _check_names(self, field: str, names: Sequence[str], known: Sequence[str]) -> None:
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise ArchError(f"arch `{self.name}` has `{twice[0]}` twice in {field}", here(), found=", ".join(names))
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ArchError(f"arch `{self.name}` has `{unknown[0]}` in {field}, and there is none of that name", here(),
+                            expected=f"one of {', '.join(known)}")
 
     def memory(self, name: str) -> Memory:
         """Return the memory of that name.
@@ -111,9 +204,41 @@ class Arch(Record):
         return found
 
     def with_unit(self, name: str, **numbers: object) -> Arch:
-        """Return the arch with numbers of one unit replaced: `arch.with_unit("vector", bytes_per_cycle=256.0, startup_cycles=20)`."""
+        """Return the arch with numbers of one unit replaced: `arch.with_unit("vector", bytes_per_cycle=256.0, startup_cycles=20)`.
+
+        Raises: C104 when the machine has no such unit; C110 for a number that it cannot have.
+        """
         changed = self.unit(name).model_copy(update=numbers)
         return self.model_copy(update={"units": tuple(changed if unit.name == name else unit for unit in self.units)})
+
+    def with_memory(self, name: str, **numbers: object) -> Arch:
+        """Return the arch with numbers of one memory replaced: `arch.with_memory("GM", bandwidth_bytes_per_cycle=900.0)`.
+
+        Raises: C104 when the machine has no such memory; C110 for a number that it cannot have.
+        """
+        changed = self.memory(name).model_copy(update=numbers)
+        return self.model_copy(update={"memories": tuple(changed if memory.name == name else memory for memory in self.memories)})
+
+    def with_cores(self, **numbers: object) -> Arch:
+        """Return the arch with other numbers of cores: `arch.with_cores(cube=32, vector=64)`.
+
+        Raises: C110 for a number that it cannot have.
+        """
+        return self.model_copy(update={"cores": self.cores.model_copy(update=numbers)})
+
+    def with_aicpu(self, **numbers: object) -> Arch:
+        """Return the arch with other control processors: `arch.with_aicpu(count=8, submit_cycles=900)`.
+
+        Raises: C110 for a number that they cannot have.
+        """
+        return self.model_copy(update={"aicpu": self.aicpu.model_copy(update=numbers)})
+
+    def with_clock(self, ghz: float) -> Arch:
+        """Return the arch with another clock: `arch.with_clock(1.85)`.
+
+        Raises: C110 for a number that it cannot have.
+        """
+        return self.model_copy(update={"clock_ghz": ghz})
 
     def rate(self, unit: ExecUnit, dtype: str, n_bytes: int) -> float:
         """Return how many elements of a dtype a unit handles a cycle.

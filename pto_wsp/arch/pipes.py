@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import assert_never
 
-from pto_wsp.arch.model import Arch, ExecUnit
+from pto_wsp.arch.model import UNITS, Arch, ExecUnit
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import piece_of, valid_of, valid_rows_of
 from pto_wsp.ops.entry import Work
@@ -21,7 +21,7 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
-PIPES = ("scalar", "MTE2", "MTE1", "cube", "fixpipe", "vector", "MTE3")
+PIPES = UNITS
 
 
 @dataclass(frozen=True, slots=True)

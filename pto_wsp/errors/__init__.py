@@ -7,6 +7,7 @@ the user's, is an `InternalError`.
 from __future__ import annotations
 
 from pto_wsp.errors.build import AbiMismatchError as AbiMismatchError
+from pto_wsp.errors.build import ArchError as ArchError
 from pto_wsp.errors.build import ArtifactFolderError as ArtifactFolderError
 from pto_wsp.errors.build import CacheCorruptError as CacheCorruptError
 from pto_wsp.errors.build import CacheFolderError as CacheFolderError

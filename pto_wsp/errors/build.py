@@ -66,3 +66,10 @@ class CacheFolderError(PtoError):
     cause = "The folder of the artifact cache cannot be written."
     example = "PTO_WSP_CACHE_DIR=/read-only python model.py"
     fix = "Set PTO_WSP_CACHE_DIR to a folder that can be written, or make room there; target='interp' needs none."
+
+
+class ArchError(PtoError):
+    code = "C110"
+    cause = "A model of a machine says what no machine can be, or less than is asked of it."
+    example = "Arch(name='mine', cores=Cores(cube=-1))"
+    fix = "The error names the field; with_unit, with_memory, with_cores and with_aicpu give a model other numbers."

@@ -12,7 +12,7 @@ from pto_wsp.api.pto_namespace import pto
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import ArgumentDTypeError, ArgumentKindError, CompileOptionError
+from pto_wsp.errors import ArchError, ArgumentDTypeError, ArgumentKindError, CompileOptionError
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types import scalar as s
@@ -147,7 +147,7 @@ def test_a_model_comes_back_from_json(arch: Arch) -> None:
 def test_a_model_is_frozen_and_knows_its_fields() -> None:
     with pytest.raises(ValidationError):
         unit.name = "other"
-    with pytest.raises(ValidationError):
+    with pytest.raises(ArchError, match="speed"):
         Arch(name="x", speed=3)  # type: ignore[call-arg]
 
 

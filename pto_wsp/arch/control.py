@@ -1,0 +1,91 @@
+"""What a machine gives those who hand out tasks: control processors and their share of its cores, their costs, the shared memory.
+
+>>> core_share(builtin_arch("ascend_910b"), 6, ("cube", "vector"))
+(4, 8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fractions import Fraction
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import ArchError
+from pto_wsp.source import here
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCycles:
+    """What one task costs the control processors, in cycles."""
+
+    submit: int
+    dispatch: int
+    retire: int
+
+
+def aicpus_of(arch: Arch, named: int | None) -> int:
+    """Return how many control processors work: as many as the policy names, else those that the machine has.
+
+    Raises: C110 when it names more than there are.
+    """
+    has = arch.aicpu.count
+    if named is None:
+        return has or arch.aicpu.default_count
+    if has is not None and named > has:
+        raise ArchError(f"the schedule names more AICPUs than arch `{arch.name}` has", here(), expected=f"at most {has}",
+                        found=f"{named}", help=f"name fewer, or give the arch more: arch.with_aicpu(count={named})")
+    return named
+
+
+def core_share(arch: Arch, n_aicpus: int, needed: Collection[str]) -> tuple[int, int]:
+    """Return how many cube and vector cores each AICPU has: an even share of the machine's, on a neutral one 1 and 1.
+
+    `needed`: of "cube" and "vector", those that kernels run on. What is left over of an uneven share is not used.
+    Raises: C110 when nobody has said how many there are, or when the share of a kind that is needed is none.
+    """
+    shares = []
+    for kind, count in (("cube", arch.cores.cube), ("vector", arch.cores.vector)):
+        if count is None and arch.neutral:
+            shares.append(1)
+        elif count is None and kind in needed:
+            raise ArchError(f"arch `{arch.name}` does not say how many {kind} cores it has", here(), expected=f"cores.{kind}",
+                            found="None: its sources give no number", help=f"give what you know: arch.with_cores({kind}=...)")
+        else:
+            shares.append((count or 0) // n_aicpus)
+            if kind in needed and shares[-1] == 0:
+                raise ArchError(f"arch `{arch.name}` has no {kind} core for each AICPU, and kernels run on them", here(),
+                                expected=f"cores.{kind} >= {n_aicpus}, the AICPUs that share them", found=f"{count}",
+                                help="use fewer AICPUs" if count else f"run it on an arch with {kind} cores")
+    return shares[0], shares[1]
+
+
+def task_cycles(arch: Arch) -> TaskCycles:
+    """Return what one task costs the control processors.
+
+    Raises: C110 naming a number that the arch does not give.
+    """
+    aicpu, found = arch.aicpu, {}
+    for step, cycles in (("submit", aicpu.submit_cycles), ("dispatch", aicpu.dispatch_cycles), ("retire", aicpu.retire_cycles)):
+        if cycles is None:
+            raise ArchError(f"arch `{arch.name}` does not say what it costs to {step} a task", here(), expected=f"aicpu.{step}_cycles",
+                            found="None: its sources give no number", help=f"give what you know: arch.with_aicpu({step}_cycles=...)")
+        found[step] = cycles
+    return TaskCycles(**found)
+
+
+def shared_bandwidth(arch: Arch) -> float:
+    """Return the bytes a cycle that all cores together move to and from GM; 0.0: no bound."""
+    found = next((memory.bandwidth_bytes_per_cycle for memory in arch.memories if memory.name == "GM"), None)
+    return found or 0.0
+
+
+def cycles_between(arch: Arch, per_ms: int) -> Fraction:
+    """Return the cycles between two of so many things a millisecond.
+
+    Raises: C110 for an arch without a clock.
+    """
+    if arch.clock_ghz is None:
+        raise ArchError(f"arch `{arch.name}` has no clock, and a rate is in milliseconds", here(), expected="clock_ghz",
+                        found="None: its sources give no number", help="give what you know: arch.with_clock(...)")
+    return Fraction(arch.clock_ghz).limit_denominator(1 << 20) * 1_000_000 / per_ms
