@@ -13,20 +13,23 @@ from pathlib import Path
 import numpy as np
 
 from pto_wsp.api.bindings import Given, unknown_name
+from pto_wsp.api.scheduled import Scheduled, schedule_of
 from pto_wsp.artifact.store import copy_artifact
 from pto_wsp.driver import Compiled, compile_workload
-from pto_wsp.errors import BindingError, ProgramStateError, PtoError
+from pto_wsp.driver.options import check_directives, read_arch
+from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError
 from pto_wsp.expr.rewrite import Canonical
 from pto_wsp.frontend.workload.csp.ends import live_event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
-from pto_wsp.report.edges import edges_of
 from pto_wsp.report.graph import TaskGraph
-from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
+from pto_wsp.report.stats import Stats
+from pto_wsp.report.timed_run import TimedRun, graph_of
 from pto_wsp.report.trace import Trace
+from pto_wsp.retime.retimer import Retimer
+from pto_wsp.retime.simulation import Simulation
 from pto_wsp.runtime.axis_data import check_axes
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.contracts import ContractChecks
-from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
@@ -67,6 +70,8 @@ class Program:
         self._execute_time_ms = 0.0
         self._sim: SimResult | None = None
         self._columns: RecordColumns | None = None
+        self._retimer: Retimer | None = None
+        self._workload = canonical.workload
 
     # ---- running ----
 
@@ -98,7 +103,7 @@ class Program:
         if self._thread is not None or self._in_place:
             raise ProgramStateError("the program is running already", here(), help="call synchronize() between two execute()")
         bound = self._bind(bindings)
-        self._sim = self._columns = None
+        self._sim = self._columns = self._retimer = None
         self._ran = False
         return bound
 
@@ -271,15 +276,7 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        sim = self._simulated()
-        total = sim.total_cycles
-        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
-                          for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
-        window = WindowStats(self.plan.rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
-        stalls = tuple(StallStats(reason, count, cycles)
-                       for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
-        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self._execute_time_ms,
-                     self._compiled.compile_time_ms, stalls)
+        return self._timed().stats
 
     @property
     def trace(self) -> Trace:
@@ -287,13 +284,7 @@ class Program:
 
         Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
         """
-        sim, columns = self._simulated(), self._recorded()
-        if sim.start is None or sim.end is None or sim.ready is None:
-            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
-        executor = columns.task_worker if sim.executor is None else sim.executor
-        return Trace(sim.start, sim.end, sim.ready, executor, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy),
-                     sim.total_cycles)
+        return self._timed().trace
 
     @property
     def graph(self) -> TaskGraph:
@@ -301,14 +292,35 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        columns = self._recorded()
-        return TaskGraph(TaskNames(self.plan, columns), tuple(edges_of(columns)))
+        return graph_of(self.plan, self._recorded())
 
-    def _simulated(self) -> SimResult:
+    def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None, overheads: bool = False) -> Simulation:
+        """Return the tasks of the last run in simulated time under another schedule, on another arch: no kernel runs.
+
+        schedule: a Schedule, or this workload under one (`w.dispatch(...)`); None: that of the program. arch: an Arch or the name of
+        one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU.
+        Raises: R103 before a run is complete and where the recorded stream does not tell, S101, S103 and C104 as compile() does.
+        """
+        self._check_ran()
+        if overheads is not False:
+            raise CompileOptionError("simulate() option `overheads` is not supported yet", here(), found=repr(overheads))
+        wanted = self.schedule if schedule is None else schedule_of(schedule, self._workload)
+        check_directives(wanted, "cpu_sim", strict=True)
+        model = self._compiled.arch if arch is None else read_arch(arch, "cpu_sim")
+        return Simulation(wanted, model, overheads, self._again().time(wanted, model))
+
+    def _again(self) -> Retimer:
+        """The last run, to be timed again."""
+        if self._retimer is None:
+            assert self._bound is not None
+            self._retimer = Retimer(self._compiled, self._runner, self._bound, self._recorded(), self._execute_time_ms)
+        return self._retimer
+
+    def _timed(self) -> TimedRun:
         self._check_ran()
         if self._sim is None:
             self._sim = self._runner.simulate(keep_trace=True)
-        return self._sim
+        return TimedRun(self.plan, self._recorded(), self._sim, self._execute_time_ms, self._compiled.compile_time_ms)
 
     def _recorded(self) -> RecordColumns:
         self._check_ran()

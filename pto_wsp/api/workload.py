@@ -11,6 +11,7 @@ import numpy as np
 
 from pto_wsp.api.bindings import Given
 from pto_wsp.api.program import Program
+from pto_wsp.api.scheduled import Scheduled
 from pto_wsp.errors import ArityError, LoopVariableError, PtoError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
@@ -42,10 +43,10 @@ from pto_wsp.types.tensor import Tensor
 MAX_LISTED = 1000
 
 
-class Workload:
+class Workload(Scheduled):
     """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
 
-    __slots__ = ("_node", "_placed", "_tensors", "schedule")
+    __slots__ = ("_node", "_placed", "_tensors")
 
     def __init__(self, node: wl.Workload, tensors: Mapping[int, Tensor], schedule: Schedule | None = None) -> None:
         self._node = node

@@ -40,9 +40,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """What compile() makes: the plan, what was found out about it, and what runs it (None: a package, which a device runs)."""
+    """What compile() makes: the plan, what was found out about it, and what runs it (None: a package, which a device runs).
+
+    `unscheduled`: the plan before its passes, which another schedule starts from.
+    """
 
     plan: TaskPlan
+    unscheduled: TaskPlan
     target: str
     arch: Arch
     schedule: Schedule
@@ -78,16 +82,16 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     findings = check_plan(lowered, plan, arrays, intermediates, model)
     if target in DEVICE_TARGETS:
         package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
-        return Compiled(plan, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),
+        return Compiled(plan, lowered, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),
                         package.from_cache)
     raise_all(capacity_errors((use.kernel for use in plan.kernels), model))
     if target == "interp":
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
-        return Compiled(plan, target, model, schedule, findings, interpreter, None, None, _since(started), False)
+        return Compiled(plan, lowered, target, model, schedule, findings, interpreter, None, None, _since(started), False)
     undefined = {k: arrays[slot.ref.id] for k, slot in enumerate(plan.tensors)
                  if slot.ref.id in intermediates and slot.ref.id in arrays and not slot.fresh}
     built = compile_cpu_sim(plan, schedule, model, findings, recorded, dumps, checked, undefined)
-    return Compiled(plan, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started), built.from_cache)
+    return Compiled(plan, lowered, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started), built.from_cache)
 
 
 def _compile_npu() -> Callable[..., PackageBuild]:

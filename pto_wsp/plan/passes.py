@@ -30,6 +30,9 @@ PASSES = (
     Pass("stream_outputs", stream_outputs, verify_after_stream_outputs),   # kernels know which outputs are larger than the caches
 )
 
+# what depends on the schedule and on the arch's times: they give the same to a plan at any later time, when a run is simulated again
+SCHEDULE_PASSES = tuple(step for step in PASSES if step.name in ("place_tasks", "price_tasks"))
+
 # for a device, which finds executors, prices and caches of its own
 DEVICE_PASSES = tuple(step for step in PASSES if step.name in ("drop_repeated_checks", "place_tasks"))
 

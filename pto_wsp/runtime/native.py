@@ -117,6 +117,12 @@ class Recorder:
         """Return the record's columns, copied."""
         return read_columns(self.runtime, self.raw)
 
+    def raw_columns(self) -> Any:
+        """Return the record's pto_columns: they point into its memory, until it changes."""
+        raw = self.runtime.ffi.new("pto_columns *")
+        self.runtime.lib.pto_record_columns(self.raw, raw)
+        return raw
+
     def stuck(self) -> tuple[Stuck, ...]:
         """Return what the streams of a pipeline stand at that cannot go on."""
         found = self.runtime.ffi.new("const pto_stuck **")
@@ -147,6 +153,11 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")
     return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
+
+
+def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
+    """Give a simulator tasks: a pto_columns that follows what it has been fed."""
+    _check_status(runtime.lib.pto_sim_feed_columns(sim, columns), "simulation")
 
 
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:

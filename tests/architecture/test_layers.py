@@ -16,6 +16,7 @@ PACKAGE = "pto_wsp"
 LAYERS = (
     ("cli", "csp", "scalar_expr"),
     ("api",),
+    ("retime",),
     ("view", "driver"),
     ("report",),
     ("runtime",),

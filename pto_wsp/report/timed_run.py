@@ -1,0 +1,61 @@
+"""A stream of tasks with its simulated times: figures, trace and graph, of a program's run and of a simulation alike."""
+
+from __future__ import annotations
+
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.report.edges import edges_of
+from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
+from pto_wsp.report.trace import Trace
+from pto_wsp.runtime.failures import TaskNames
+from pto_wsp.runtime.native import SimResult
+from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.source import here
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedRun:
+    """What the reports are made from: the plan that was simulated, its recorded stream, the times. Wall times are in milliseconds."""
+
+    plan: TaskPlan
+    columns: RecordColumns
+    sim: SimResult
+    execute_time_ms: float
+    compile_time_ms: float
+
+    @property
+    def stats(self) -> Stats:
+        """The figures."""
+        sim = self.sim
+        total = sim.total_cycles
+        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
+                          for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
+        window = WindowStats(self.plan.rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
+        stalls = tuple(StallStats(reason, count, cycles)
+                       for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
+        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls)
+
+    @property
+    def trace(self) -> Trace:
+        """When each task was busy in simulated time, and where.
+
+        Raises: R103 when there are more tasks than a record keeps.
+        """
+        sim, columns = self.sim, self.columns
+        if sim.start is None or sim.end is None or sim.ready is None:
+            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
+        executor = columns.task_worker if sim.executor is None else sim.executor
+        return Trace(sim.start, sim.end, sim.ready, executor, columns.task_kernel,
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles)
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks and every edge between them, with its reasons."""
+        return graph_of(self.plan, self.columns)
+
+
+def graph_of(plan: TaskPlan, columns: RecordColumns) -> TaskGraph:
+    """Return the tasks of a record and every edge between them."""
+    return TaskGraph(TaskNames(plan, columns), tuple(edges_of(columns)))

@@ -1,0 +1,84 @@
+"""What a schedule says of each task of a record, as columns: worker, cost, lane, pool, priority, position, traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.plan.model import Send, Submit, TaskPlan, items_of, submits
+from pto_wsp.plan.rules import Column as Kept
+from pto_wsp.retime.evaluate import UnknownColumn, evaluate_columns
+from pto_wsp.retime.recorded import RecordedTasks
+from pto_wsp.runtime.marks import MarkFlag
+from pto_wsp.source import here
+from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskFields:
+    """Columns of int64 with a number a task; None where the schedule says nothing."""
+
+    worker: Array
+    cost: Array
+    lane: Array | None = None
+    pool: Array | None = None
+    priority: Array | None = None
+    position: Array | None = None
+    traffic: Array | None = None
+
+
+_KEPT: dict[Kept, tuple[str, Callable[[Submit], s.Scalar]]] = {
+    Kept.LANE: ("lane", lambda task: task.lane), Kept.POOL: ("pool", lambda task: task.pool),
+    Kept.PRIORITY: ("priority", lambda task: task.priority), Kept.POSITION: ("position", lambda task: task.position),
+    Kept.BYTES: ("traffic", lambda task: task.traffic),
+}
+
+
+def task_fields(tasks: RecordedTasks, plan: TaskPlan) -> TaskFields:
+    """Return what `plan`, the plan of the record under some schedule and arch, says of the tasks.
+
+    Raises: R103 where a number depends on what tasks compute and the record does not have it.
+    """
+    said = {task.site: task for task in submits(plan)}
+    kept = {name: _column(tasks, said, of, name) for column, (name, of) in _KEPT.items() if column in plan.rules.columns}
+    return TaskFields(_column(tasks, said, lambda task: task.worker, "worker"),
+                      _column(tasks, said, lambda task: _cost(plan, tasks.plan, task), "cost"), **kept)
+
+
+def _cost(plan: TaskPlan, recorded: TaskPlan, task: Submit) -> s.Scalar:
+    return task.cost
+
+
+def _column(tasks: RecordedTasks, said: dict[int, Submit], of: Callable[[Submit], s.Scalar], name: str) -> Array:
+    out = np.empty(tasks.n_tasks, np.int64)
+    for task, at, columns in tasks.leaves():
+        node = of(said[task.site])
+        try:
+            out[at] = evaluate_columns(node, columns)
+        except UnknownColumn as unknown:
+            kernel = tasks.plan.kernels[task.kernel].kernel.name
+            raise ProgramStateError(f"the {name} of `{kernel}` cannot be found again: it depends on `{unknown}`", here(),
+                                    expected="what the recorded stream knows: loop variables, extents, scalars and symbols",
+                                    found=s.print_scalar(node)) from None
+    return out
+
+
+def mark_delays(tasks: RecordedTasks, plan: TaskPlan) -> Array | None:
+    """Return the delay of each mark under `plan`; None where no mark has any."""
+    n = int(tasks.raw.n_marks)
+    latency = {item.site: plan.channels[item.channel] for item in items_of(plan) if isinstance(item, Send)}
+    delays = tasks.view("mark_delay", n, np.int64)
+    if not any(channel.latency for channel in latency.values()) and not delays.any():
+        return None
+    sites, flags = tasks.view("mark_site", n, np.int32), tasks.view("mark_flags", n, np.uint8)
+    new = delays.copy()
+    for site, channel in latency.items():   # at depth 0 the mark that holds the sender is the token
+        holds = (flags & MarkFlag.BLOCKS.value) != 0
+        new[(sites == site) & (holds if channel.depth == 0 else ~holds)] = channel.latency
+    return new

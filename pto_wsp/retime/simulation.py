@@ -1,0 +1,44 @@
+"""`Simulation`: the tasks of a run in simulated time under a schedule and on an arch of one's choice."""
+
+from __future__ import annotations
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.stats import Stats
+from pto_wsp.report.timed_run import TimedRun
+from pto_wsp.report.trace import Trace
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """What `Program.simulate` returns. It stays as it is when the program runs again."""
+
+    schedule: Schedule
+    arch: Arch
+    overheads: bool
+    timed: TimedRun
+
+    @property
+    def total_cycles(self) -> int:
+        """The makespan."""
+        return self.timed.sim.total_cycles
+
+    @property
+    def stats(self) -> Stats:
+        """The figures, as `Program.stats` has them; wall times are those of the run."""
+        return self.timed.stats
+
+    @property
+    def trace(self) -> Trace:
+        """When each task is busy, and where."""
+        return self.timed.trace
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks and every edge between them under the schedule."""
+        return self.timed.graph
+
+    def __repr__(self) -> str:
+        return f"Simulation({self.total_cycles} cycles on {self.arch.name}, {self.schedule!r})"

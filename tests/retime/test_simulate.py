@@ -1,0 +1,133 @@
+"""A recorded stream under another schedule or arch has the times of a program compiled for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pto_wsp import (
+    DenseDyn,
+    Deps,
+    DispatchPolicy,
+    DType,
+    In,
+    InOut,
+    Out,
+    P,
+    Program,
+    PtoError,
+    Ragged,
+    Scalar,
+    TaskWindow,
+    Tensor,
+    Tile,
+    Workload,
+    kernel,
+    pto,
+    workload,
+)
+from pto_wsp.types.axes.dense import Dense
+
+F32 = DType.F32
+LENGTHS = np.array([3, 40, 16, 7])
+X = Tensor(np.ones((4, 48), np.float32), name="X")
+Y = Tensor(np.zeros((4, 48), np.float32), name="Y")
+ACC = Tensor(np.zeros((4, 16), np.float32), name="ACC")
+
+
+@kernel
+def scale(x: In[Tile[1, 16, F32]], y: Out[Tile[1, 16, F32]], n: Scalar[DType.I32]) -> None:
+    for _ in pto.range(n):
+        pto.store(y, x * 2.0)
+
+
+@kernel
+def add_up(x: In[Tile[1, 16, F32]], acc: InOut[Tile[1, 16, F32]]) -> None:
+    pto.store(acc, acc + x)
+
+
+@workload
+def blocks() -> None:
+    """Blocks of rows of different lengths: short tails, loops of different lengths, chains of sums."""
+    rows = DenseDyn(4)
+    lengths = Tensor(LENGTHS, name="lengths")
+    parts = Ragged(rows, -(-LENGTHS // 16))
+    for r in P(rows):
+        for i in P(parts[r]):
+            scale[r, i](x=X[r, i * 16:lengths[r]].clip(16), y=Y[r, i * 16:lengths[r]].clip(16), n=lengths[r] % 5 + i)
+        for i in P.seq(parts[r]):
+            add_up[r, i + 1](x=Y[r, i * 16:(i + 1) * 16], acc=ACC[r])
+
+
+@pytest.fixture(scope="module", params=["cpu_sim", "interp"])
+def program(request: pytest.FixtureRequest) -> Program:
+    """One run, which every test times again."""
+    return blocks().compile(target=request.param).run()
+
+
+W = blocks()
+SCHEDULES: dict[str, Workload] = {
+    "default": W,
+    "round robin": W.dispatch(DispatchPolicy.round_robin(3)),
+    "affinity": W.dispatch(DispatchPolicy.affinity(lambda t: t.r, num_aicpus=2)),
+    "by name and bracket": W.dispatch(DispatchPolicy.dispatch_by(lambda t: t.i * 7 + t.params[1], num_aicpus=3)),
+    "hash": W.dispatch(DispatchPolicy.hash(lambda t: t.r - 5, num_aicpus=3)),
+    "overlap": W.dispatch(DispatchPolicy.round_robin(4)).task_graph(deps=Deps.infer_bytes_overlap()),
+    "window": W.dispatch(DispatchPolicy.round_robin(4)).task_graph(window=TaskWindow(3)),
+}
+
+
+def assert_same(timed: object, other: Program) -> None:
+    assert timed.stats.total_cycles == other.stats.total_cycles
+    assert timed.stats.executors == other.stats.executors
+    assert timed.stats.window == other.stats.window
+    assert timed.stats.critical_path == other.stats.critical_path
+    assert list(timed.trace) == list(other.trace)
+    assert timed.graph == other.graph or (list(timed.graph.tasks), timed.graph.edges) == (list(other.graph.tasks), other.graph.edges)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("arch", ["unit", "host_cpu"])
+def test_a_stream_timed_again_has_the_times_of_a_program_compiled_so(program: Program, name: str, arch: str) -> None:
+    scheduled = SCHEDULES[name]
+    assert_same(program.simulate(scheduled, arch), scheduled.compile(target="interp", arch=arch).run())
+
+
+# ---- bad input ----
+
+def refused(what: object) -> PtoError:
+    with pytest.raises(PtoError) as caught:
+        what()  # type: ignore[operator]
+    return caught.value
+
+
+def test_there_is_nothing_to_simulate_before_a_run() -> None:
+    program = blocks().compile(target="interp")
+    assert refused(program.simulate).code == "R103"
+
+
+def test_what_is_no_schedule_or_arch_is_refused(program: Program) -> None:
+    @workload
+    def other() -> None:
+        for r in P(Dense[4]()):
+            add_up[r](x=Y[r, 0:16], acc=ACC[r])
+
+    error = refused(lambda: program.simulate(other()))
+    assert error.code == "S102" and "`other`" in str(error) and "test_simulate.py" in str(error)
+    assert program.simulate(other().dispatch(DispatchPolicy.round_robin(2)).schedule).stats.total_cycles > 0
+    assert refused(lambda: program.simulate(3)).code == "S102"
+    assert refused(lambda: program.simulate(arch="no_such")).code == "C104"
+    assert refused(lambda: program.simulate(overheads="yes")).code == "C104"
+
+
+def test_a_key_that_names_no_loop_of_the_task_is_refused(program: Program) -> None:
+    assert refused(lambda: program.simulate(W.dispatch(DispatchPolicy.affinity(lambda t: t.z)))).code == "S103"
+
+
+def test_a_simulation_stays_when_the_program_runs_again() -> None:
+    program = blocks().compile(target="interp").run()
+    before = program.simulate(SCHEDULES["round robin"])
+    cycles, names = before.total_cycles, list(before.trace)
+    program.run(rows=2)
+    assert (before.total_cycles, list(before.trace)) == (cycles, names)
+    assert program.simulate(SCHEDULES["round robin"]).total_cycles < cycles
