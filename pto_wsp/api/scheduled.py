@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.expr import workload as wl
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 
 
-class Scheduled:
+class Scheduled(ABC):
     """A workload under a schedule."""
 
     __slots__ = ("schedule",)
@@ -16,9 +18,9 @@ class Scheduled:
     schedule: Schedule
 
     @property
+    @abstractmethod
     def node(self) -> wl.Workload:
         """The workload, without buffers."""
-        raise NotImplementedError
 
 
 def schedule_of(given: object, workload: wl.Workload) -> Schedule:

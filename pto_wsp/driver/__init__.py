@@ -91,7 +91,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     undefined = {k: arrays[slot.ref.id] for k, slot in enumerate(plan.tensors)
                  if slot.ref.id in intermediates and slot.ref.id in arrays and not slot.fresh}
     built = compile_cpu_sim(plan, schedule, model, findings, recorded, dumps, checked, undefined)
-    return Compiled(plan, lowered, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started), built.from_cache)
+    return Compiled(plan, lowered, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started),
+                    built.from_cache)
 
 
 def _compile_npu() -> Callable[..., PackageBuild]:

@@ -1,6 +1,6 @@
 """Scalar expressions over columns: what `types.scalar.evaluate` computes for one task, for all tasks at a time.
 
-A column is an array with an element a task, or one NumPy number that holds for all of them.
+A column is an array with an element a task, or one of no dimensions that holds for all of them.
 
 >>> evaluate_columns(add(Var("b", 0), Const(1)), {Var("b", 0): np.arange(3)}.get)
 array([1, 2, 3])
@@ -18,7 +18,7 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.types.scalar_ops import COMPARISONS, Number, wrap_i64
 
-Column: TypeAlias = "np.ndarray[Any, Any] | np.generic"
+Column: TypeAlias = "np.ndarray[Any, Any]"
 Leaf: TypeAlias = Callable[[s.Scalar], "Column | None"]
 
 _NUMPY: Mapping[DType, type[np.generic]] = {DType.I64: np.int64, DType.F64: np.float64, DType.BOOL: np.bool_}
@@ -45,11 +45,7 @@ def evaluate_columns(node: s.Scalar, leaf: Leaf) -> Column:
 
 
 def _value(node: s.Scalar, leaf: Leaf) -> Column:
-    match node:
-        case s.Const(value):
-            return constant(value)
-        case _:
-            known = leaf(node)
+    known = constant(node.value) if isinstance(node, s.Const) else leaf(node)
     if known is not None:
         return known
     match node:
@@ -66,11 +62,9 @@ def _value(node: s.Scalar, leaf: Leaf) -> Column:
             raise UnknownColumn(node)
 
 
-def constant(value: Number) -> np.generic:
+def constant(value: Number) -> Column:
     """Return a number as a column."""
-    if isinstance(value, bool):
-        return np.bool_(value)
-    return np.float64(value) if isinstance(value, float) else np.int64(wrap_i64(value))
+    return np.asarray(value if isinstance(value, bool | float) else np.int64(wrap_i64(value)))
 
 
 def _unary(op: Op, value: Column) -> Column:
@@ -102,7 +96,7 @@ def _hash_mod(key: Column, modulus: Column) -> Column:
     state: Any = np.broadcast_to(_FNV_START, bits.shape)
     for byte in range(8):
         state = (state ^ ((bits >> np.uint64(8 * byte)) & np.uint64(0xFF))) * _FNV_PRIME
-    rest = np.remainder(state, np.abs(modulus).view(np.uint64)).view(np.int64)    # of 0: 0
+    rest: Column = np.remainder(state, np.abs(modulus).view(np.uint64)).view(np.int64)    # of 0: 0
     return np.where((modulus < 0) & (rest != 0), rest + modulus, rest)
 
 

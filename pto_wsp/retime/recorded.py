@@ -13,6 +13,7 @@ from pto_wsp.plan.model import Item, Pipeline, Submit, TaskPlan, inner_items, it
 from pto_wsp.retime.evaluate import Column, constant
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.types import scalar as s
+from pto_wsp.types.dtype import DType
 
 
 class RecordedTasks:
@@ -125,7 +126,8 @@ class SiteColumns:
     def _column(self, node: s.Scalar) -> Column | None:
         tasks, at = self._tasks, self._at
         if node in self._indices:
-            return tasks.index[tasks.index_begin[:-1][at] + self._indices[node]]
+            index: Column = tasks.index[tasks.index_begin[:-1][at] + self._indices[node]]
+            return index
         match node:
             case s.TaskIndex():
                 return np.arange(tasks.raw.first_task, tasks.raw.first_task + tasks.n_tasks)[at]
@@ -138,11 +140,12 @@ class SiteColumns:
             case s.StrideOf(tensor, dim):
                 return self._of_array(tensor.id, lambda array: int(array.strides[dim]) // array.itemsize)
             case s.ParamExtent(name, dim):
-                return tasks.args["extent"][tasks.arg_begin[:-1][at] + self._places[name], dim]
+                extent: Column = tasks.args["extent"][tasks.arg_begin[:-1][at] + self._places[name], dim]
+                return extent
             case s.ParamScalar(name):
                 k, dtype = self._values[name]
-                slots = tasks.scalars[tasks.scalar_begin[:-1][at] + k]
-                return slots.view(np.float64) if dtype.is_float else slots
+                slots: Column = tasks.scalars[tasks.scalar_begin[:-1][at] + k]
+                return slots.view(np.float64) if dtype.is_float else slots != 0 if dtype is DType.BOOL else slots
             case _:
                 return None
 

@@ -16,8 +16,8 @@ from pto_wsp.retime.feed import simulate_columns
 from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.native import Engine
 from pto_wsp.runtime.interp import Interpreter
+from pto_wsp.runtime.native import Engine
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here

@@ -127,7 +127,7 @@ def test_a_key_that_names_no_loop_of_the_task_is_refused(program: Program) -> No
 def test_a_simulation_stays_when_the_program_runs_again() -> None:
     program = blocks().compile(target="interp").run()
     before = program.simulate(SCHEDULES["round robin"])
-    cycles, names = before.total_cycles, list(before.trace)
-    program.run(rows=2)
-    assert (before.total_cycles, list(before.trace)) == (cycles, names)
-    assert program.simulate(SCHEDULES["round robin"]).total_cycles < cycles
+    work, events = before.stats.work, list(before.trace)
+    program.run(rows=1)
+    assert (before.stats.work, list(before.trace)) == (work, events)
+    assert program.simulate(SCHEDULES["round robin"]).stats.work < work
