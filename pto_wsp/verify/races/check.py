@@ -16,7 +16,7 @@ from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
 from pto_wsp.verify.races.filters import pairs_of
 from pto_wsp.verify.races.question import Data, Pair, data_of
 from pto_wsp.verify.races.report import race_error
-from pto_wsp.verify.races.tokens import perhaps_ordered
+from pto_wsp.verify.races.tokens import ordered_by_tokens, perhaps_ordered
 from pto_wsp.verify.races.witness import Witness
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -77,12 +77,16 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Un
     errors: dict[frozenset[tuple[int, str]], RaceError] = {}
     opened: dict[str, None] = {}
     contracts: dict[str, None] = {}
+    by_tokens = False
     for contest in contests:
         for pair in pairs_of(contest, data):
             accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
             outcome: Outcome = decide(pair, data)
+            if not isinstance(outcome, Apart) and ordered_by_tokens(contest, pair, data):
+                outcome = Apart()
+                by_tokens = True
             if isinstance(outcome, Witness) and perhaps_ordered(contest, pair):
                 outcome = Open(f"{outcome.elements}, unless tokens or events order them")
             match outcome:
@@ -101,7 +105,8 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Un
         yield Finding(check, Verdict.NOT_PROVED, text)
     if not errors and not opened:
         needed = f", given {', '.join(contracts)}" if contracts else ""
-        yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{needed}")
+        or_ordered = ", or tokens order them" if by_tokens else ""
+        yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{or_ordered}{needed}")
 
 
 def _lines(pair: Pair) -> str:

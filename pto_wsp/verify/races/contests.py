@@ -43,12 +43,14 @@ class Contest:
     """Accesses of one tensor, one of them writing, that meet without an order at `node`; they share the levels before `depth`.
 
     `groups`: the accesses of a loop's iterations, or of each side. Of one group, accesses meet in a loop and between replicas alone.
+    `pipeline`: that of the processes, where `node` is one, or is a process.
     """
 
     node: Loop | Sides | Pipeline | Process
     slot: int
     depth: int
     groups: tuple[tuple[Access, ...], ...]
+    pipeline: Pipeline | None = None
 
 
 def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]:
@@ -98,8 +100,8 @@ class _Walk:
                 self._meet(item, len(levels), parts)
                 return _merged(parts)
             case Pipeline(processes):
-                parts = tuple(self._process(process, levels) for process in processes)
-                self._meet(item, len(levels), parts)
+                parts = tuple(self._process(process, levels, item) for process in processes)
+                self._meet(item, len(levels), parts, item)
                 return _merged(parts)
             case SetSlot(value=value):
                 return self._read(item, levels, value)
@@ -148,20 +150,21 @@ class _Walk:
             merged.pop(slot, None)
         return merged
 
-    def _process(self, process: Process, levels: tuple[Level, ...]) -> BySlot:
+    def _process(self, process: Process, levels: tuple[Level, ...], pipeline: Pipeline) -> BySlot:
         inside = self.visit(process.body, (*levels, process))
         if process.replicas > 1:
-            self._meet(process, len(levels), (inside,))
+            self._meet(process, len(levels), (inside,), pipeline)
         return inside
 
-    def _meet(self, node: Loop | Sides | Pipeline | Process, depth: int, parts: tuple[BySlot, ...]) -> None:
+    def _meet(self, node: Loop | Sides | Pipeline | Process, depth: int, parts: tuple[BySlot, ...],
+              pipeline: Pipeline | None = None) -> None:
         if self.ordered and not isinstance(node, Loop):
             return
         alone = 1 if isinstance(node, Loop | Process) else 2       # how many groups it takes
         for slot in dict.fromkeys(slot for part in parts for slot in part):
             groups = tuple(tuple(part[slot]) for part in parts if slot in part)
             if len(groups) >= alone and any(access.role.writes for group in groups for access in group):
-                self.found.append(Contest(node, slot, depth, groups))
+                self.found.append(Contest(node, slot, depth, groups, pipeline))
 
 
 def _merged(parts: Iterator[BySlot] | tuple[BySlot, ...] | list[BySlot]) -> BySlot:

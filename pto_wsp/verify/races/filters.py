@@ -30,7 +30,7 @@ _ALL: Interval = (float("-inf"), float("inf"))
 
 def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
     """Yield the pairs of a contest that the solver has to look at: of which one writes, and that may lie at the same place."""
-    groups = [_distinct(group) for group in contest.groups]
+    groups = [list(group) if contest.pipeline is not None else _distinct(group) for group in contest.groups]
     loop = contest.node if isinstance(contest.node, Loop) else None
     if isinstance(contest.node, Loop | Process):
         meetings = [(groups[0], groups[0])]
@@ -45,7 +45,10 @@ def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
 
 
 def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
-    """Return an access for each view under the same levels: one that writes, where there is one."""
+    """Return an access for each view under the same levels: one that writes, where there is one.
+
+    Not of processes, where it matters what stands before a token is sent.
+    """
     found: dict[tuple[object, ...], Access] = {}
     for access in accesses:
         key = (access.view, *map(id, access.levels))

@@ -42,6 +42,32 @@ class Pair:
         return self.first, self.second
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hop:
+    """A token on its way: what is around the one statement that sends it in its process, and which variables its payload becomes."""
+
+    levels: tuple[Level, ...]
+    payload: tuple[s.Scalar, ...]
+    vars: tuple[s.Var, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """A way from the access on `side` to the other one, through tokens (or an event, then all else is empty).
+
+    `replicas`: there is none, the two are in replicas of one process and so in different turns.
+
+    `hops`: the tokens, from the last one taken back to the first one sent. The access is before the first send in each turn of what is
+    around both: `loops`, and consumers, of which `turns` has for each the hops back to loops that tell its turns apart.
+    """
+
+    side: int
+    hops: tuple[Hop, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    turns: tuple[tuple[Hop, ...], ...] = ()
+    replicas: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise.
@@ -65,20 +91,22 @@ class Question:
     """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
 
     `pinned`: sizes are as declared, and axes as they start.
-    `only`: of dimensions of the tensor, this one alone is compared. Guards are left out until they are asked for: most pairs are apart
-    without them.
+    `only`: of dimensions of the tensor, this one alone is compared. `route`: and its tokens do not order the two. Guards are left out
+    until they are asked for: most pairs are apart without them.
     """
 
-    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None) -> None:
+    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None, route: Route | None = None) -> None:
         self.pair = pair
         self.data = data
         self.pinned = pinned
         self.only = only
         self.system = System()
         self.translator = Translator(lambda tensor: tensor.id not in data.written, contract_law)
-        self.bound: tuple[dict[s.Scalar, LinExpr], dict[s.Scalar, LinExpr]] = ({}, {})
-        self.scopes: tuple[Scope, Scope] = (self.translator.scope(self.bound[0]), self.translator.scope(self.bound[1]))
+        self.bound: list[dict[s.Scalar, LinExpr]] = [{}, {}]
+        self.scopes: list[Scope] = [self.translator.scope(bound) for bound in self.bound]
         self._ask()
+        if route is not None:
+            self._unordered(route)
 
     # ---- expressions ----
 
@@ -145,6 +173,43 @@ class Question:
                 pass
             case _:
                 assert_never(level)
+
+    def _unordered(self, route: Route) -> None:
+        """Say that the access on the route's side is in another turn of what is around it and the first send."""
+        sent = self._back(route.hops, 1 - route.side)[-1] if route.hops else 1 - route.side if route.replicas else route.side
+        ways: list[System] = []
+        for loop in route.loops:
+            here, there = self.number(loop.var, route.side), self.number(loop.var, sent)
+            ways.append(System().below(there, here))
+            if not loop.ordered:
+                ways.append(System().below(here, there))
+        for turn in route.turns:
+            for hop, ours, theirs in zip(turn, self._back(turn, route.side), self._back(turn, sent), strict=True):
+                for level in hop.levels:
+                    if isinstance(level, Loop):
+                        here, there = self.number(level.var, ours), self.number(level.var, theirs)
+                        ways += [System().below(here, there), System().below(there, here)]
+        self.system.either(*ways)
+
+    def _back(self, hops: tuple[Hop, ...], side: int) -> list[int]:
+        """Follow tokens back from what one side took; return the sides of their sends, each a copy of its own."""
+        sides: list[int] = []
+        for hop in hops:
+            bound: dict[s.Scalar, LinExpr] = {
+                var: self.bound[0][var] for level in self.pair.first.levels[:self.pair.depth] for var in _variables(level)}
+            for level in hop.levels:
+                for var in _variables(level):
+                    bound[var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
+            self.bound.append(bound)
+            self.scopes.append(self.translator.scope(bound))
+            sent = len(self.scopes) - 1
+            for level in hop.levels:
+                self._enter(level, sent)
+            for var, payload in zip(hop.vars, hop.payload, strict=True):
+                self.system.equal(self.number(var, side), self.number(payload, sent))
+            sides.append(sent)
+            side = sent
+        return sides
 
     def _along_row(self, loop: Loop) -> None:
         """The columns of a sparse row rise: where both sides walk the same row, the later position has the larger column."""

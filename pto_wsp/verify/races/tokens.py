@@ -1,11 +1,49 @@
-"""Which tasks of different processes tokens and events may order, or keep from being there at once."""
+"""Order between processes: what is done before a token is sent is over when the token is taken.
+
+A route leads from the statement of one process to that of another: the first one's process sends after it, the next one takes and may
+send on, the last one takes before the other statement. Where the payload says of which iteration the token is, that is enough for a
+proof: an access of the iteration in which the token was sent is over. So two accesses are ordered unless the iterations differ.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
 from pto_wsp.plan.communication import communicates
-from pto_wsp.plan.model import Consume, Loop, Process, Receive, Sides
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Choice,
+    Consume,
+    Item,
+    Loop,
+    Pipeline,
+    Process,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    Sides,
+    Submit,
+    inner_items,
+)
+from pto_wsp.values import dataclass
+from pto_wsp.verify.races.accesses import Level, Taken
 from pto_wsp.verify.races.contests import Contest
-from pto_wsp.verify.races.question import Pair
+from pto_wsp.verify.races.filters import is_apart
+from pto_wsp.verify.races.question import Data, Hop, Pair, Question, Route
+
+Path: TypeAlias = tuple[tuple[Item, int], ...]      # from a body down to an item: what is around it, and which of its parts leads on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sent:
+    """The one statement that sends to a channel, and where it stands in its process."""
+
+    process: Process
+    send: Send
+    levels: tuple[Level, ...]
+    path: Path
 
 
 def perhaps_ordered(contest: Contest, pair: Pair) -> bool:
@@ -17,3 +55,147 @@ def perhaps_ordered(contest: Contest, pair: Pair) -> bool:
         return any(isinstance(level, Consume | Receive) for access in pair.accesses for level in access.levels[contest.depth:])
     homes = [level for access in pair.accesses for level in access.levels if isinstance(level, Process)]
     return all(communicates(home.body) for home in homes)
+
+
+def routes_of(contest: Contest, pair: Pair) -> Iterator[Route]:
+    """Yield the routes of tokens and events from the process of one access to that of the other, either way; and of two replicas of a
+    process the one that says that they have taken different tokens."""
+    pipeline = contest.pipeline
+    if pipeline is None:
+        return
+    if isinstance(contest.node, Process):
+        yield from _of_replicas(pipeline, pair)
+        return
+    for side in (0, 1):
+        first, second = pair.accesses[side], pair.accesses[1 - side]
+        home = first.levels[pair.depth]
+        if not isinstance(home, Process) or not isinstance(first.statement, Submit):
+            continue
+        path = _path_to(home.body, first.statement)
+        if path is None:
+            continue
+        for hops, sent in _back(pipeline, second.levels[pair.depth + 1:], (), frozenset()):
+            around = _around_both(path, sent.path) if sent.process is home else None
+            if around is not None and _is_one(home, around):
+                turns = tuple(_turn(pipeline, item) for item in around if isinstance(item, Consume))
+                if None not in turns:
+                    loops = tuple(item for item in around if isinstance(item, Loop))
+                    yield Route(side, hops, loops, tuple(turn for turn in turns if turn is not None))
+        if home.replicas == 1 and _event_between(pipeline, home, path, second.levels[pair.depth], second.statement):
+            yield Route(side)
+
+
+def ordered_by_tokens(contest: Contest, pair: Pair, data: Data) -> bool:
+    """Tell whether it is proved that tokens or an event order two accesses wherever they touch the same element."""
+    for route in routes_of(contest, pair):
+        question = Question(pair, data, pinned=False, route=route)
+        question.guard()
+        if is_apart(question):
+            return True
+    return False
+
+
+def _back(pipeline: Pipeline, levels: tuple[Level, ...], hops: tuple[Hop, ...],
+          seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], _Sent]]:
+    """Yield the sends that must have been, where all these levels are: of the tokens taken there, and of those taken before these."""
+    for level in levels:
+        if not isinstance(level, Consume | Receive) or level.channel in seen:
+            continue
+        sent = _only_send(pipeline, level.channel)
+        if sent is not None:
+            further = (*hops, Hop(sent.levels, sent.send.payload, level.vars))
+            yield further, sent
+            yield from _back(pipeline, sent.levels, further, seen | {level.channel})
+
+
+def _only_send(pipeline: Pipeline, channel: int) -> _Sent | None:
+    """Return what sends to a channel; None where that are several statements or processes."""
+    found = [_Sent(process, send, levels, path) for process in pipeline.processes
+             for send, levels, path in _sends(process.body, channel, (), ())]
+    return found[0] if len(found) == 1 and _is_one(found[0].process, found[0].levels) else None
+
+
+def _is_one(process: Process, around: Iterable[object]) -> bool:
+    """Tell whether what is inside these happens in one replica each time: a token is taken by one."""
+    return process.replicas == 1 or any(isinstance(level, Consume) for level in around)
+
+
+def _of_replicas(pipeline: Pipeline, pair: Pair) -> Iterator[Route]:
+    ours, theirs = (next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses)
+    turn = _turn(pipeline, ours) if ours is not None and ours is theirs else None
+    if turn is not None:
+        yield Route(0, turns=(turn,), replicas=True)
+
+
+def _sends(item: Item, channel: int, levels: tuple[Level, ...], path: Path) -> Iterator[tuple[Send, tuple[Level, ...], Path]]:
+    match item:
+        case Send():
+            if item.channel == channel:
+                yield item, levels, path
+        case Sequence(items):
+            for at, inner in enumerate(items):
+                yield from _sends(inner, channel, levels, (*path, (item, at)))
+                if isinstance(inner, Receive):
+                    levels = (*levels, inner)
+        case Choice(branches, otherwise):
+            for at, body in enumerate((*(branch.body for branch in branches), otherwise)):
+                yield from _sends(body, channel, (*levels, Taken(item, at)), (*path, (item, at)))
+        case Loop() | Consume():
+            yield from _sends(item.body, channel, (*levels, item), (*path, (item, 0)))
+        case _:
+            for at, inner in enumerate(inner_items(item)):
+                yield from _sends(inner, channel, levels, (*path, (item, at)))
+
+
+def _path_to(item: Item, target: object) -> Path | None:
+    if item is target:
+        return ()
+    for at, inner in enumerate(inner_items(item)):
+        below = _path_to(inner, target)
+        if below is not None:
+            return ((item, at), *below)
+    return None
+
+
+def _around_both(before: Path, after: Path) -> tuple[Loop | Consume, ...] | None:
+    """Return what repeats both of two statements, where the first comes before the second each time; None where it does not."""
+    around: list[Loop | Consume] = []
+    for (item, here), (other, there) in zip(before, after, strict=False):
+        if item is not other or isinstance(item, Pipeline):
+            return None
+        if here != there:
+            return tuple(around) if isinstance(item, Sequence) and here < there else None
+        if isinstance(item, Loop | Consume):
+            around.append(item)
+    return None
+
+
+def _turn(pipeline: Pipeline, consumer: Consume) -> tuple[Hop, ...] | None:
+    """Return what tells one turn of a consumer from another: the loops around the send of its token, and so on from there."""
+    hops: list[Hop] = []
+    pending, seen = [consumer], {consumer.channel}
+    while pending:
+        level = pending.pop()
+        sent = _only_send(pipeline, level.channel)
+        inside = () if sent is None else tuple(inner for inner in sent.levels if isinstance(inner, Consume | Receive))
+        if sent is None or len(inside) > 1 or any(isinstance(inner, Receive) or inner.channel in seen for inner in inside):
+            return None
+        hops.append(Hop(sent.levels, sent.send.payload, level.vars))
+        pending.extend(inner for inner in inside if isinstance(inner, Consume))
+        seen.update(inner.channel for inner in inside)
+    return tuple(hops)
+
+
+def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, statement: object) -> bool:
+    """Tell whether an event of a process, which happens once, comes after a statement, and another one waits for it before its own."""
+    theirs = _path_to(other.body, statement) if isinstance(other, Process) else None
+    if not isinstance(other, Process) or not theirs:
+        return False
+    once = [item.event for item in home.body.items[path[0][1] + 1:] if isinstance(item, RecordEvent)]
+    awaited = {item.event for item in other.body.items[:theirs[0][1]] if isinstance(item, AwaitEvent)}
+    return any(event in awaited and sum(_records(process.body, event) for process in pipeline.processes) == 1 for event in once)
+
+
+def _records(item: Item, event: int) -> int:
+    """Count the statements that record an event."""
+    return int(isinstance(item, RecordEvent) and item.event == event) + sum(_records(inner, event) for inner in inner_items(item))
