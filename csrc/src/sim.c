@@ -67,7 +67,7 @@ static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const 
             continue;
         bool is_order = why != NULL && why[i] == PTO_EDGE_ORDER;
         n->n_pending++;
-        n->executor += is_order;
+        n->queue += is_order;
         if (!add_link(s, src[i], node, is_order))
             return false;
     }
@@ -85,7 +85,8 @@ static bool reserve_trace(pto_sim *s, int64_t n)
     int64_t capacity = s->trace_capacity, grown = capacity;
 #define PTO_GROW_COLUMN(column) (grown = capacity, PTO_RESERVE(s->column, grown, n))
     if (!PTO_GROW_COLUMN(start) || !PTO_GROW_COLUMN(end) || !PTO_GROW_COLUMN(ready) || !PTO_GROW_COLUMN(submit) ||
-        !PTO_GROW_COLUMN(released) || !PTO_GROW_COLUMN(front_by) || !PTO_GROW_COLUMN(front_why))
+        !PTO_GROW_COLUMN(released) || !PTO_GROW_COLUMN(front_by) || !PTO_GROW_COLUMN(front_why) || !PTO_GROW_COLUMN(executor) ||
+        !PTO_GROW_COLUMN(held_by) || !PTO_GROW_COLUMN(held))
         return pto_sim_fail(s);
 #undef PTO_GROW_COLUMN
     s->trace_capacity = grown;
@@ -122,9 +123,13 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
         !enter(s, s->n_tasks, c->task_cost[task], c->task_stream[task], src, n_src, NULL))
         return false;
     int64_t node = s->ring.next - 1;
-    pto_sim_at(&s->ring, node)->executor = (int32_t)c->task_worker[task];
+    pto_sim_enter_task(s, node, c, task);
     if (s->weights != NULL)
         s->weights[node & (s->weights_capacity - 1)] = weight;
+    if (s->options.keep_trace) {
+        s->executor[s->n_tasks] = s->held_by[s->n_tasks] = -1;
+        s->held[s->n_tasks] = PTO_HELD_NOT;
+    }
     s->n_tasks++;
     s->work = pto_sim_add(s->work, c->task_cost[task]);
     pto_sim_append(s, f, node);
@@ -175,13 +180,11 @@ int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
         return s->status;
     if (s->finished || c.first_node != s->ring.next || c.first_task != s->n_tasks)
         return PTO_E_ARGUMENT;
-    for (int64_t i = 0; i < c.n_tasks; i++)
-        if (c.task_worker[i] < 0 || c.task_worker[i] >= s->n_executors) {
-            s->window_task = c.first_task + i;
-            return PTO_E_ARGUMENT;
-        }
     if (s->options.window_unit != PTO_WINDOW_TASKS && c.n_tasks > 0 && (c.arg_begin == NULL || c.args == NULL))
         return PTO_E_ARGUMENT;
+    int32_t accepted = pto_sim_accept(s, &c);
+    if (accepted != PTO_OK)
+        return accepted;
     while (s->chain_limit < c.n_nodes)
         s->chain_limit *= 2;
     int64_t mark = 0;
@@ -210,11 +213,12 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
     s->finished = true;
-    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .n_executors = s->n_executors, .window_task = s->window_task,
+    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .window_task = s->window_task,
                             .critical_path = s->critical_path, .work = s->work, .window_stalls = s->window_stalls,
                             .window_stall_cycles = s->window_stall_cycles,
-                            .window_high_water = s->window_high_water, .busy = s->busy, .waiting = s->waiting,
-                            .tasks_run = s->tasks_run};
+                            .window_high_water = s->window_high_water};
+    if (!pto_sim_executor_figures(s, out))
+        return s->status;
     memcpy(out->stalls, s->stalls, sizeof s->stalls);
     memcpy(out->stall_cycles, s->stall_cycles, sizeof s->stall_cycles);
     if (s->options.keep_trace) {
@@ -222,18 +226,14 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
         out->end = s->end;
         out->ready = s->ready;
         out->submit = s->submit;
+        out->executor = s->executor;
+        out->held = s->held;
+        out->held_by = s->held_by;
     }
     return s->status;
 }
 
 /* ---- life ---- */
-
-/* What executors cannot do yet. */
-static bool is_built(const pto_sim_options *o)
-{
-    return (o->n_pools == 0 || (o->n_pools == 1 && o->pool_size[0] == 1)) && !o->is_shared && !o->steals && !o->is_calendar &&
-           o->timing != PTO_TIMING_INTERLEAVED && o->dispatch_cycles == 0 && o->retire_cycles == 0 && o->bytes_per_cycle == 0;
-}
 
 /* Of what streams submit, and when it is released. */
 static bool has_valid_rules(const pto_sim_options *o)
@@ -247,14 +247,12 @@ static bool has_valid_rules(const pto_sim_options *o)
 
 pto_sim *pto_sim_new(const pto_sim_options *options)
 {
-    if (!has_valid_rules(options) || !is_built(options))
+    if (!has_valid_rules(options) || !pto_sim_options_fit(options))
         return NULL;
     pto_sim *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
-    size_t n = (size_t)options->n_workers;
     s->options = *options;
-    s->n_executors = options->n_workers;
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
@@ -264,19 +262,9 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->is_plain = (options->timing == PTO_TIMING_IMMEDIATE || options->timing == PTO_TIMING_INTERLEAVED) && s->is_started &&
                   options->window_unit == PTO_WINDOW_TASKS && options->window_mode != PTO_WINDOW_BENCHMARK &&
                   options->submit_cycles == 0 && !options->keep_trace;
-    s->executors = calloc(n, sizeof *s->executors);
-    s->to_dispatch = calloc(n, sizeof *s->to_dispatch);
-    s->busy = calloc(n, sizeof *s->busy);
-    s->waiting = calloc(n, sizeof *s->waiting);
-    s->tasks_run = calloc(n, sizeof *s->tasks_run);
-    if (s->executors == NULL || s->to_dispatch == NULL || s->busy == NULL || s->waiting == NULL ||
-        s->tasks_run == NULL) {
+    if (!pto_sim_keep_pool_sizes(s)) {
         pto_sim_free(s);
         return NULL;
-    }
-    for (size_t i = 0; i < n; i++) {
-        s->executors[i].ready.first = s->executors[i].ready.last = -1;
-        s->executors[i].running = -1;
     }
     return s;
 }
@@ -285,10 +273,9 @@ void pto_sim_free(pto_sim *s)
 {
     if (s == NULL)
         return;
-    if (s->executors != NULL)
-        for (int64_t i = 0; i < s->n_executors; i++)
-            free(s->executors[i].ready.late.data);
+    pto_sim_close(s);
     free(s->ring.nodes);
+    free(s->ring.more);
     free(s->links);
     free(s->fronts);
     free(s->to_submit);
@@ -296,13 +283,9 @@ void pto_sim_free(pto_sim *s)
     free(s->submitting.data);
     free(s->batches);
     free(s->backlog.data);
-    free(s->executors);
     free(s->running.data);
     free(s->delayed.data);
     free(s->to_dispatch);
-    free(s->busy);
-    free(s->waiting);
-    free(s->tasks_run);
     free(s->chain);
     free(s->start);
     free(s->end);
@@ -311,5 +294,8 @@ void pto_sim_free(pto_sim *s)
     free(s->released);
     free(s->front_by);
     free(s->front_why);
+    free(s->executor);
+    free(s->held_by);
+    free(s->held);
     free(s);
 }

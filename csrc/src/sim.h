@@ -1,5 +1,6 @@
 /* sim.h: the state that the files of the simulator share: sim.c (feeding and results), sim_front.c (streams: submitting),
-   sim_release.c (what becomes of submitted tasks: timing, start), sim_step.c (executors: running and completing).
+   sim_release.c (what becomes of submitted tasks: timing, start), sim_step.c (executors: running and completing) and its like in
+   sim_executors.h.
 
    Each stream submits in its own order, as early as its window has room, no mark blocks it and it is not busy with the task before
    (submit_cycles). Room frees when a task and all earlier ones of its stream have completed. A submitted task is released by the
@@ -12,14 +13,15 @@
    (pto_sim_release; before or after it is ready); sim_step.c what becomes of tasks that may run. With keep_trace the former leave by
    task: submit, front_why and front_by (why its stream had not submitted it earlier: PTO_HELD_WINDOW, _MARK, _SUBMIT, or _NOT) and
    released; and start_time, before which nothing ran. The latter compares these times with those of edges and executors when it
-   dispatches: the latest decides what is `held`, of equal ones the one with the lowest PTO_HELD_.
+   dispatches: the latest decides what is `held`, of equal ones the first of
+   these: submission, edge, release, start, executor.
 
    Time goes on only when all open streams are held (by a full window or a mark), because what has not been fed yet may still be
    submitted at this time. So how a record is cut into feeds cannot change the result. A stream is open from its first node on,
    except between a mark that rests and its next node. */
 #ifndef PTO_SIM_H
 #define PTO_SIM_H
-#include "sim_queue.h"
+#include "sim_executors.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,14 +30,6 @@ typedef struct pto_sim_link {
     int32_t next;              /* also the free list */
     bool is_order;             /* into a mark, for no other reason than structure */
 } pto_sim_link;
-
-typedef struct pto_sim_executor {
-    pto_sim_ready ready;
-    int64_t running;           /* node, -1: idle */
-    int64_t n_waiting;         /* submitted and not ready */
-    int64_t since;             /* waiting has been counted up to here */
-    bool listed;               /* in sim->to_dispatch */
-} pto_sim_executor;
 
 typedef enum pto_sim_holder { PTO_SIM_FREE, PTO_SIM_BY_WINDOW, PTO_SIM_BY_MARK, PTO_SIM_BY_SUBMIT } pto_sim_holder;
 
@@ -65,7 +59,6 @@ struct pto_sim {
     int64_t now;
     int64_t last_completion;   /* of a task */
     int64_t n_tasks;           /* fed */
-    int64_t n_executors;
     int64_t work, critical_path;
     int64_t window_stalls, window_stall_cycles, window_high_water;
     int64_t stalls[PTO_N_STALLS], stall_cycles[PTO_N_STALLS];
@@ -102,18 +95,30 @@ struct pto_sim {
     int64_t release_at;        /* rounded up */
 
     /* sim_step.c */
-    pto_sim_executor *executors;
     pto_sim_heap running;      /* (end, executor) */
     pto_sim_heap delayed;      /* (end, mark) */
-    int64_t *to_dispatch;      /* [n_executors] executors that may have become able to start */
-    int64_t n_to_dispatch;
-    int64_t *busy, *waiting, *tasks_run;
+    int64_t *to_dispatch;      /* [n_queues] queues whose executors may have become able to start */
+    int64_t n_to_dispatch, to_dispatch_capacity;
+
+    /* sim_pools.c */
+    bool is_open;              /* there are pools: the first tasks have said which */
+    bool is_ranked;            /* ready tasks have priorities, or take turns */
+    pto_sim_pool *pools;
+    int64_t n_pools, pools_capacity;
+    pto_sim_queue *queues;
+    int64_t n_queues, queues_capacity;
+    pto_sim_executor *executors;
+    int64_t n_executors, executors_capacity;
+    uint64_t *idle;            /* a bit an executor */
+    int64_t idle_capacity;
+    int64_t *figures;          /* of the executors, for the result: five arrays */
 
     int64_t *chain;            /* longest chain that ends in a node, in a ring by node id */
     int64_t chain_capacity, chain_limit, chain_first;
 
     /* by task, with keep_trace */
-    int64_t *start, *end, *ready;      /* sim_step.c */
+    int64_t *start, *end, *ready, *executor, *held_by;     /* sim_step.c */
+    uint8_t *held;
     int64_t *submit, *released;        /* sim_release.c */
     int64_t *front_by;         /* as pto_sim_result.held_by, by front_why */
     uint8_t *front_why;
@@ -138,6 +143,15 @@ static inline bool pto_sim_fail_at(pto_sim *s, int32_t status, int64_t task)
     s->window_task = task;
     return false;
 }
+
+/* sim_pools.c; those that return bool return false after an error */
+bool pto_sim_options_fit(const pto_sim_options *options);  /* what concerns executors: nothing contradicts */
+bool pto_sim_keep_pool_sizes(pto_sim *s);                  /* the pools that the options name; false: no memory */
+int32_t pto_sim_accept(pto_sim *s, const pto_columns *columns);    /* before any of it is fed: PTO_E_ARGUMENT, and s->window_task */
+void pto_sim_enter_task(pto_sim *s, int64_t node, const pto_columns *columns, int64_t task);   /* its queue and rank */
+int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n);   /* executor, -1: none */
+bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out);
+void pto_sim_close(pto_sim *s);                            /* frees pools, queues, executors */
 
 /* sim_step.c; those that return bool return false after an error */
 bool pto_sim_task_submitted(pto_sim *s, int64_t node);     /* it may run once it is ready and PTO_SIM_RELEASED is set in its flags */
@@ -215,6 +229,47 @@ static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t nod
     if (++f->held > s->window_high_water)
         s->window_high_water = f->held;
     return pto_sim_task_submitted(s, node);
+}
+
+/* ---- clocks of executors ---- */
+
+static inline int64_t pto_sim_late(const pto_sim *s, const pto_sim_pool *pool)
+{
+    int64_t since = pool->since > s->start_time ? pool->since : s->start_time;
+    return pool->late + (pool->n_standing > 0 && s->is_started ? s->now - since : 0);
+}
+
+static inline int64_t pto_sim_waited(const pto_sim *s, const pto_sim_queue *q, int64_t late)
+{
+    return q->waited + (q->n_waiting > 0 ? s->now - q->since - (late - q->late) : 0);
+}
+
+static inline void pto_sim_stand(pto_sim *s, pto_sim_pool *pool)       /* one task more is ready */
+{
+    if (pool->n_standing++ == 0)
+        pool->since = s->now;
+}
+
+static inline void pto_sim_take(pto_sim *s, pto_sim_pool *pool)        /* an executor took one */
+{
+    if (pool->n_standing == 1)
+        pool->late = pto_sim_late(s, pool);
+    pool->n_standing--;
+}
+
+static inline void pto_sim_wait(pto_sim *s, pto_sim_queue *q)          /* one task more is submitted and not ready */
+{
+    if (q->n_waiting++ == 0) {
+        q->since = s->now;
+        q->late = pto_sim_late(s, &s->pools[q->pool]);
+    }
+}
+
+static inline void pto_sim_wait_no_more(pto_sim *s, pto_sim_queue *q)
+{
+    if (q->n_waiting == 1)
+        q->waited = pto_sim_waited(s, q, pto_sim_late(s, &s->pools[q->pool]));
+    q->n_waiting--;
 }
 
 #pragma GCC visibility pop

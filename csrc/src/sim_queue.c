@@ -8,11 +8,20 @@ bool pto_sim_ring_reserve(pto_sim_ring *ring)
         return true;
     int64_t grown = ring->capacity == 0 ? 256 : 2 * ring->capacity;
     pto_sim_node *nodes = malloc((size_t)grown * sizeof *nodes);
-    if (nodes == NULL)
+    pto_sim_more *more = ring->keeps_more ? malloc((size_t)grown * sizeof *more) : NULL;
+    if (nodes == NULL || (ring->keeps_more && more == NULL)) {
+        free(nodes);
+        free(more);
         return false;
-    for (int64_t node = ring->first; node < ring->next; node++)
+    }
+    for (int64_t node = ring->first; node < ring->next; node++) {
         nodes[node & (grown - 1)] = *pto_sim_at(ring, node);
+        if (more != NULL)
+            more[node & (grown - 1)] = pto_sim_more_of(ring, node);
+    }
     free(ring->nodes);
+    free(ring->more);
+    ring->more = more;
     ring->nodes = nodes;
     ring->capacity = grown;
     return true;
@@ -50,6 +59,103 @@ pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap)
     return top;
 }
 
+/* ---- ready tasks by rank, class by class ---- */
+
+static bool rank_push(pto_sim_turn *turn, pto_sim_rank rank)
+{
+    if (!PTO_RESERVE(turn->data, turn->capacity, turn->n + 1))
+        return false;
+    int64_t at = turn->n++;
+    while (at > 0 && pto_sim_rank_before(rank, turn->data[(at - 1) / 2])) {
+        turn->data[at] = turn->data[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    turn->data[at] = rank;
+    return true;
+}
+
+static void rank_pop(pto_sim_turn *turn)
+{
+    pto_sim_rank moved = turn->data[--turn->n];
+    int64_t at = 0;
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= turn->n)
+            break;
+        if (child + 1 < turn->n && pto_sim_rank_before(turn->data[child + 1], turn->data[child]))
+            child++;
+        if (!pto_sim_rank_before(turn->data[child], moved))
+            break;
+        turn->data[at] = turn->data[child];
+        at = child;
+    }
+    turn->data[at] = moved;
+}
+
+/* The first class whose number is at least this. */
+static int64_t class_from(const pto_sim_turns *turns, int64_t number)
+{
+    int64_t low = 0, high = turns->n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (turns->classes[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool turns_push(pto_sim_turns *turns, pto_sim_rank rank, int64_t number)
+{
+    int64_t at = class_from(turns, number);
+    if (at == turns->n || turns->classes[at].number != number) {
+        if (!PTO_RESERVE(turns->classes, turns->capacity, turns->n + 1))
+            return false;
+        memmove(turns->classes + at + 1, turns->classes + at, (size_t)(turns->n++ - at) * sizeof *turns->classes);
+        turns->classes[at] = (pto_sim_turn){.number = number};
+    }
+    return rank_push(&turns->classes[at], rank);
+}
+
+/* The class whose turn it is, NULL: nothing is ready. */
+static pto_sim_turn *turns_next(const pto_sim_turns *turns)
+{
+    pto_sim_turn *best = NULL;
+    int64_t begin = class_from(turns, turns->served + 1);
+    for (int64_t i = 0; i < turns->n; i++) {
+        pto_sim_turn *turn = &turns->classes[begin + i < turns->n ? begin + i : begin + i - turns->n];
+        if (turn->n > 0 && (best == NULL || turn->data[0].priority > best->data[0].priority))
+            best = turn;
+    }
+    return best;
+}
+
+/* ---- ready tasks ---- */
+
+bool pto_sim_ready_init(pto_sim_ready *ready, bool is_ranked)
+{
+    *ready = (pto_sim_ready){.first = -1, .last = -1};
+    if (!is_ranked)
+        return true;
+    ready->turns = calloc(1, sizeof *ready->turns);
+    if (ready->turns == NULL)
+        return false;
+    ready->turns->served = -1;
+    return true;
+}
+
+void pto_sim_ready_free(pto_sim_ready *ready)
+{
+    free(ready->late.data);
+    if (ready->turns == NULL)
+        return;
+    for (int64_t i = 0; i < ready->turns->n; i++)
+        free(ready->turns->classes[i].data);
+    free(ready->turns->classes);
+    free(ready->turns);
+}
+
 static pto_sim_entry entry_of(const pto_sim_ring *ring, int64_t node)
 {
     return (pto_sim_entry){pto_sim_at(ring, node)->ready, node};
@@ -57,6 +163,10 @@ static pto_sim_entry entry_of(const pto_sim_ring *ring, int64_t node)
 
 bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node)
 {
+    if (ready->turns != NULL) {
+        pto_sim_more more = pto_sim_more_of(ring, node);
+        return turns_push(ready->turns, (pto_sim_rank){more.priority, pto_sim_at(ring, node)->ready, node}, more.turn);
+    }
     if (ready->first >= 0 && pto_sim_before(entry_of(ring, node), entry_of(ring, ready->last)))
         return pto_sim_heap_push(&ready->late, entry_of(ring, node));
     pto_sim_at(ring, node)->next = -1;
@@ -68,8 +178,29 @@ bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t 
     return true;
 }
 
+pto_sim_rank pto_sim_ready_head(const pto_sim_ready *ready, const pto_sim_ring *ring)
+{
+    if (ready->turns != NULL) {
+        const pto_sim_turn *turn = turns_next(ready->turns);
+        return turn == NULL ? (pto_sim_rank){.node = -1} : turn->data[0];
+    }
+    int64_t node = ready->first;
+    if (ready->late.n > 0 && (node < 0 || pto_sim_before(ready->late.data[0], entry_of(ring, node))))
+        return (pto_sim_rank){0, ready->late.data[0].key, ready->late.data[0].id};
+    return (pto_sim_rank){0, node < 0 ? 0 : pto_sim_at(ring, node)->ready, node};
+}
+
 int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring)
 {
+    if (__builtin_expect(ready->turns != NULL, 0)) {
+        pto_sim_turn *turn = turns_next(ready->turns);
+        if (turn == NULL)
+            return -1;
+        ready->turns->served = turn->number;
+        int64_t node = turn->data[0].node;
+        rank_pop(turn);
+        return node;
+    }
     int64_t node = ready->first;
     if (ready->late.n > 0 && (node < 0 || pto_sim_before(ready->late.data[0], entry_of(ring, node))))
         return pto_sim_heap_pop(&ready->late).id;

@@ -22,7 +22,7 @@ typedef struct pto_sim_node {
     int64_t follower;          /* the next node of its stream, -1: none yet */
     int32_t first_link, last_link;     /* successors, in submission order */
     int32_t n_pending;         /* predecessors not completed */
-    int32_t executor;          /* of a mark: structural predecessors not completed */
+    int32_t queue;             /* of ready tasks, that it goes to; of a mark: structural predecessors not completed */
     int32_t stream;            /* -1: a join, which has no place in one */
     uint8_t state;
     uint8_t flags;             /* of a mark: PTO_MARK_; of a task: PTO_SIM_RELEASED */
@@ -30,8 +30,17 @@ typedef struct pto_sim_node {
     uint8_t reserved;
 } pto_sim_node;
 
+/* What a schedule may say of a task beside its worker and cost. */
+typedef struct pto_sim_more {
+    int64_t priority;
+    int64_t bytes;
+    int64_t turn;              /* the class of lanes that takes turns with the others */
+} pto_sim_more;
+
 typedef struct pto_sim_ring {
     pto_sim_node *nodes;
+    pto_sim_more *more;        /* as nodes; NULL unless keeps_more */
+    bool keeps_more;
     int64_t capacity;
     int64_t first;             /* all nodes before it have completed */
     int64_t next;              /* the id that comes next */
@@ -40,6 +49,11 @@ typedef struct pto_sim_ring {
 static inline pto_sim_node *pto_sim_at(const pto_sim_ring *ring, int64_t node)
 {
     return &ring->nodes[node & (ring->capacity - 1)];
+}
+
+static inline pto_sim_more pto_sim_more_of(const pto_sim_ring *ring, int64_t node)
+{
+    return ring->more == NULL ? (pto_sim_more){0} : ring->more[node & (ring->capacity - 1)];
 }
 
 bool pto_sim_ring_reserve(pto_sim_ring *ring);             /* room for one node more */
@@ -63,14 +77,51 @@ static inline bool pto_sim_before(pto_sim_entry a, pto_sim_entry b)
 bool pto_sim_heap_push(pto_sim_heap *heap, pto_sim_entry entry);
 pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap);        /* not of an empty one */
 
-/* Ready tasks by (ready time, node). Time never runs back, so nearly all arrive in order and form a list; only a task
-   that becomes ready at the same time as a later one goes through the heap. */
+/* ---- ready tasks ---- */
+
+/* Of ready tasks the one with the highest priority goes first, then the one that became ready first, then the lowest node. */
+typedef struct pto_sim_rank {
+    int64_t priority;
+    int64_t ready;
+    int64_t node;              /* -1: none */
+} pto_sim_rank;
+
+static inline bool pto_sim_rank_before(pto_sim_rank a, pto_sim_rank b)
+{
+    if (a.priority != b.priority)
+        return a.priority > b.priority;
+    return a.ready < b.ready || (a.ready == b.ready && a.node < b.node);
+}
+
+/* A heap of the ready tasks of one class. */
+typedef struct pto_sim_turn {
+    int64_t number;
+    pto_sim_rank *data;
+    int64_t n;
+    int64_t capacity;
+} pto_sim_turn;
+
+/* Classes that have had a ready task here, ascending by number. Of the tasks with the highest priority, the first one of the class
+   goes that comes next, round and round, after the one served last. Without interleaving there is one class. */
+typedef struct pto_sim_turns {
+    pto_sim_turn *classes;
+    int64_t n;
+    int64_t capacity;
+    int64_t served;            /* the number of the class served last, -1: none */
+} pto_sim_turns;
+
+/* Where neither priority nor turns matter: by (ready time, node). Time never runs back, so nearly all arrive in order and form a
+   list; only a task that becomes ready at the same time as a later one goes through the heap. */
 typedef struct pto_sim_ready {
     int64_t first, last;       /* nodes, -1: none */
     pto_sim_heap late;
+    pto_sim_turns *turns;      /* owned; NULL: the list and the heap */
 } pto_sim_ready;
 
+bool pto_sim_ready_init(pto_sim_ready *ready, bool is_ranked);      /* false: no memory */
+void pto_sim_ready_free(pto_sim_ready *ready);
 bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node);
+pto_sim_rank pto_sim_ready_head(const pto_sim_ready *ready, const pto_sim_ring *ring);      /* what pop would return */
 int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring);     /* -1: none */
 
 #pragma GCC visibility pop

@@ -1,33 +1,56 @@
 /* sim_step.c: the executors of the simulator: running, completing, going on in time, see sim.h. */
 #include "sim.h"
 
+enum { NONE = -1 };
+
 /* ---- executors ---- */
 
-/* Count waiting up to now; to be called before idleness or n_waiting changes. */
-static void count_waiting(pto_sim *s, int64_t at)
+static void list_for_dispatch(pto_sim *s, int64_t queue)
 {
-    pto_sim_executor *e = &s->executors[at];
-    if (e->running < 0 && e->n_waiting > 0)
-        s->waiting[at] += s->now - e->since;
-    e->since = s->now;
+    pto_sim_queue *q = &s->queues[queue];
+    if (q->n_idle > 0 && !q->listed) {
+        q->listed = true;
+        s->to_dispatch[s->n_to_dispatch++] = queue;
+    }
 }
 
-static void list_for_dispatch(pto_sim *s, int64_t at)
+/* What a task waited for last, of what happened until it was dispatched: see sim.h. held_by has the last edge's source. */
+static void explain(pto_sim *s, const pto_sim_executor *e, const pto_sim_node *n)
 {
-    pto_sim_executor *e = &s->executors[at];
-    if (e->running < 0 && !e->listed) {
-        e->listed = true;
-        s->to_dispatch[s->n_to_dispatch++] = at;
+    int64_t task = n->task, latest = s->submit[task], by = s->front_by[task];
+    uint8_t held = s->front_why[task];
+    if (s->ready[task] > latest) {
+        latest = s->ready[task];
+        held = PTO_HELD_EDGE;
+        by = s->held_by[task];
     }
+    if (s->released[task] > latest) {
+        latest = s->released[task];
+        held = PTO_HELD_RELEASE;
+        by = NONE;
+    }
+    if (s->start_time > latest) {
+        latest = s->start_time;
+        held = PTO_HELD_START;
+        by = NONE;
+    }
+    if (s->now > latest) {
+        held = PTO_HELD_EXECUTOR;
+        by = e->last_task;
+    }
+    s->held[task] = held;
+    s->held_by[task] = by;
 }
 
 /* It is ready and released. */
 static bool let_run(pto_sim *s, int64_t node)
 {
     pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_queue *q = &s->queues[n->queue];
     n->ready = s->now;
-    list_for_dispatch(s, n->executor);
-    return pto_sim_ready_push(&s->executors[n->executor].ready, &s->ring, node) || pto_sim_fail(s);
+    list_for_dispatch(s, n->queue);
+    pto_sim_stand(s, &s->pools[q->pool]);
+    return pto_sim_ready_push(&q->ready, &s->ring, node) || pto_sim_fail(s);
 }
 
 static bool make_ready(pto_sim *s, int64_t node)
@@ -52,8 +75,77 @@ bool pto_sim_task_submitted(pto_sim *s, int64_t node)
     n->state = PTO_SIM_WAITING;
     if (n->n_pending == 0)
         return make_ready(s, node);
-    count_waiting(s, n->executor);
-    s->executors[n->executor].n_waiting++;
+    pto_sim_wait(s, &s->queues[n->queue]);
+    return true;
+}
+
+/* An idle executor takes a task off its queue. */
+static bool start(pto_sim *s, int64_t at, int64_t node)
+{
+    pto_sim_executor *e = &s->executors[at];
+    pto_sim_queue *q = &s->queues[e->queue];
+    const pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_take(s, &s->pools[q->pool]);
+    if (s->now > e->since) {
+        int64_t late = pto_sim_late(s, &s->pools[q->pool]);
+        e->waiting += pto_sim_waited(s, q, late) - e->idle_waited;
+        e->late += late - e->idle_late;
+    }
+    if (s->options.keep_trace) {
+        s->start[n->task] = s->now;
+        s->executor[n->task] = at;
+        explain(s, e, n);
+        e->last_task = n->task;
+    }
+    s->idle[at / 64] &= ~((uint64_t)1 << at % 64);
+    q->n_idle--;
+    e->running = node;
+    e->since = s->now;
+    e->tasks_run++;
+    return pto_sim_heap_push(&s->running, (pto_sim_entry){pto_sim_add(s->now, n->cost), at}) || pto_sim_fail(s);
+}
+
+static int64_t stop(pto_sim *s, int64_t at)        /* its task has come to its end; returns the node */
+{
+    pto_sim_executor *e = &s->executors[at];
+    pto_sim_queue *q = &s->queues[e->queue];
+    int64_t node = e->running;
+    if (s->options.keep_trace)
+        s->end[pto_sim_at(&s->ring, node)->task] = s->now;
+    e->busy += s->now - e->since;
+    e->running = NONE;
+    e->since = s->now;
+    e->idle_late = pto_sim_late(s, &s->pools[q->pool]);
+    e->idle_waited = pto_sim_waited(s, q, e->idle_late);
+    s->idle[at / 64] |= (uint64_t)1 << at % 64;
+    q->n_idle++;
+    list_for_dispatch(s, e->queue);
+    return node;
+}
+
+/* Where there are both, ready tasks and idle executors, in queues of one pool: executors take tasks by number, whosever they are. */
+static bool steal(pto_sim *s)
+{
+    for (int64_t p = 0; p < s->n_pools; p++) {
+        const pto_sim_pool *pool = &s->pools[p];
+        int64_t n_executors = pool->n_executors * s->options.n_workers, end = pool->first_executor + n_executors;
+        for (int64_t at = pool->first_executor; pool->n_standing > 0; at++) {
+            at = pto_sim_lowest_idle(s, at, end - at);
+            if (at < 0)
+                break;
+            pto_sim_rank best = {.node = NONE};
+            int64_t from = 0;
+            for (int64_t q = p * s->options.n_workers; q < (p + 1) * s->options.n_workers; q++) {
+                pto_sim_rank head = pto_sim_ready_head(&s->queues[q].ready, &s->ring);
+                if (head.node >= 0 && (best.node < 0 || pto_sim_rank_before(head, best))) {
+                    best = head;
+                    from = q;
+                }
+            }
+            if (!start(s, at, pto_sim_ready_pop(&s->queues[from].ready, &s->ring)))
+                return false;
+        }
+    }
     return true;
 }
 
@@ -62,26 +154,18 @@ static bool dispatch(pto_sim *s)
     if (!s->is_started)
         return true;
     for (int64_t i = 0; i < s->n_to_dispatch; i++) {
-        int64_t at = s->to_dispatch[i];
-        pto_sim_executor *e = &s->executors[at];
-        e->listed = false;
-        int64_t node = pto_sim_ready_pop(&e->ready, &s->ring);
-        if (node < 0)
-            continue;
-        const pto_sim_node *n = pto_sim_at(&s->ring, node);
-        count_waiting(s, at);
-        e->running = node;
-        s->busy[at] = pto_sim_add(s->busy[at], n->cost);
-        s->tasks_run[at]++;
-        if (s->options.keep_trace) {
-            s->start[n->task] = s->now;
-            s->end[n->task] = pto_sim_add(s->now, n->cost);
+        pto_sim_queue *q = &s->queues[s->to_dispatch[i]];
+        q->listed = false;
+        while (q->n_idle > 0) {
+            int64_t node = pto_sim_ready_pop(&q->ready, &s->ring);
+            if (node < 0)
+                break;
+            if (!start(s, q->n == 1 ? q->first : pto_sim_lowest_idle(s, q->first, q->n), node))
+                return false;
         }
-        if (!pto_sim_heap_push(&s->running, (pto_sim_entry){pto_sim_add(s->now, n->cost), at}))
-            return pto_sim_fail(s);
     }
     s->n_to_dispatch = 0;
-    return true;
+    return !s->options.steals || s->options.is_shared || steal(s);
 }
 
 /* ---- completing ---- */
@@ -103,11 +187,11 @@ static void ripen(pto_sim *s, int64_t node)
         pto_sim_fail(s);
 }
 
-/* A predecessor of the node has completed. */
-static void arrive(pto_sim *s, int64_t node, bool is_order)
+/* A predecessor of the node, src, has completed. */
+static void arrive(pto_sim *s, int64_t node, int64_t src, bool is_order)
 {
     pto_sim_node *n = pto_sim_at(&s->ring, node);
-    if (is_order && --n->executor == 0)
+    if (is_order && --n->queue == 0)
         n->ready = s->now;
     if (--n->n_pending > 0)
         return;
@@ -116,8 +200,9 @@ static void arrive(pto_sim *s, int64_t node, bool is_order)
     } else if (n->state == PTO_SIM_WAITING && n->task < 0) {
         ripen(s, node);
     } else if (n->state == PTO_SIM_WAITING) {
-        count_waiting(s, n->executor);
-        s->executors[n->executor].n_waiting--;
+        pto_sim_wait_no_more(s, &s->queues[n->queue]);
+        if (s->options.keep_trace)
+            s->held_by[n->task] = src;
         make_ready(s, node);
     }
 }
@@ -134,7 +219,7 @@ static void release(pto_sim *s, int64_t node)
         l->next = s->links_free;
         s->links_free = at;
         at = next;
-        arrive(s, succ, is_order);
+        arrive(s, succ, node, is_order);
     }
     if (n->stream < 0)
         return;
@@ -191,14 +276,8 @@ bool pto_sim_advance(pto_sim *s)
         return false;
     s->now = next;
     while (s->running.n > 0 && s->running.data[0].key == s->now) {
-        int64_t at = pto_sim_heap_pop(&s->running).id;
-        pto_sim_executor *e = &s->executors[at];
-        int64_t node = e->running;
-        count_waiting(s, at);
-        e->running = -1;
         s->last_completion = s->now;
-        list_for_dispatch(s, at);
-        pto_sim_complete(s, node);
+        pto_sim_complete(s, stop(s, pto_sim_heap_pop(&s->running).id));
     }
     while (s->delayed.n > 0 && s->delayed.data[0].key == s->now)
         pto_sim_complete(s, pto_sim_heap_pop(&s->delayed).id);
