@@ -18,7 +18,7 @@ from pto_wsp.artifact.toolchain import cache_bytes
 from pto_wsp.driver.checks import check_plan
 from pto_wsp.driver.cpu_sim import compile_cpu_sim
 from pto_wsp.driver.dumps import observer
-from pto_wsp.driver.options import check_directives, check_strict, check_target, read_arch, read_options
+from pto_wsp.driver.options import check_directives, check_strict, check_target, enforced_part, read_arch, read_options
 from pto_wsp.errors import raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.plan.capability import DEVICE_TARGETS
@@ -74,7 +74,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     checked, model = read_options(options, target), read_arch(arch, target)
     recorded = check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
-    context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes())
+    context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes(),
+                      enforced_part(schedule, target))
     lowered = lower(workload)
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)

@@ -128,6 +128,11 @@ def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[
     return tuple(text for _, text in left_out)
 
 
+def enforced_part(schedule: Schedule, target: str) -> Schedule:
+    """Return the schedule without what the target does not enforce: that is recorded, and the plan says nothing of it."""
+    return schedule.keeping([name for name, support in supports(target).items() if support.capability is Capability.ENFORCED])
+
+
 def _alternatives(name: str, able: Mapping[str, Support]) -> str:
     """The directives of the same kind that the target does enforce."""
     kind = name.rsplit(".", 1)[0] + "." if "." in name else name

@@ -69,6 +69,7 @@ from pto_wsp.errors.workload import DataDependentError as DataDependentError
 from pto_wsp.errors.workload import DeadlockError as DeadlockError
 from pto_wsp.errors.workload import DirectiveError as DirectiveError
 from pto_wsp.errors.workload import DTypeNameError as DTypeNameError
+from pto_wsp.errors.workload import KeyRangeError as KeyRangeError
 from pto_wsp.errors.workload import KeyTraceError as KeyTraceError
 from pto_wsp.errors.workload import LoopVariableError as LoopVariableError
 from pto_wsp.errors.workload import PipelineError as PipelineError

@@ -94,3 +94,10 @@ class KeyTraceError(PtoError):
     cause = "A key function cannot be traced, or names a loop that the workload does not have."
     example = "DispatchPolicy.dispatch_by(lambda t: lookup[t.b])"
     fix = "Use arithmetic on t.<loop variable>, t.params and Symbols."
+
+
+class KeyRangeError(PtoError):
+    code = "S104"
+    cause = "A key of a schedule gives a number that means nothing there: a stream, a pool, an executor or a cost below 0."
+    example = ".stream_by(lambda t: t.b - 1)"
+    fix = "Give a key that is >= 0 for every task: (key).max(0), or key % n."

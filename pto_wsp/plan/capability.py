@@ -43,10 +43,10 @@ DIRECTIVES = (
     "task_graph.start.threshold", "task_graph.trace.none", "task_graph.trace.cycles", "calendar", "spatial_map",
 )
 _ON_HOST = frozenset({
-    "dispatch.round_robin", "dispatch.affinity", "dispatch.hash", "dispatch.dispatch_by", "timing.immediate",
+    "dispatch.round_robin", "dispatch.affinity", "dispatch.hash", "dispatch.dispatch_by", "streams", "stream_by", "timing.immediate",
     "task_graph.deps.overlap", "task_graph.deps.explicit", "task_graph.deps.hybrid", "task_graph.window.tasks.stall",
     "task_graph.pools.single",
-    "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none",
+    "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none", "task_graph.trace.cycles",
 })
 _ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
 _EXACT = Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the same where none do")

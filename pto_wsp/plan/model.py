@@ -83,6 +83,7 @@ class CheckKind(Enum):
     ELEMENT = "a scalar is read outside its tensor"
     EXTENT = "a loop's extent is negative"
     RESHAPE = "a view is reshaped that is not contiguous as it is bound"
+    KEY = "a key of the schedule gives a number that means nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +353,20 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the passes are told beside the plan. `cache_bytes`: of the caches that the code will run with, None where nobody knows."""
+    """What the passes are told beside the plan. `cache_bytes`: of the caches that the code will run with, None where nobody knows.
+
+    `enforced`: the part of the schedule that the target enforces, None for all of it.
+    """
 
     schedule: Schedule
     arch: Arch
     cache_bytes: int | None = None
+    enforced: Schedule | None = None
+
+    @property
+    def acting(self) -> Schedule:
+        """The part of the schedule that the plan does."""
+        return self.schedule if self.enforced is None else self.enforced
 
 
 def is_float_symbol(symbol: SymbolRef) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.place import place_tasks, verify_after_place_tasks
-from pto_wsp.plan.price import price_tasks, verify_after_price_tasks
 from pto_wsp.plan.ragged import find_ragged_outputs, verify_after_find_ragged_outputs
 from pto_wsp.plan.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
+from pto_wsp.plan.schedule.place import order_tasks, place_tasks, verify_after_place_tasks
+from pto_wsp.plan.schedule.price import price_tasks, verify_after_price_tasks
 from pto_wsp.plan.stream import stream_outputs, verify_after_stream_outputs
 from pto_wsp.values import dataclass
 
@@ -24,7 +24,7 @@ class Pass:
 
 PASSES = (
     Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),   # each comparison is made once
-    Pass("place_tasks", place_tasks, verify_after_place_tasks),   # every task has its executor; keys are resolved
+    Pass("place_tasks", place_tasks, verify_after_place_tasks),   # the schedule's rules stand in the plan, its keys in the tasks
     Pass("price_tasks", price_tasks, verify_after_price_tasks),   # every task has its cycles, in terms of its own views
     Pass("find_ragged_outputs", find_ragged_outputs, verify_after_find_ragged_outputs),   # kernels know which outputs may have fewer rows
     Pass("stream_outputs", stream_outputs, verify_after_stream_outputs),   # kernels know which outputs are larger than the caches
@@ -34,7 +34,10 @@ PASSES = (
 SCHEDULE_PASSES = tuple(step for step in PASSES if step.name in ("place_tasks", "price_tasks"))
 
 # for a device, which finds executors, prices and caches of its own
-DEVICE_PASSES = tuple(step for step in PASSES if step.name in ("drop_repeated_checks", "place_tasks"))
+DEVICE_PASSES = (
+    Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),
+    Pass("order_tasks", order_tasks, verify_after_place_tasks),   # edges come from where the schedule says
+)
 
 Observer = Callable[[str, TaskPlan, TaskPlan], None]
 

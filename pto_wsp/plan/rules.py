@@ -5,6 +5,7 @@ What it says of one task stands in its `Submit`. The simulator enforces them; it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum, IntEnum
 
 from pto_wsp.values import dataclass
@@ -79,3 +80,34 @@ class ExecutionRules:
     def task_window(self) -> int:
         """The window in tasks; 0 where it is none, or counts something else."""
         return self.window if self.window_unit is WindowUnit.TASKS and self.full_window is not FullWindow.BENCHMARK else 0
+
+
+def print_rules(rules: ExecutionRules) -> Iterator[str]:
+    """Yield what the rules say beside the defaults, and the window always: `4 executors`, `one queue`, `window 8192`."""
+    yield f"{rules.n_workers} executor{'s' * (rules.n_workers != 1)}" if rules.n_workers else "executors by calendar"
+    if rules.pool_size is None:
+        yield "each with a pool of one for every number that tasks name"
+    elif rules.pool_size != (1,):
+        yield f"each with {' + '.join(map(str, rules.pool_size))} cores"
+    yield from (text for text, on in (("one queue", rules.shared), ("idle ones steal", rules.steals),
+                                      ("in the order of positions", rules.calendar)) if on)
+    match rules.release:
+        case Release.IMMEDIATE:
+            pass
+        case Release.BATCHED:
+            yield f"released {rules.release_n} at a time"
+        case Release.INTERLEAVED:
+            yield f"{rules.release_n} lanes in turn"
+        case Release.RATE:
+            over = f"/{rules.release_every[1]}" * (rules.release_every[1] != 1)
+            yield f"released every {rules.release_every[0]}{over} cycles"
+    if rules.start_after is None or rules.start_after > 0:
+        yield f"start after {'all' if rules.start_after is None else rules.start_after} tasks"
+    unit = "" if rules.window_unit is WindowUnit.TASKS else f" {rules.window_unit.name.lower()}"
+    full = "" if rules.full_window is FullWindow.STALL else f", {rules.full_window.name.lower()} when full"
+    yield f"window {rules.window}{unit}{full}"
+    costs = (rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles)
+    if any(costs):
+        yield "a task costs {} cycles to submit, {} to dispatch, {} to retire".format(*costs)
+    if rules.bytes_per_cycle:
+        yield f"memory {rules.bytes_per_cycle:g} bytes a cycle"

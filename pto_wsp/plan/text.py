@@ -25,14 +25,15 @@ from pto_wsp.plan.model import (
     TaskPlan,
     Through,
 )
+from pto_wsp.plan.rules import print_rules
 from pto_wsp.plan.waits import Reads
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar import Const, print_scalar
 
 
 def print_plan(plan: TaskPlan) -> str:
     """Return the plan, one statement a line."""
     rules = plan.rules
-    lines = [f"plan {plan.name}: {rules.n_workers} executor{'s' * (rules.n_workers != 1)}, window {rules.window}, edges from "
+    lines = [f"plan {plan.name}: {', '.join(print_rules(rules))}, edges from "
              + " and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on)]
     for k, slot in enumerate(plan.tensors):
         access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars), ("fresh", slot.fresh))
@@ -101,8 +102,11 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             args += [f"{param.name}={print_scalar(value.value)}"
                      for param, value in zip(use.kernel.scalar_params, item.scalars, strict=True)]
             waits = f" after {list(item.after)}" if item.after else ""
+            more = "".join(f", {what} {print_scalar(value)}" for what, value in (
+                ("lane", item.lane), ("pool", item.pool), ("priority", item.priority), ("position", item.position),
+                ("bytes", item.traffic)) if value != Const(0))
             yield (f"{pad}task {use.kernel.name}[{', '.join(print_scalar(i) for i in item.index)}]({', '.join(args)}) on "
-                   f"{print_scalar(item.worker)} for {print_scalar(item.cost)}{waits}")
+                   f"{print_scalar(item.worker)} for {print_scalar(item.cost)}{more}{waits}")
 
 
 def _place(plan: TaskPlan, place: Place) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from pto_wsp.errors import RunBoundsError, TaskFailedError
+from pto_wsp.errors import PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
 from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
+from pto_wsp.plan.schedule.keys import key_error
 from pto_wsp.runtime.guard_text import Failure, describe
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import argument_span
@@ -46,7 +47,7 @@ class TaskNames(Sequence[str]):
         return task_name(self._plan, self._sites[int(self._columns.task_site[task])], self._columns.index_of(task))
 
 
-def bounds_error(plan: TaskPlan, ffi: Any, guard: Any, n_run: int) -> RunBoundsError:
+def bounds_error(plan: TaskPlan, ffi: Any, guard: Any, n_run: int) -> PtoError:
     """Return the error for the orchestrator's check that failed after `n_run` tasks had run."""
     if guard == ffi.NULL:
         return RunBoundsError("a check failed")
@@ -55,13 +56,15 @@ def bounds_error(plan: TaskPlan, ffi: Any, guard: Any, n_run: int) -> RunBoundsE
                           n_run)
 
 
-def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, loops: Sequence[int], n_run: int) -> RunBoundsError:
+def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, loops: Sequence[int], n_run: int) -> PtoError:
     """Return the error for a check that did not hold: what, where, in which iteration, and whether tasks had run before."""
     check = numbered.check
     where = ", ".join(f"{var.name} = {value}" for var, value in zip(numbered.loops, loops, strict=False))
     notes = (*((f"in the iteration {where}",) if where else ()),
              *((_ran_before(n_run),) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
+    if check.kind is CheckKind.KEY:
+        return key_error(check, shown_value(check.value, found), upper, notes)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
     elif upper < lower:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from pto_wsp.errors import KeyTraceError, PtoError
@@ -10,6 +11,8 @@ from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.symbolic import Symbolic, as_scalar
+
+BY_NAME = -1    # the id of a Symbol in a key: like loop variables, which one it is comes out at compile
 
 
 class BracketIndices:
@@ -107,9 +110,20 @@ def _key_of(result: object, what: str) -> KeyExpr:
         node = None
     if node is None or not (s.scalar_dtype(node).is_integer or s.scalar_dtype(node).value == "bool"):
         raise KeyTraceError(f"the key of {what} gives no whole number", here(), expected="one integer expression", found=repr(result))
-    foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex)]
+    foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex | s.SymbolRef)]
     if foreign:
         raise KeyTraceError(f"the key of {what} depends on more than the task", here(), found=s.print_scalar(foreign[0]),
-                            expected="loop variables by name (t.b) and bracket indices (t.params[0])",
-                            help="a Symbol or a tensor's element in a key is not supported yet")
-    return KeyExpr(node)
+                            expected="loop variables by name (t.b), bracket indices (t.params[0]) and Symbols",
+                            help=_reason(foreign[0]))
+    return KeyExpr(s.substitute(node, lambda leaf: replace(leaf, id=BY_NAME) if isinstance(leaf, s.SymbolRef) else None))
+
+
+def _reason(leaf: s.Scalar) -> str:
+    match leaf:
+        case s.Element():
+            return ("tasks may write elements while others are made, so a schedule that read them could change with what it schedules: "
+                    "give the number in brackets, kernel[n], and take t.params, or bind a Symbol")
+        case s.Var():
+            return f"a schedule stands outside the workload's loops: write t.{leaf.name}"
+        case _:
+            return "a schedule is the same for all shapes that are bound: bind a Symbol"

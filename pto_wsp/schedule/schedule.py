@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pto_wsp.schedule.directives import Calendar, Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
-from pto_wsp.schedule.policy import Count, Key, Policy
+from pto_wsp.schedule.policy import Count, Key, KeyExpr, Policy
 
 DEFAULT_WINDOW_TASKS = 8192
 
@@ -45,6 +45,28 @@ class Schedule(Policy):
         """The bound on tasks submitted and not retired."""
         said = None if self.task_graph is None else self.task_graph.window
         return said or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
+
+    def all_keys(self) -> Iterator[KeyExpr]:
+        """Yield the keys of all directives."""
+        graph = self.task_graph or TaskGraph()
+        calendar = self.calendar or Calendar()
+        for key in (getattr(self.dispatch, "key", None), self.stream_by, calendar.worker, calendar.position,
+                    *(policy.key for policy in (graph.pools, graph.ready, graph.trace) if policy is not None)):
+            if key is not None:
+                yield key
+
+    def keeping(self, names: Collection[str]) -> Schedule:
+        """Return the schedule with those of its directives alone that are named as `directives` names them."""
+        left_out = {name for name, _ in self.directives()} - set(names)
+        if not left_out:
+            return self
+        parts = {name.split(".")[0] for name in left_out if not name.startswith("task_graph.")}
+        graph = {name.split(".")[1] for name in left_out if name.startswith("task_graph.")}
+        kept = self.having(**dict.fromkeys(parts))
+        if kept.task_graph is None:
+            return kept
+        return kept.having(task_graph=TaskGraph(**{name: None if name in graph else getattr(kept.task_graph, name)
+                                                   for name in TaskGraph.model_fields}))
 
     def directives(self) -> Iterator[tuple[str, str]]:
         """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""

@@ -30,7 +30,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.driver.options import check_directives
+from pto_wsp.driver.options import check_directives, enforced_part
 from pto_wsp.errors import CompileOptionError, DirectiveError
 from pto_wsp.plan.capability import (
     DEVICE_TARGETS,
@@ -45,7 +45,7 @@ from pto_wsp.plan.capability import (
 )
 from pto_wsp.plan.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import DEVICE_PASSES, run_passes
 from pto_wsp.schedule.directives import SpatialMap
 from pto_wsp.schedule.schedule import Schedule
 
@@ -149,7 +149,8 @@ def test_a_pto_file_has_no_tasks_that_a_directive_could_steer(directive: str) ->
 def test_what_is_recorded_is_no_obstacle_to_a_plan(directive: str) -> None:
     """With strict=False even what is refused comes as far as the plan."""
     schedule = schedule_of(directive)
-    assert run_passes(lower(rows().node), Context(schedule, builtin_arch("ascend_910b"))).n_sites == 1
+    context = Context(schedule, builtin_arch("ascend_910b"), enforced=enforced_part(schedule, "ascend_npu"))
+    assert run_passes(lower(rows().node), context, DEVICE_PASSES).n_sites == 1
 
 
 @pytest.mark.parametrize("target", DEVICE_TARGETS)

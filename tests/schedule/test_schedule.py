@@ -152,6 +152,7 @@ def key(policy: object) -> str:
 @pytest.mark.parametrize("given, text", [
     (lambda t: t.b, "b"), ("head", "head"), (lambda t: t.get("b") * 4 + t.h % 2, "b * 4 + h % 2"), (lambda t: t.params[1], "params[1]"),
     (lambda t: 3, "3"), (lambda t: (t.b > 1) & (t.h < 2), "(b > 1) & (h < 2)"), (axis("b") // 2, "b // 2"),
+    (lambda t: t.b + Symbol("n"), "b + n"),
     (lambda t: t.b.min(3).max(t.h), "max(min(b, 3), h)"),
 ])
 def test_keys_are_traced_when_the_policy_is_made(given: object, text: str) -> None:
@@ -177,7 +178,7 @@ UNTRACEABLE: dict[str, Callable[[], object]] = {
     "crash": lambda: DispatchPolicy.dispatch_by(lambda t: 1 // 0, 2),
     "float": lambda: DispatchPolicy.dispatch_by(lambda t: t.b / 2, 2),
     "nothing": lambda: DispatchPolicy.affinity(lambda t: None, 2),
-    "symbol": lambda: DispatchPolicy.affinity(lambda t: t.b + Symbol("n"), 2),
+    "float symbol": lambda: DispatchPolicy.affinity(lambda t: t.b * Symbol("f", DType.F32), 2),
     "element": lambda: DispatchPolicy.affinity(lambda t: LENS[t.b], 2),
     "negative bracket": lambda: DispatchPolicy.affinity(lambda t: t.params[-1], 2),
     "number": lambda: DispatchPolicy.affinity(3, 2),  # type: ignore[arg-type]

@@ -19,14 +19,14 @@ def program() -> None:
 
 
 def mistake() -> None:
-    program().streams(4).compile(target="interp")
+    program().spatial_map((2, 2)).compile(target="interp")
 
 
-# error[S101]: target interp does not enforce streams
+# error[S101]: target interp does not enforce spatial_map
 #   --> directive_not_enforced.py:22:5
 #      |
-#   22 |     program().streams(4).compile(target="interp")
-#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#   22 |     program().spatial_map((2, 2)).compile(target="interp")
+#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    = expected: no such directive: no target of this version enforces it
-#    = found:    streams(4)
+#    = found:    SpatialMap(grid=(2, 2))
 #    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced

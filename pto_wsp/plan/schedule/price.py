@@ -9,17 +9,34 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
-from pto_wsp.plan.model import Context, Submit, TaskPlan
+from pto_wsp.plan.model import Context, Submit, TaskPlan, submits
+from pto_wsp.plan.schedule.keys import Keys
 from pto_wsp.plan.walk import map_submits
+from pto_wsp.schedule.directives import TracePolicy
 from pto_wsp.types import scalar as s
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set `cost` of every kernel and task and the latency of every channel, in cycles of the arch."""
+    """Set `cost` of every kernel and task, the latter from the schedule's own function where it has one, and the latency of channels.
+
+    Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
+    """
     kernels = tuple(replace(use, cost=kernel_cost(priced_kernel(use.kernel, context.arch), context.arch)) for use in plan.kernels)
     channels = tuple(replace(channel, latency=context.arch.channels.latency_cycles) for channel in plan.channels)
     priced = replace(plan, kernels=kernels, channels=channels)
-    return map_submits(priced, lambda task: replace(task, cost=_instantiate(priced, task)))
+    graph = context.acting.task_graph
+    said = None if graph is None or graph.trace is None else graph.trace.key
+    keys = Keys(priced)
+
+    def price(task: Submit) -> Submit:
+        if said is None:
+            return replace(task, cost=_instantiate(priced, task))
+        own = keys.of(task)
+        return replace(task, cost=own.natural(said, f"{TracePolicy.__name__}.cycles"), checks=(*task.checks, *own.checks))
+
+    found = map_submits(priced, price)
+    keys.raise_errors()
+    return replace(found, symbols=tuple(keys.symbols))
 
 
 def priced_kernel(kernel: Kernel, arch: Arch) -> Kernel:
@@ -28,12 +45,10 @@ def priced_kernel(kernel: Kernel, arch: Arch) -> Kernel:
 
 
 def verify_after_price_tasks(plan: TaskPlan) -> None:
-    """No price refers to a kernel's parameters any more."""
-    def check(task: Submit) -> Submit:
-        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar) for leaf in s.leaves(task.cost)):
+    """No price refers to a kernel's parameters, or to names of a key, any more."""
+    for task in submits(plan):
+        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.AxisName | s.BracketIndex) for leaf in s.leaves(task.cost)):
             raise InternalError("a price was not instantiated", s.print_scalar(task.cost))
-        return task
-    map_submits(plan, check)
 
 
 def _instantiate(plan: TaskPlan, task: Submit) -> s.Scalar:
