@@ -4,6 +4,7 @@ from pto_wsp.api.csp import Process, connect, consume, process, replicate, send
 from pto_wsp.api.forms import cond, for_each, parallel_for, select, task
 from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.program import Program
+from pto_wsp.api.programs import load
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.api.ptoisa_namespace import ptoisa
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
@@ -45,7 +46,7 @@ __all__ = [
     "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse",
     "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload",
     "WorkloadFunction", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume", "for_each",
-    "jit_kernel", "kernel", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel", "query", "receive",
+    "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel", "query", "receive",
     "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task",
     "timeline", "workload", "workload_forms",
 ]

@@ -25,7 +25,10 @@ _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a user's file: 1-based line and columns, `end_column` excluded; line 0 means unknown."""
+    """A place in a user's file: 1-based line and columns, `end_column` excluded; line 0 means unknown.
+
+    Column 0: the line alone is known, of a file that is not here to be shown; so it is in a program that was saved and loaded.
+    """
 
     file: str
     line: int
@@ -34,7 +37,7 @@ class Span:
     end_column: int = 0
 
     def __str__(self) -> str:
-        return f"{_shown_path(self.file)}:{self.line}:{self.column}"
+        return f"{_shown_path(self.file)}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
     @property
     def short(self) -> str:
@@ -43,7 +46,7 @@ class Span:
 
     def excerpt(self) -> tuple[str, ...]:
         """Return the source line with a caret line under it, or nothing when the text cannot be found."""
-        text = linecache.getline(self.file, self.line).rstrip("\n")
+        text = linecache.getline(self.file, self.line).rstrip("\n") if self.column else ""
         if not text.strip():
             return ()
         start = min(self.column, len(text)) - 1

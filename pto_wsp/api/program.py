@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,11 @@ import numpy as np
 
 from pto_wsp.api.bindings import Given, unknown_name
 from pto_wsp.api.scheduled import Scheduled, schedule_of
-from pto_wsp.artifact.store import copy_artifact
-from pto_wsp.driver import Compiled, compile_workload
+from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.options import check_directives, read_arch
+from pto_wsp.driver.save import save_compiled
 from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError
-from pto_wsp.expr.rewrite import Canonical
-from pto_wsp.frontend.workload.csp.ends import live_event
+from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.stats import Stats
@@ -43,23 +42,11 @@ from pto_wsp.types.tensor import Tensor
 class Program:
     """What compile() returns. `execute()` starts a run, `synchronize()` waits for it; `run()` is both."""
 
-    def __init__(self, canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, *, target: str, arch: object,
-                 strict: bool, options: Mapping[str, object]) -> None:
-        try:
-            arrays = {number: data for number, known in enumerate(canonical.tensors)
-                      if known in tensors and (data := tensors[known].data) is not None}
-            intermediates = frozenset(number for number, known in enumerate(canonical.tensors)
-                                      if known in tensors and tensors[known].intermediate)
-            self._compiled: Compiled = compile_workload(canonical.workload, schedule, target=target, arch=arch, strict=strict,
-                                                        options=options, arrays=arrays, intermediates=intermediates)
-        except PtoError as problem:   # of the compiler, of the cache: they know no line of the user's
-            for error in (problem, *problem.others):
-                error.span = error.span or here()
-            raise
-        plan = self._compiled.plan
-        wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in plan.tensors]
-        self._wrapped: list[Tensor | None] = wrapped
-        self._events = tuple((number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None)
+    def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = ()) -> None:
+        """`wrapped`: by tensor slot, what the workload was written with; `events`: of this process, by their numbers in the workload."""
+        self._compiled = compiled
+        self._wrapped = list(wrapped)
+        self._events = tuple(events)
         self._symbols: dict[str, object] = {}
         self._thread: threading.Thread | None = None
         self._in_place = False
@@ -71,7 +58,6 @@ class Program:
         self._sim: SimResult | None = None
         self._columns: RecordColumns | None = None
         self._retimer: Retimer | None = None
-        self._workload = canonical.workload
 
     # ---- running ----
 
@@ -246,13 +232,15 @@ class Program:
     codegen_artifact_dir = artifact_dir
 
     def save(self, folder: str | Path) -> Path:
-        """Copy the artifact's folder and return where it went: the folder given, which must not hold anything yet.
+        """Write the program to a folder, which must not hold anything yet, and return it: `load` takes it from there, and so does C.
 
+        It has everything that a run needs but the tensors' data. See docs/artifact.md.
         Raises: C107 for a folder that is not empty or cannot be written, R103 for interp, which has no artifact.
         """
         if self.artifact_dir is None:
             raise ProgramStateError("target interp has no artifact to save", here(), help="compile for another target")
-        return copy_artifact(self.artifact_dir, Path(folder))
+        made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate]
+        return save_compiled(self._compiled, made_here, Path(folder))
 
     @property
     def manifest(self) -> object:
@@ -304,7 +292,7 @@ class Program:
         self._check_ran()
         if overheads is not False:
             raise CompileOptionError("simulate() option `overheads` is not supported yet", here(), found=repr(overheads))
-        wanted = self.schedule if schedule is None else schedule_of(schedule, self._workload)
+        wanted = self.schedule if schedule is None else schedule_of(schedule, self._compiled.workload)
         check_directives(wanted, "cpu_sim", strict=True)
         model = self._compiled.arch if arch is None else read_arch(arch, "cpu_sim")
         return Simulation(wanted, model, overheads, self._again().time(wanted, model))

@@ -11,6 +11,7 @@ import numpy as np
 
 from pto_wsp.api.bindings import Given
 from pto_wsp.api.program import Program
+from pto_wsp.api.programs import compile_program
 from pto_wsp.api.scheduled import Scheduled
 from pto_wsp.errors import ArityError, LoopVariableError, PtoError, WorkloadStructureError
 from pto_wsp.expr import codec
@@ -196,7 +197,7 @@ class Workload(Scheduled):
         for node in free_handles(self._node.body):
             raise LoopVariableError("after= names a task that is not part of this workload", node.span,
                                     help="compile the workload that has both tasks")
-        return Program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
+        return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
 
 
 class WorkloadFunction:

@@ -89,15 +89,25 @@ def copy_artifact(root: Path, folder: Path) -> Path:
 
     Raises: C107 when something is there already, or when it cannot be written.
     """
-    try:
+    with writing_to(folder):
         if folder.is_dir() and any(folder.iterdir()):
             raise ArtifactFolderError(f"{folder} is not empty", here(), expected="a folder that is new or empty",
                                       help="remove what is there, or name another folder")
         shutil.copytree(root, folder, dirs_exist_ok=True)
+    return folder
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Say so when a folder of the user's cannot be written.
+
+    Raises: C107.
+    """
+    try:
+        yield
     except OSError as problem:
         raise ArtifactFolderError(f"the artifact cannot be written to {folder}", here(), found=str(problem.strerror or problem),
                                   help="name a folder that can be written") from None
-    return folder
 
 
 def publish_dir(building: Path, final: Path) -> None:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.artifact.toolchain import cache_bytes
 from pto_wsp.driver.checks import check_plan
+from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.cpu_sim import compile_cpu_sim
 from pto_wsp.driver.dumps import observer
 from pto_wsp.driver.options import check_directives, check_strict, check_target, enforced_part, read_arch, read_options
@@ -23,39 +21,16 @@ from pto_wsp.errors import raise_all
 from pto_wsp.expr import workload as wl
 from pto_wsp.plan.capability import DEVICE_TARGETS
 from pto_wsp.plan.lower import lower
-from pto_wsp.plan.model import Context, TaskPlan
+from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
 from pto_wsp.plan.text import print_plan
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.capacity import capacity_errors
-from pto_wsp.verify.verdict import Finding
 
 if TYPE_CHECKING:
     from pto_wsp.driver.npu import PackageBuild
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Compiled:
-    """What compile() makes: the plan, what was found out about it, and what runs it (None: a package, which a device runs).
-
-    `unscheduled`: the plan before its passes, which another schedule starts from.
-    """
-
-    plan: TaskPlan
-    unscheduled: TaskPlan
-    target: str
-    arch: Arch
-    schedule: Schedule
-    findings: tuple[Finding, ...]
-    runner: Engine | Interpreter | None
-    artifact_dir: Path | None
-    manifest: Manifest | PackageManifest | None
-    compile_time_ms: float
-    from_cache: bool
 
 
 def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, arch: object, strict: bool,
@@ -83,17 +58,18 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     findings = check_plan(lowered, plan, arrays, intermediates, model)
     if target in DEVICE_TARGETS:
         package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
-        return Compiled(plan, lowered, target, model, schedule, package.findings, None, package.root, package.manifest, _since(started),
-                        package.from_cache)
+        return Compiled(workload, plan, lowered, target, model, schedule, package.findings, None, package.root, package.manifest,
+                        checked, _since(started), package.from_cache)
     raise_all(capacity_errors((use.kernel for use in plan.kernels), model))
     if target == "interp":
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
-        return Compiled(plan, lowered, target, model, schedule, findings, interpreter, None, None, _since(started), False)
+        return Compiled(workload, plan, lowered, target, model, schedule, findings, interpreter, None, None, checked, _since(started),
+                        False)
     undefined = {k: arrays[slot.ref.id] for k, slot in enumerate(plan.tensors)
                  if slot.ref.id in intermediates and slot.ref.id in arrays and not slot.fresh}
     built = compile_cpu_sim(plan, schedule, model, findings, recorded, dumps, checked, undefined)
-    return Compiled(plan, lowered, target, model, schedule, findings, built.engine, built.root, built.manifest, _since(started),
-                    built.from_cache)
+    return Compiled(workload, plan, lowered, target, model, schedule, findings, built.engine, built.root, built.manifest, checked,
+                    _since(started), built.from_cache)
 
 
 def _compile_npu() -> Callable[..., PackageBuild]:

@@ -67,11 +67,19 @@ def compile_cpu_sim(plan: TaskPlan, schedule: Schedule, arch: Arch, findings: tu
                         lambda root: _build(root, plan, digest, schedule, arch, findings, recorded, dumps, options))
     root, manifest = found
     try:
-        artifact = _load(str(root), manifest.library, digest)
+        engine = engine_of(root, manifest, asked, options, undefined)
     except CompilerFailedError as problem:
         raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
-    engine = Engine(artifact, asked, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None)
     return CpuSimBuild(engine, root, manifest, from_cache)
+
+
+def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOptions, undefined: Mapping[int, np.ndarray]) -> Engine:
+    """Return what runs the library in `root`; `undefined`: as `compile_cpu_sim`.
+
+    Raises: C102, C105 when it cannot be loaded.
+    """
+    artifact = _load(str(root), manifest.library, manifest.plan_digest)
+    return Engine(artifact, plan, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None)
 
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:

@@ -73,3 +73,10 @@ class ArchError(PtoError):
     cause = "A model of a machine says what no machine can be, or less than is asked of it."
     example = "Arch(name='mine', cores=Cores(cube=-1))"
     fix = "The error names the field; with_unit, with_memory, with_cores and with_aicpu give a model other numbers."
+
+
+class LoadError(PtoError):
+    code = "C111"
+    cause = "A folder was to be loaded that holds no saved program, one that was changed, or one that does not run in this process."
+    example = "pto_wsp.load('package_for_a_device')"
+    fix = "Name a folder that program.save(folder) of target cpu_sim has written, and leave its files as they are."

@@ -13,40 +13,113 @@ from typing import TypeAlias, get_args, get_origin, get_type_hints
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import workload as wl
-from pto_wsp.source import Span, here
+from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.types import layout, scalar, tile, view
 from pto_wsp.types.dtype import DType
 
 Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | None"
 
-_NODES: Mapping[str, type] = {
+NODES: Mapping[str, type] = {
     kind.__name__: kind
     for module in (layout, scalar, tile, view, k, wl)
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
 }
-_ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm,
+ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm,
                                        "SlotKind": k.SlotKind, "Contract": layout.Contract}
 # what repr() of a node is written in: eval(repr(node), dict(NAMES)) == node
 NAMES: Mapping[str, object] = {
-    **_NODES, **_ENUMS, "Tile": tile.Tile, **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,
+    **NODES, **ENUMS, "Tile": tile.Tile, **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,
 }
+
+
+class NodeCodec:
+    """JSON for a closed set of node classes and enums, by what each is called there."""
+
+    def __init__(self, nodes: Mapping[str, type], enums: Mapping[str, type[Enum]], *, key: str = "kind", spans: bool = False) -> None:
+        """`key`: of what a node is called, no field of any. `spans`: keep where it was written, as basename and line; else left out."""
+        self._nodes, self._enums, self._key, self._spans = nodes, enums, key, spans
+        self._names: Mapping[type, str] = {kind: name for name, kind in (*nodes.items(), *enums.items())}
+
+    def to_data(self, node: object) -> Data:
+        """Return plain JSON data for a node, an enum, a number, a string or a tuple or frozenset of them."""
+        if isinstance(node, Enum):   # before int: some enums are numbers
+            return {self._key: self._name(node), "value": node.name}
+        if node is None or isinstance(node, bool | int | str):
+            return node
+        if isinstance(node, float):
+            return node if math.isfinite(node) else {self._key: "float", "value": repr(node)}
+        if isinstance(node, tuple):
+            return [self.to_data(item) for item in node]
+        if isinstance(node, frozenset):
+            return {self._key: "set", "value": sorted((self.to_data(item) for item in node), key=json.dumps)}
+        if isinstance(node, Span):
+            return {self._key: "Span", "value": node.short}
+        name, data = self._name(node), _fields_of(node)
+        return {self._key: name, **{f: self.to_data(value) for f, value in data if self._spans or not isinstance(value, Span)}}
+
+    def _name(self, node: object) -> str:
+        name = self._names.get(type(node))
+        if name is None:
+            raise TypeError(f"no JSON for {type(node).__name__}")
+        return name
+
+    def from_data(self, data: Data) -> object:
+        """Return the node that `to_data` wrote.
+
+        Raises: W102 for data that is none of ours.
+        """
+        if isinstance(data, list):
+            return tuple([self.from_data(item) for item in data])
+        if not isinstance(data, dict):
+            return data
+        values = dict(data)
+        kind = values.pop(self._key, None)
+        if isinstance(kind, str) and kind not in self._nodes:
+            return self._leaf(kind, values)
+        node = self._nodes.get(kind) if isinstance(kind, str) else None
+        if node is None:
+            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r}")
+        known = {f.name for f in fields(node)}
+        if not values.keys() <= known:
+            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} with {sorted(values.keys() - known)}")
+        try:
+            made: object = node(**{name: self.from_data(value) for name, value in values.items()})
+        except TypeError as problem:
+            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind}: {problem}") from None
+        return made
+
+    def _leaf(self, kind: str, values: Mapping[str, Data]) -> object:
+        """Return what is no node: an enum, a float that JSON has no number for, a set, a span."""
+        value = values.get("value")
+        try:
+            match kind, value:
+                case "float", str(text):
+                    return float(text)
+                case "set", list(items) if self._spans:
+                    return frozenset(self.from_data(item) for item in items)
+                case "Span", str(text) if self._spans:
+                    file, _, line = text.rpartition(":")
+                    return Span(file, int(line), 0) if int(line) else UNKNOWN
+                case _, str(text) if kind in self._enums:
+                    return self._enums[kind][text]
+        except (KeyError, ValueError):
+            pass
+        found = f"kind {kind!r} with {dict(values)}" if kind in ("float", *self._enums) else f"kind {kind!r}"
+        raise WorkloadStructureError("this JSON is not a workload", here(), found=found)
+
+
+def _fields_of(node: object) -> tuple[tuple[str, object], ...]:
+    """Return a node's fields and their values."""
+    return tuple((f.name, getattr(node, f.name)) for f in fields(node))  # type: ignore[arg-type]
+
+
+IR = NodeCodec(NODES, ENUMS)
 
 
 def to_data(node: object) -> Data:
     """Return plain JSON data for a node, an enum, a number, a string or a tuple of them."""
-    if node is None or isinstance(node, bool | int | str):
-        return node
-    if isinstance(node, float):
-        return node if math.isfinite(node) else {"kind": "float", "value": repr(node)}
-    if isinstance(node, tuple):
-        return [to_data(item) for item in node]
-    if isinstance(node, Enum):
-        return {"kind": type(node).__name__, "value": node.name}
-    if is_dataclass(node) and not isinstance(node, type):
-        values = {f.name: to_data(getattr(node, f.name)) for f in fields(node) if not isinstance(getattr(node, f.name), Span)}
-        return {"kind": type(node).__name__, **values}
-    raise TypeError(f"no JSON for {type(node).__name__}")
+    return IR.to_data(node)
 
 
 def from_data(data: Data) -> object:
@@ -54,30 +127,7 @@ def from_data(data: Data) -> object:
 
     Raises: W102 for data that is none of ours.
     """
-    if isinstance(data, list):
-        return tuple(from_data(item) for item in data)
-    if not isinstance(data, dict):
-        return data
-    values = dict(data)
-    kind = values.pop("kind", None)
-    try:
-        if kind == "float":
-            return float(str(values["value"]))
-        if isinstance(kind, str) and kind in _ENUMS:
-            return _ENUMS[kind][str(values["value"])]
-    except (KeyError, ValueError):
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r} with {values}") from None
-    node = _NODES.get(kind) if isinstance(kind, str) else None
-    if node is None:
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r}")
-    known = {f.name for f in fields(node)}
-    if not set(values) <= known:
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} with {sorted(set(values) - known)}")
-    try:
-        made: object = node(**{name: from_data(value) for name, value in values.items()})
-    except TypeError as problem:
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind}: {problem}") from None
-    return made
+    return IR.from_data(data)
 
 
 def dumps(node: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.driver import Compiled
+from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES

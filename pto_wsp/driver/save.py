@@ -1,0 +1,43 @@
+"""`save`: an artifact leaves the cache, with what it needs where there is no cache and no source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pto_wsp.artifact.manifest import Manifest, read_manifest
+from pto_wsp.artifact.store import copy_artifact, writing_to
+from pto_wsp.driver.compiled import Compiled
+from pto_wsp.errors import InternalError
+from pto_wsp.expr.codec import to_data
+from pto_wsp.plan.codec import plan_to_data
+
+PLAN = "plan.json"
+PLAN_FORMAT = 1
+
+
+def save_compiled(compiled: Compiled, intermediates: Sequence[int], folder: Path) -> Path:
+    """Write what was compiled to a folder that is new or empty, and return it. `intermediates`: tensor slots for results between tasks.
+
+    A package for a device is copied as it is. A program for this machine gets its plan beside it, and a manifest of all of it.
+    Raises: C103 when the cache's copy is damaged, C107 for a folder that is not empty or cannot be written.
+    """
+    root, manifest = compiled.artifact_dir, compiled.manifest
+    if root is None or manifest is None:
+        raise InternalError("an artifact without a folder", compiled.plan.name)
+    read_manifest(root, type(manifest))        # what is damaged is not passed on
+    copy_artifact(root, folder)
+    if isinstance(manifest, Manifest):
+        with writing_to(folder):
+            (folder / PLAN).write_text(_plan_text(compiled, intermediates), encoding="utf-8")
+            manifest.sealed(folder).write(folder)
+    return folder
+
+
+def _plan_text(compiled: Compiled, intermediates: Sequence[int]) -> str:
+    """Return plan.json: what the process that compiled knew beside the manifest."""
+    data = {"format_version": PLAN_FORMAT, "workload": to_data(compiled.workload), "plan": plan_to_data(compiled.plan),
+            "unscheduled": plan_to_data(compiled.unscheduled), "arch": compiled.arch.model_dump(), "options": compiled.options.model_dump(),
+            "intermediates": list(intermediates)}
+    return json.dumps(data, separators=(",", ":"), sort_keys=True, allow_nan=False) + "\n"
