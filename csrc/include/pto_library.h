@@ -219,21 +219,25 @@ typedef struct pto_sim pto_sim;
 /* pto_sim_options.window_unit: what a task takes of the window, from its submission until it and all earlier tasks of its stream
    have completed */
 #define PTO_WINDOW_TASKS 0         /* 1 */
-#define PTO_WINDOW_BYTES 1         /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT */
+#define PTO_WINDOW_BYTES 1         /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT and PTO_WRITE */
 #define PTO_WINDOW_ENTRIES 2       /* 1 for each argument in memory */
 
-/* pto_sim_options.window_mode: what a full window does */
-#define PTO_WINDOW_STALL 0         /* its stream waits */
-#define PTO_WINDOW_ABORT 1         /* the simulation ends with PTO_E_WINDOW */
+/* pto_sim_options.window_mode: what becomes of a stream whose next task finds no room. One that takes nothing always does */
+#define PTO_WINDOW_STALL 0         /* it waits; the simulation ends with PTO_E_WINDOW for a task that takes more than there is */
+#define PTO_WINDOW_ABORT 1         /* once time were to go on while it waits, the simulation ends with PTO_E_WINDOW */
 #define PTO_WINDOW_BENCHMARK 2     /* it is counted, and the stream goes on */
 
 /* pto_sim_options.timing: when a submitted task is released, that is may run once it is ready */
 #define PTO_TIMING_IMMEDIATE 0     /* at once */
-#define PTO_TIMING_BATCHED 1       /* timing_n at a time; what is left when its stream cannot go on, or has ended, then */
+#define PTO_TIMING_BATCHED 1       /* timing_n of a stream at a time; what is left when it cannot go on, then */
 #define PTO_TIMING_INTERLEAVED 2   /* at once, and of ready tasks those of timing_n lanes (by lane mod timing_n) take turns */
-#define PTO_TIMING_RATE 3          /* each release_num / release_den cycles after the one before, or later */
+#define PTO_TIMING_RATE 3          /* in the order of (submission, node) of all streams, each release_num / release_den cycles after the
+                                      one before, rounded up, or when it is submitted, if that is later */
 
-#define PTO_AFTER_ALL -1           /* pto_sim_options.start_after */
+/* A stream cannot go on while its window or a blocking mark holds it, or when nothing is left in it: it rests, or all has been fed.
+   That is looked at before tasks start, when all that can be submitted and released at a time has been. */
+
+#define PTO_AFTER_ALL -1           /* pto_sim_options.start_after: until no stream can go on */
 
 typedef struct pto_sim_options {
     int64_t n_workers;         /* AICPUs: the homes of tasks */
@@ -250,8 +254,8 @@ typedef struct pto_sim_options {
     int64_t window;            /* of each stream, 0: none */
     int32_t window_unit;       /* PTO_WINDOW_ */
     int32_t window_mode;       /* PTO_WINDOW_ */
-    int64_t start_after;       /* tasks submitted before the first one runs; PTO_AFTER_ALL. Streams that cannot go on start it too */
-    int64_t submit_cycles;     /* of a stream's AICPU for a task: the next one is submitted so much later */
+    int64_t start_after;       /* tasks submitted before the first one runs, or PTO_AFTER_ALL; when no stream can go on, it starts too */
+    int64_t submit_cycles;     /* of a stream's AICPU for each task: it is submitted first, then the stream is busy for so long */
     int64_t dispatch_cycles;   /* of a task's worker before it runs: one task after another */
     int64_t retire_cycles;     /* of a task's worker after it has run, before others see it completed */
     double bytes_per_cycle;    /* of the memory that all cores share, 0: not bounded. Running tasks that ask for more slow down evenly */
@@ -271,15 +275,16 @@ typedef struct pto_sim_options {
 
 /* Arrays by executor are [n_executors]: pool by pool, in each worker by worker. Arrays by task are [n_tasks], NULL without keep_trace. */
 typedef struct pto_sim_result {
-    int64_t total_cycles;
+    int64_t total_cycles;      /* when the last task completed, counted from 0, when the first stream begins to submit */
     int64_t n_tasks;
     int64_t n_executors;
     int64_t critical_path;     /* cycles of the longest chain of edges, delays and blocking marks */
     int64_t work;              /* cycles of all tasks */
-    int64_t window_stalls;     /* times a stream had to wait for room; with BENCHMARK: would have */
+    int64_t window_stalls;     /* times a stream had to wait for room; with BENCHMARK: tasks that found none */
     int64_t window_stall_cycles;
     int64_t window_high_water; /* most that tasks of one stream took at a time, in the window's unit */
-    int64_t window_task;       /* with PTO_E_WINDOW, the task that found no room; with PTO_E_ARGUMENT, the task that is at fault; -1 */
+    int64_t window_task;       /* with PTO_E_WINDOW, the task that found no room, of several the first in the record; with PTO_E_ARGUMENT,
+                                  the task that is at fault; -1 */
     int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
     int64_t stall_cycles[PTO_N_STALLS];
     int64_t memory_cycles;     /* cycles that tasks took longer because of others in memory */

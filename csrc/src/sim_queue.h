@@ -17,7 +17,8 @@ enum { PTO_SIM_QUEUED, PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
 typedef struct pto_sim_node {
     int64_t task;              /* -1: a join or mark */
     int64_t cost;              /* of a mark: its delay */
-    int64_t ready;             /* time from which it may run, once READY and released; of a mark: when the last of its structural predecessors had completed */
+    int64_t ready;             /* time from which it may run, once READY and released; of a mark: when the last of its structural
+                                  predecessors had completed */
     int64_t next;              /* node: in its executor's queue, or in the list of nodes to complete */
     int64_t follower;          /* the next node of its stream, -1: none yet */
     int32_t first_link, last_link;     /* successors, in submission order */
