@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ INCLUDE = Path(__file__).resolve().parents[2] / "csrc" / "include"
 PTO_STAGE = 4
 Array = npt.NDArray[Any]
 Compile = Callable[..., "Library"]
+BuildAll = Callable[..., "dict[Hashable, Built]"]
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,11 @@ class Library:
 def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     """Return a function that compiles C text and loads it; `quiet`: for random text that a compiler rightly frowns at."""
     folder = tmp_path_factory.mktemp("c")
+    interface = cffi.FFI()
+    interface.cdef(abi_text(INCLUDE.parent))
 
-    def compile_text(text: str, declarations: str, portable: bool = False, quiet: bool = False) -> Library:
-        flags = (*compile_flags(portable), *(("-w",) if quiet else ("-Wall", "-Wextra", "-Werror")))
-        compiler = shlex.split(os.environ.get("CC", "cc"))
+    @functools.cache
+    def compile_once(text: str, declarations: str, flags: tuple[str, ...], compiler: tuple[str, ...]) -> Library:
         name = hashlib.sha256(repr((compiler, text, flags)).encode()).hexdigest()[:16]
         source, target = folder / f"{name}.c", folder / f"{name}.so"
         source.write_text(text)
@@ -56,9 +59,13 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr}\n{text}"
         ffi = cffi.FFI()
-        ffi.cdef(abi_text(INCLUDE.parent))
+        ffi.include(interface)
         ffi.cdef(declarations)
         return Library(ffi, ffi.dlopen(str(target)))
+
+    def compile_text(text: str, declarations: str, portable: bool = False, quiet: bool = False) -> Library:
+        flags = (*compile_flags(portable), *(("-w",) if quiet else ("-Wall", "-Wextra", "-Werror")))
+        return compile_once(text, declarations, flags, tuple(shlex.split(os.environ.get("CC", "cc"))))
 
     return compile_text
 
@@ -99,19 +106,44 @@ def float_bits(value: Any) -> int:
     return int(np.float64(value).view(np.int64))
 
 
-@pytest.fixture(scope="session")
-def build(compile_c: Compile) -> Callable[..., Built]:
-    """Return a function that emits, compiles and loads one kernel: (kernel, unit_inner=all of them, passes=all of them)."""
+@dataclass(frozen=True)
+class Job:
+    """A kernel to be compiled. `unit_inner`: the memory parameters whose columns are neighbours, None for all of them."""
 
-    def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False,
-                     quiet: bool = False, passes: tuple[KernelPass, ...] = KERNEL_PASSES, streamed: Sequence[str] = (),
-                     ragged: Sequence[str] = ()) -> Built:
-        unit = {p.name: True for p in kernel.memory_params} if unit_inner is None else unit_inner
+    kernel: k.Kernel
+    unit_inner: Mapping[str, bool] | None = None
+    passes: tuple[KernelPass, ...] = KERNEL_PASSES
+    streamed: Sequence[str] = ()
+    ragged: Sequence[str] = ()
+
+    def emit(self, symbol: str) -> KernelC:
+        """Return the kernel in C."""
+        unit = {p.name: True for p in self.kernel.memory_params} if self.unit_inner is None else self.unit_inner
         neighbours = frozenset(name for name, unit_columns in unit.items() if unit_columns)
-        lowered = run_kernel_passes(kernel, KernelContext(neighbours, frozenset(streamed), frozenset(ragged)), passes)
-        code = emit_kernel(lowered, "kernel_under_test", unit)
-        declared = f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);"
-        text = prelude([code]) + code.text
-        return Built(kernel, code, compile_c(text, declared, portable, quiet))
+        context = KernelContext(neighbours, frozenset(self.streamed), frozenset(self.ragged))
+        return emit_kernel(run_kernel_passes(self.kernel, context, self.passes), symbol, unit)
+
+
+@pytest.fixture(scope="session")
+def build_all(compile_c: Compile) -> BuildAll:
+    """Return a function that emits kernels, compiles them in one library and loads it: (jobs, portable, quiet) -> kernels by key."""
+
+    def build_jobs(jobs: Mapping[Hashable, Job], portable: bool = False, quiet: bool = False) -> dict[Hashable, Built]:
+        codes = [job.emit(f"kernel_{number}") for number, job in enumerate(jobs.values())]
+        declared = "".join(f"int32_t {code.symbol}(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);\n"
+                           for code in codes)
+        library = compile_c(prelude(codes) + "".join(code.text for code in codes), declared, portable, quiet)
+        return {key: Built(job.kernel, code, library) for (key, job), code in zip(jobs.items(), codes, strict=True)}
+
+    return build_jobs
+
+
+@pytest.fixture(scope="session")
+def build(build_all: BuildAll) -> Callable[..., Built]:
+    """Return a function that compiles one kernel: (kernel, portable, quiet, and what else a `Job` says)."""
+
+    def build_kernel(kernel: k.Kernel, unit_inner: Mapping[str, bool] | None = None, portable: bool = False, quiet: bool = False,
+                     **options: Any) -> Built:
+        return build_all({0: Job(kernel, unit_inner, **options)}, portable, quiet)[0]
 
     return build_kernel

@@ -41,7 +41,7 @@ def _loops() -> tuple[str, str]:
     return "\n".join(heads), "\n".join(bodies)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["native", "portable"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["native", "portable"])
 def library(compile_c: Compile, request: pytest.FixtureRequest) -> Library:
     """Return a loop over every function."""
     heads, bodies = _loops()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from pto_wsp import (
     Constexpr,
@@ -154,43 +153,46 @@ NAMES = ("int64_t", "args", "bound", "behind", "pto_bind", "memcpy", "i_0", "aft
          "double", "NULL", "node", "slot_0", "stop_1", "e_position_1")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_user_may_call_a_tensor_or_kernel_as_c_calls_something_else(name: str) -> None:
-    def doubled(x: Any, y: Any) -> None:
-        pto.store(y, pto.load(x) * 2)
+def test_a_user_may_call_tensors_and_kernels_as_c_calls_something_else() -> None:
+    def named_like(name: str) -> tuple[Any, Tensor, Tensor]:
+        def doubled(x: Any, y: Any) -> None:
+            pto.store(y, pto.load(x) * 2)
 
-    doubled.__annotations__ = {"x": In[Tile[1, 4, F32]], "y": Out[Tile[1, 4, F32]]}
-    doubled.__name__ = name
-    made = kernel(doubled)
-    X, Y = Tensor(np.ones((2, 4), np.float32), name=name), Tensor(np.zeros((2, 4), np.float32))
+        doubled.__annotations__ = {"x": In[Tile[1, 4, F32]], "y": Out[Tile[1, 4, F32]]}
+        doubled.__name__ = name
+        return kernel(doubled), Tensor(np.ones((2, 4), np.float32), name=name), Tensor(np.zeros((2, 4), np.float32))
+
+    made = [named_like(name) for name in NAMES]
 
     @workload
     def named() -> None:
-        for i in P(2):
-            first = made[i](x=X[i], y=Y[i])
-        for i in P(2):
-            made[i](x=X[i], y=Y[i], after=[first])
+        for doubled, X, Y in made:
+            for i in P(2):
+                first = doubled[i](x=X[i], y=Y[i])
+            for i in P(2):
+                doubled[i](x=X[i], y=Y[i], after=[first])
 
     program = named().compile().run()
-    assert program.stats.task_count == 4 and (Y.data == 2).all()
+    assert program.stats.task_count == 4 * len(NAMES) and all((Y.data == 2).all() for _, _, Y in made)
 
 
-@pytest.mark.parametrize("outer, inner", [("after", "join"), ("join", "after"), ("handle_0", "sink"), ("bound", "node"),
-                                          ("slot", "stop"), ("step", "e_position")])
-def test_a_user_may_call_a_loop_variable_as_the_orchestrator_calls_something_else(outer: str, inner: str) -> None:
+def test_a_user_may_call_loop_variables_as_the_orchestrator_calls_something_else() -> None:
+    pairs = (("after", "join"), ("join", "after"), ("handle_0", "sink"), ("bound", "node"), ("slot", "stop"), ("step", "e_position"))
+
     def run(target: str) -> tuple[Any, Any]:
-        Y = Tensor(np.zeros((3, 4, 4), np.float32))
+        tensors = [Tensor(np.zeros((3, 4, 4), np.float32)) for _ in pairs]
 
         @workload
         def named() -> None:
-            for a in P(3, names=[outer]):
-                for b in P(4, names=[inner]):
-                    made = one[a, b](n=a, f=1.0, y=Y[a, b])
-                for b in P.seq(2, names=[inner]):
-                    one[a, b](n=b, f=0.5, y=Y[a, b], after=[made])
+            for (outer, inner), Y in zip(pairs, tensors, strict=True):
+                for a in P(3, names=[outer]):
+                    for b in P(4, names=[inner]):
+                        made = one[a, b](n=a, f=1.0, y=Y[a, b])
+                    for b in P.seq(2, names=[inner]):
+                        one[a, b](n=b, f=0.5, y=Y[a, b], after=[made])
 
         program = named().compile(target).run()
-        return Y.data, program.graph.edges
+        return np.stack([Y.data for Y in tensors]), program.graph.edges
 
     (found, edges), (expected, expected_edges) = run("cpu_sim"), run("interp")
     assert (found == expected).all() and edges == expected_edges

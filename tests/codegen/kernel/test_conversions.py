@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -22,7 +23,7 @@ from pto_wsp.types.dtype import DType
 from ..conftest import Compile
 
 Way = tuple[DType, str | None, bool | None]
-FAST = (DType.F32,)   # the longest ways; the others are slow tests
+FAST = (DType.I8, DType.BF16, DType.FP8E4M3)   # every mode to one of each kind; the rest are slow tests
 
 
 def ways_of(source: DType) -> list[Way]:
@@ -55,9 +56,8 @@ def values_of(dtype: DType) -> npt.NDArray[Any]:
         return np.concatenate([np.concatenate([edges, *near, small]).astype(dtype.np), bits.view(dtype.np)])
 
 
-def check(compile_c: Compile, source: DType, portable: bool = False) -> None:
+def check(compile_c: Compile, source: DType, ways: Sequence[Way], portable: bool = False) -> None:
     """Raise AssertionError where C and NumPy differ in a conversion of `source`."""
-    ways = ways_of(source)
     heads, bodies = [], []
     for number, (target, mode, saturate) in enumerate(ways):
         head = f"void loop_{number}({memory_type(target)} *y, const {memory_type(source)} *x, int64_t n)"
@@ -78,12 +78,17 @@ def check(compile_c: Compile, source: DType, portable: bool = False) -> None:
                                 f"{found[wrong[0]]!r}, expected {expected[wrong[0]]!r}")
 
 
-@pytest.mark.parametrize("source", [pytest.param(s, marks=() if s in FAST else pytest.mark.slow, id=str(s)) for s in ALL])
+def test_conversions_of_f32(compile_c: Compile) -> None:
+    check(compile_c, DType.F32, [way for way in ways_of(DType.F32) if way[0] in FAST or way[1:] == (None, None)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ALL, ids=str)
 def test_conversions(compile_c: Compile, source: DType) -> None:
-    check(compile_c, source)
+    check(compile_c, source, ways_of(source))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ALL, ids=str)
 def test_conversions_without_this_machines_instructions(compile_c: Compile, source: DType) -> None:
-    check(compile_c, source, portable=True)
+    check(compile_c, source, ways_of(source), portable=True)

@@ -6,7 +6,7 @@ Only exact ops take part, so fusion, row buffers, copies and the order of memory
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from pto_wsp.runtime.kernel_interp import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 
-from ..conftest import Array, Built
+from ..conftest import Array, BuildAll, Built, Job
 
 _DTYPES = (DType.F32, DType.F32, DType.F32, DType.F64, DType.I8, DType.I32, DType.I64, DType.U8)
 # Without these a kernel is slower and means the same; code generation needs what the others establish.
@@ -139,34 +139,47 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType) -> 
     return np.where(rng.random(shape) < 0.06, odd, rng.standard_normal(shape) * 4).astype(dtype.np)
 
 
+FAST = range(30)
+BATCH = 10       # kernels of one library: gcc's time goes by their number, but for what each library begins with
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(n, marks=pytest.mark.slow) for n in range(30, 400))])
-def test_random_kernel_matches_the_interpreter(build: Callable[..., Built], seed: int) -> None:
-    _compare(build, seed, KERNEL_PASSES)
+@pytest.mark.parametrize("first", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in range(0, 400, BATCH)])
+def test_random_kernels_match_the_interpreter(build_all: BuildAll, first: int) -> None:
+    _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("seed", [3, 17, *(pytest.param(n, marks=pytest.mark.slow) for n in range(400, 430))])
-@pytest.mark.parametrize("name", OPTIONAL)
-def test_random_kernel_matches_without_one_of_the_passes(build: Callable[..., Built], name: str, seed: int) -> None:
-    _compare(build, seed, tuple(step for step in KERNEL_PASSES if step.name != name))
+def test_random_kernels_match_without_one_of_the_passes(build_all: BuildAll, seed: int) -> None:
+    _compare(build_all, [(seed, tuple(step for step in KERNEL_PASSES if step.name != name)) for name in OPTIONAL])
 
 
-def _compare(build: Callable[..., Built], seed: int, passes: tuple[KernelPass, ...]) -> None:
-    rnd, rng = random.Random(seed), np.random.default_rng(seed)
-    kernel = _random_kernel(rnd)
-    strided = rnd.random() < 0.25
-    built = build(kernel, {p.name: not strided for p in kernel.memory_params}, quiet=True, passes=passes)
-    for part in (False, True):
-        arrays: dict[str, Array] = {}
-        for param in kernel.memory_params:
-            assert isinstance(param, k.TileParam)
-            rows, cols = (int(rng.integers(0 if rnd.random() < 0.1 else 1, n + 1)) if part else n for n in param.type.shape)
-            wide = _numbers(rng, (rows, cols * 2), param.type.dtype) if param.role is not k.Role.OUT else \
-                np.zeros((rows, cols * 2), param.type.dtype.np)
-            arrays[param.name] = wide[:, ::2] if strided else np.ascontiguousarray(wide[:, :cols])
-        expected = {name: array.copy() for name, array in arrays.items()}
-        assert run_kernel(kernel, expected) is None
-        assert built(arrays, stage=[name for name in arrays if rnd.random() < 0.2]) == 0
-        for name, want in expected.items():
-            np.testing.assert_array_equal(arrays[name], want, err_msg=f"{name}\n{built.code.text}")
+def _compare(build_all: BuildAll, cases: Sequence[tuple[int, tuple[KernelPass, ...]]]) -> None:
+    """Build the kernels of these seeds and passes in one library; compare each with the interpreter on whole and on short tiles."""
+    draws = []
+    for seed, passes in cases:
+        rnd, rng = random.Random(seed), np.random.default_rng(seed)
+        kernel = _random_kernel(rnd)
+        strided = rnd.random() < 0.25
+        draws.append((rnd, rng, strided, Job(kernel, {p.name: not strided for p in kernel.memory_params}, passes)))
+    library = build_all({number: job for number, (_, _, _, job) in enumerate(draws)}, quiet=True)
+    for number, (rnd, rng, strided, _) in enumerate(draws):
+        for part in (False, True):
+            _compare_once(library[number], rnd, rng, strided, part, f"seed {cases[number][0]}")
+
+
+def _compare_once(built: Built, rnd: random.Random, rng: np.random.Generator, strided: bool, part: bool, which: str) -> None:
+    """Run a kernel on random numbers; `part`: on tiles that are cut short."""
+    arrays: dict[str, Array] = {}
+    for param in built.kernel.memory_params:
+        assert isinstance(param, k.TileParam)
+        rows, cols = (int(rng.integers(0 if rnd.random() < 0.1 else 1, n + 1)) if part else n for n in param.type.shape)
+        wide = _numbers(rng, (rows, cols * 2), param.type.dtype) if param.role is not k.Role.OUT else \
+            np.zeros((rows, cols * 2), param.type.dtype.np)
+        arrays[param.name] = wide[:, ::2] if strided else np.ascontiguousarray(wide[:, :cols])
+    expected = {name: array.copy() for name, array in arrays.items()}
+    assert run_kernel(built.kernel, expected) is None
+    assert built(arrays, stage=[name for name in arrays if rnd.random() < 0.2]) == 0, which
+    for name, want in expected.items():
+        np.testing.assert_array_equal(arrays[name], want, err_msg=f"{which}, {name}\n{built.code.text}")

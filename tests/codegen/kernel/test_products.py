@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 
-from ..conftest import Array, Built
+from ..conftest import Array, BuildAll, Built, Job
 
 F32, I8, I32 = DType.F32, DType.I8, DType.I32
 Build = Callable[..., Built]
@@ -56,11 +56,19 @@ def four_ways(m: int, n: int, inner: int, dtype: DType) -> k.Kernel:
     return trace(product, a=dtype, b=dtype, turned_a=dtype, turned_b=dtype)
 
 
-@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
-@pytest.mark.parametrize(("m", "n", "inner"), [(61, 65, 77), (3, 200, 33), (40, 7, 300), (1, 1, 1)])
+SIZES = [(61, 65, 77), (3, 200, 33), (40, 7, 300), (1, 1, 1)]
+
+
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["native", "portable"])
+def in_four_ways(request: pytest.FixtureRequest, build_all: BuildAll) -> Mapping[Hashable, Built]:
+    """Return `four_ways` for every dtype and size, in one library."""
+    return build_all({(size, dtype): Job(four_ways(*size, dtype)) for size in SIZES for dtype in MATMUL_RESULT}, portable=request.param)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", tuple(MATMUL_RESULT), ids=str)
-def test_operands_are_read_as_they_lie(build: Build, m: int, n: int, inner: int, dtype: DType, portable: bool) -> None:
-    built = build(four_ways(m, n, inner, dtype), portable=portable)
+def test_operands_are_read_as_they_lie(in_four_ways: Mapping[Hashable, Built], size: tuple[int, int, int], dtype: DType) -> None:
+    (m, n, inner), built = size, in_four_ways[size, dtype]
     lhs, rhs = numbers(dtype, m, inner), numbers(dtype, inner, n, seed=1)
     wide = MATMUL_RESULT[dtype].np
 

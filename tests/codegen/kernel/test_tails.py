@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,11 @@ from pto_wsp.runtime.kernel_interp import failure_of, run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 
-from ..conftest import Built
+from ..conftest import BuildAll, Built, Job
 from .guard_pages import Fence, in_child
 from .test_emit import trace
 
 F32, F16, I8, I32, BOOL = DType.F32, DType.F16, DType.I8, DType.I32, DType.BOOL
-Build = Callable[..., Built]
 Sizes = Mapping[str, tuple[int, int]]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mprotect through ctypes, fork")
 ROWS, COLS = 5, 21
@@ -134,13 +133,18 @@ def arguments(kernel: k.Kernel, sizes: Sizes, layout: Mapping[str, Any], rows: i
     return {name: value for name, value in args.items() if name in {p.name for p in kernel.params}}
 
 
-def run_tails(built: Built, sizes_of: Callable[[int, int], Sizes], say: Callable[[str], None], stage: bool) -> None:
-    """Run a kernel on every tail in every layout and compare it with the interpreter."""
+ALL = tuple(itertools.product(range(ROWS + 1), range(COLS + 1)))
+SOME = tuple(itertools.product((0, 1, 2, ROWS), (0, 1, 8, 15, 16, 17, 20, COLS)))     # about a vector of 16
+
+
+def run_tails(built: Built, sizes_of: Callable[[int, int], Sizes], say: Callable[[str], None], tails: Sequence[tuple[int, int]],
+              stage: bool = False) -> None:
+    """Run a kernel on tails in every layout and compare it with the interpreter."""
     names = tuple(p.name for p in built.kernel.memory_params) if stage else ()
     for layout in layouts():
         if layout.get("columns_apart", 1) > 1 and not built.code.text.count("stride[1]"):
             continue   # compiled for columns that are neighbours
-        for rows, cols in itertools.product(range(ROWS + 1), (*range(COLS + 1),) if not stage else (0, 1, 8, 20, COLS)):
+        for rows, cols in tails:
             say(f"{built.kernel.name} {rows} x {cols} {layout}")
             args = arguments(built.kernel, sizes_of(rows, cols), layout, rows, cols)
             expected = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in args.items()}
@@ -151,19 +155,39 @@ def run_tails(built: Built, sizes_of: Callable[[int, int], Sizes], say: Callable
                     np.testing.assert_allclose(args[name], value, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
+@pytest.fixture(scope="module")
+def kernels(build_all: BuildAll) -> Mapping[Hashable, Built]:
+    """Return every kernel of the cases, for columns that are neighbours and for any, in one library."""
+    jobs: dict[Hashable, Job] = {}
+    for function, _ in CASES:
+        kernel = trace(function, x=F32, y=F32)
+        for unit_inner in (True, False):
+            jobs[function, unit_inner] = Job(kernel, {p.name: unit_inner for p in kernel.memory_params})
+    jobs[two_outputs], jobs[guarded] = Job(trace(two_outputs)), Job(trace(guarded, x=F32))
+    return build_all(jobs)
+
+
 @pytest.mark.parametrize("unit_inner", [True, False], ids=["neighbours", "strided"])
 @pytest.mark.parametrize("function, sizes_of", CASES, ids=lambda value: getattr(value, "__name__", ""))
-def test_a_tail_never_leaves_its_valid_part(build: Build, function: Callable[..., None], sizes_of: Callable[[int, int], Sizes],
-                                            unit_inner: bool) -> None:
-    kernel = trace(function, x=F32, y=F32)
-    built = build(kernel, {p.name: unit_inner for p in kernel.memory_params})
-    assert in_child(lambda say: run_tails(built, sizes_of, say, stage=False)) == ""
+def test_a_tail_never_leaves_its_valid_part(kernels: Mapping[Hashable, Built], function: Callable[..., None],
+                                            sizes_of: Callable[[int, int], Sizes], unit_inner: bool) -> None:
+    built = kernels[function, unit_inner]
+    assert in_child(lambda say: run_tails(built, sizes_of, say, SOME)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function, sizes_of", CASES, ids=lambda value: getattr(value, "__name__", ""))
+def test_no_tail_at_all_leaves_its_valid_part(kernels: Mapping[Hashable, Built], function: Callable[..., None],
+                                              sizes_of: Callable[[int, int], Sizes]) -> None:
+    for built in (kernels[function, True], kernels[function, False]):
+        assert in_child(lambda say, built=built: run_tails(built, sizes_of, say, ALL)) == ""
 
 
 @pytest.mark.parametrize("function, sizes_of", CASES[:4], ids=lambda value: getattr(value, "__name__", ""))
-def test_a_staged_tail_neither(build: Build, function: Callable[..., None], sizes_of: Callable[[int, int], Sizes]) -> None:
-    kernel = trace(function)
-    assert in_child(lambda say: run_tails(build(kernel), sizes_of, say, stage=True)) == ""
+def test_a_staged_tail_neither(kernels: Mapping[Hashable, Built], function: Callable[..., None],
+                               sizes_of: Callable[[int, int], Sizes]) -> None:
+    built = kernels[function, True]
+    assert in_child(lambda say: run_tails(built, sizes_of, say, SOME, stage=True)) == ""
 
 
 def test_the_fence_holds() -> None:
@@ -181,8 +205,8 @@ def test_the_fence_holds() -> None:
 
 # ---- nothing to do ----
 
-def test_an_empty_binding_does_no_work(build: Build) -> None:
-    built = build(trace(rmsnorm))
+def test_an_empty_binding_does_no_work(kernels: Mapping[Hashable, Built]) -> None:
+    built = kernels[rmsnorm, True]
     body = built.code.text
     assert body.index("return 0;") < body.index("for (int64_t row"), "it returns ahead of its loops"
     for shape in ((0, COLS), (ROWS, 0), (0, 0)):
@@ -195,8 +219,8 @@ def two_outputs(x: In[Tile[ROWS, COLS, F32]], y: Out[Tile[ROWS, COLS, F32]], top
     pto.store(top, pto.rowmax(x))
 
 
-def test_one_empty_output_leaves_the_other(build: Build) -> None:
-    built = build(trace(two_outputs))
+def test_one_empty_output_leaves_the_other(kernels: Mapping[Hashable, Built]) -> None:
+    built = kernels[two_outputs]
     x, y, top = np.ones((2, 3), np.float32), np.zeros((2, 0), np.float32), np.zeros((2, 1), np.float32)
     assert built({"x": x, "y": y, "top": top}) == 0
     np.testing.assert_array_equal(top, 1)
@@ -206,16 +230,15 @@ def guarded(x: In[Tensor], row: Scalar[I32], y: Out[Tile[2, 2, F32]]) -> None:
     pto.store(y, pto.load(x, (row, 0), shape=(2, 2)))
 
 
-def test_a_guard_is_asked_even_when_nothing_is_to_be_stored(build: Build) -> None:
-    built = build(trace(guarded, x=F32))
+def test_a_guard_is_asked_even_when_nothing_is_to_be_stored(kernels: Mapping[Hashable, Built]) -> None:
+    built = kernels[guarded]
     args: dict[str, Any] = {"x": np.zeros((4, 4), np.float32), "row": 9, "y": np.zeros((0, 2), np.float32)}
     assert run_kernel(built.kernel, dict(args)) == 0
     assert built(args) == 1
 
 
-def test_a_guard_tells_what_it_found(build: Build) -> None:
-    kernel = trace(guarded, x=F32)
-    failed = failure_of(kernel, {"x": np.zeros((4, 3), np.float32), "row": 9, "y": np.zeros((2, 2), np.float32)})
+def test_a_guard_tells_what_it_found(kernels: Mapping[Hashable, Built]) -> None:
+    built = kernels[guarded]
+    failed = failure_of(built.kernel, {"x": np.zeros((4, 3), np.float32), "row": 9, "y": np.zeros((2, 2), np.float32)})
     assert failed == Failure(0, PieceFault(9, 0, 2, 1))
-    built = build(kernel)
     assert "pto_outside(context, 1, &args[0], x_row, 2, 0, 2)" in built.code.text
