@@ -142,6 +142,7 @@
     PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
     PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
     PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \
-    PTO_LAYOUT_FIELD(pto_run_options, interruptible) PTO_LAYOUT_FIELD(pto_run_options, execute)
+    PTO_LAYOUT_FIELD(pto_run_options, interruptible) PTO_LAYOUT_FIELD(pto_run_options, execute) \
+    PTO_LAYOUT_FIELD(pto_run_options, on_chunk) PTO_LAYOUT_FIELD(pto_run_options, user)
 
 #endif

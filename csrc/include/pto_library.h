@@ -318,6 +318,8 @@ typedef struct pto_run_options {
     int32_t n_kernels;
     int32_t interruptible;              /* 1: the main thread calls; SIGINT ends the run with PTO_E_CANCELLED, unseen by its handler */
     pto_execute_options execute;
+    int32_t (*on_chunk)(const pto_columns *columns, void *user);   /* NULL, or: given each chunk in place of sim; a status */
+    void *user;
 } pto_run_options;
 
 int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *options, pto_execute_result *result);

@@ -39,7 +39,14 @@ static int32_t execute(pto_record *record, void *user)
 static int32_t finish_chunk(pto_record *record, chunked_run *run, bool feeds)
 {
     int32_t status = run->pool != NULL ? execute(record, run) : PTO_OK;
-    return status == PTO_OK && feeds && run->options->sim != NULL ? pto_sim_feed(run->options->sim, record) : status;
+    if (status != PTO_OK || !feeds)
+        return status;
+    if (run->options->on_chunk != NULL) {
+        pto_columns columns;
+        pto_record_columns(record, &columns);
+        return run->options->on_chunk(&columns, run->options->user);
+    }
+    return run->options->sim != NULL ? pto_sim_feed(run->options->sim, record) : status;
 }
 
 static int32_t chunk_is_full(pto_record *record, void *user)

@@ -27,64 +27,72 @@ class Edges:
     arg: Array
 
 
+class Lanes:
+    """The last node of every lane of the pieces of a stream so far."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, int] = {}
+
+
 def recorded_edges(tasks: RecordedTasks) -> Edges:
     """Return the edges as they were recorded."""
     return Edges(tasks.view("pred_begin", tasks.n_nodes + 1, np.int64), tasks.view("edge_src", tasks.n_edges, np.int64),
                  tasks.view("edge_why", tasks.n_edges, np.uint16), tasks.view("edge_arg", tasks.n_edges, np.int32))
 
 
-def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None) -> Edges:
-    """Return the edges of a stream that was recorded under one plan, under another that asks for no kind that the record lacks."""
+def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None, lanes: Lanes | None = None) -> Edges:
+    """Return the edges of a stream that was recorded under one plan, under another that asks for no kind that the record lacks.
+
+    `lanes`: of the pieces before, where the record is a piece of a stream; it goes on to the next.
+    """
     edges = recorded_edges(tasks)
     had_lanes = bool(tasks.raw.task_lane)
     drops_data, drops_structure = recorded.infer and not plan.infer, recorded.structure and not plan.structure
     if drops_data or drops_structure or had_lanes:
         edges = _kept(tasks, edges, drops_data, drops_structure)
     if lane is not None:
-        edges = _merged(edges, *_lane_edges(tasks, lane))
+        edges = _merged(edges, *_lane_edges(tasks, lane, lanes or Lanes()), int(tasks.raw.first_node))
     return edges
 
 
 def _kept(tasks: RecordedTasks, edges: Edges, drops_data: bool, drops_structure: bool) -> Edges:
-    """Drop what the schedule does not ask for: lanes; conflicts; structure, with the joins that nothing else needs."""
+    """Drop what the schedule does not ask for: lanes, conflicts, structure."""
     kind = tasks.view("node_kind", tasks.n_nodes, np.uint8)
     target = np.repeat(np.arange(tasks.n_nodes), np.diff(edges.begin))
     dropped = EdgeReason.LANE | (_DATA if drops_data else EdgeReason(0))
-    into_join = kind[target] == _JOIN
     why = edges.why & np.uint16(0xFFFF & ~dropped.value)
-    if drops_structure:
-        why = np.where(into_join, why, why & np.uint16(0xFFFF & ~EdgeReason.ORDER.value))
-        needed = np.zeros(tasks.n_nodes, np.bool_)
-        keeps = (why != 0) & ~into_join
-        while True:     # joins of joins
-            needed[edges.source[keeps]] = True
-            wider = keeps | (into_join & needed[target])
-            if np.array_equal(wider, keeps):
-                break
-            keeps = wider
-    else:
-        keeps = why != 0
+    if drops_structure:     # a join that nothing waits for any more holds nothing up
+        why = np.where(kind[target] == _JOIN, why, why & np.uint16(0xFFFF & ~EdgeReason.ORDER.value))
+    keeps = why != 0
     begin = np.zeros(tasks.n_nodes + 1, np.int64)
     np.cumsum(np.bincount(target[keeps], minlength=tasks.n_nodes), out=begin[1:])
     return Edges(begin, edges.source[keeps], why[keeps], edges.arg[keeps])
 
 
-def _lane_edges(tasks: RecordedTasks, lane: Array) -> tuple[Array, Array]:
+def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: Lanes) -> tuple[Array, Array]:
     """Return sources and targets: each task of a lane waits for the one before."""
     node = tasks.view("task_node", tasks.n_tasks, np.int64)
     order = np.argsort(lane, kind="stable")
-    same = (lane[order][1:] == lane[order][:-1]) & (lane[order][1:] != 0)
-    return node[order[:-1][same]], node[order[1:][same]]
+    order = order[lane[order] != 0]
+    in_lane, node = lane[order], node[order]
+    same = in_lane[1:] == in_lane[:-1]
+    begins, ends = np.flatnonzero(np.r_[True, ~same]), np.flatnonzero(np.r_[~same, True])
+    first = [(lanes.last[key], at) for key, at in zip(in_lane[begins].tolist(), node[begins].tolist(), strict=True) if key in lanes.last] \
+        if len(order) else []
+    if len(order):
+        lanes.last.update(zip(in_lane[ends].tolist(), node[ends].tolist(), strict=True))
+    earlier = np.array(first, np.int64).reshape(-1, 2)
+    return np.concatenate((node[:-1][same], earlier[:, 0])), np.concatenate((node[1:][same], earlier[:, 1]))
 
 
-def _merged(edges: Edges, source: Array, target: Array) -> Edges:
-    """Add edges of lanes; one that is there already has one more reason."""
+def _merged(edges: Edges, source: Array, target: Array, first_node: int) -> Edges:
+    """Add edges of lanes between nodes; one that is there already has one more reason."""
     n_nodes = len(edges.begin) - 1
     sources = np.concatenate((edges.source, source))
-    targets = np.concatenate((np.repeat(np.arange(n_nodes), np.diff(edges.begin)), target))
+    targets = np.concatenate((np.repeat(np.arange(n_nodes), np.diff(edges.begin)), target - first_node))
     why = np.concatenate((edges.why, np.full(len(source), EdgeReason.LANE.value, np.uint16)))
     arg = np.concatenate((edges.arg, np.full(len(source), -1, np.int32)))
-    order = np.argsort(targets * np.int64(n_nodes) + sources, kind="stable")    # of two that are one, the lane's comes second
+    order = np.argsort(targets * np.int64(first_node + n_nodes) + sources, kind="stable")    # of two that are one, the lane's comes second
     sources, targets, why, arg = sources[order], targets[order], why[order], arg[order]
     first = np.ones(len(order), np.bool_)
     first[1:] = (sources[1:] != sources[:-1]) | (targets[1:] != targets[:-1])

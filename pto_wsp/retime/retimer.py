@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from pto_wsp.arch.model import Arch
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
+from pto_wsp.plan.waits import has_waits
 from pto_wsp.report.timed_run import TimedRun
 from pto_wsp.retime.columnar import columnar
 from pto_wsp.retime.edges import edges_under
-from pto_wsp.retime.feed import simulate_columns
+from pto_wsp.retime.feed import LongStream, simulate_columns
 from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine
+from pto_wsp.runtime.native import MAX_RECORDED_TASKS, Engine, Recorder
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stream:
+    """A record of the run's tasks. `plan` says which kinds of edges it has."""
+
+    plan: TaskPlan
+    recorder: Recorder
+    tasks: RecordedTasks
+    columns: RecordColumns
 
 
 class Retimer:
@@ -28,24 +43,29 @@ class Retimer:
 
     def __init__(self, compiled: Compiled, runner: Engine | Interpreter, bindings: Bindings, columns: RecordColumns,
                  execute_time_ms: float) -> None:
-        self._compiled, self._columns, self._execute_time_ms = compiled, columns, execute_time_ms
-        if columns.first_node > 0:
-            raise ProgramStateError(f"the run had {columns.total_tasks} tasks, more than a record keeps", here(),
-                                    help="simulate a smaller problem")
-        self._plan = columnar(compiled.unscheduled)
-        recorder = runner.recorder
-        self._tasks = RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, bindings)
+        self._compiled, self._runner, self._bindings, self._execute_time_ms = compiled, runner, bindings, execute_time_ms
+        self._plan = columnar(replace(compiled.unscheduled, symbols=compiled.plan.symbols))
+        self._streams = [self._stream(compiled.plan, runner.recorder, columns)]
 
     def time(self, schedule: Schedule, arch: Arch) -> TimedRun:
-        """Return the run's tasks in simulated time."""
+        """Return the run's tasks in simulated time.
+
+        Raises: R103 where the record does not tell and the stream cannot be made again.
+        """
         plan = self._scheduled(schedule, arch)
-        tasks = self._tasks
+        if self._streams[0].columns.first_node > 0:
+            return self._timed_in_chunks(plan)
+        stream = self._fitting(plan)
+        tasks = stream.tasks
         fields = task_fields(tasks, plan)
-        edges = edges_under(tasks, self._compiled.plan, plan, fields.lane)
+        edges = edges_under(tasks, stream.plan, plan, fields.lane)
         sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
-        columns = replace(self._columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
+        columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
                           edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy())
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
+
+    def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _Stream:
+        return _Stream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)
 
     def _scheduled(self, schedule: Schedule, arch: Arch) -> TaskPlan:
         """Return the plan as the schedule's passes leave it, its tasks in terms of what the record has."""
@@ -53,3 +73,61 @@ class Retimer:
         for step in SCHEDULE_PASSES:
             plan = step.run(plan, context)
         return plan
+
+    # ---- streams with the edges that a schedule asks for ----
+
+    def _fitting(self, plan: TaskPlan) -> _Stream:
+        """Return a record that has the edges which `plan` asks for, made again where there is none."""
+        for stream in self._streams:
+            if _has_edges(stream, plan):
+                return stream
+        recorded = self._compiled.plan
+        recorder = self._made_again(plan, recorded)
+        made = replace(recorded, infer=plan.infer or recorded.infer, structure=plan.structure) if self._enumerates(plan) \
+            else replace(recorded, infer=True)
+        columns = recorder.columns()
+        first = self._streams[0].columns
+        if not (np.array_equal(columns.task_site, first.task_site) and np.array_equal(columns.index, first.index)):
+            raise ProgramStateError("arrays that decide which tasks there are have changed since the run", here(),
+                                    help="run it again, then simulate")
+        self._streams.append(self._stream(made, recorder, columns))
+        return self._streams[-1]
+
+    def _enumerates(self, plan: TaskPlan) -> bool:
+        """Tell whether the structure that `plan` asks for is not that of the program's orchestrator."""
+        return plan.structure != self._compiled.plan.structure
+
+    def _made_again(self, plan: TaskPlan, recorded: TaskPlan) -> Recorder:
+        if self._enumerates(plan):
+            if has_waits(recorded):
+                raise reads_results(recorded)
+            return enumerated_again(replace(recorded, infer=plan.infer or recorded.infer, structure=plan.structure), self._bindings)
+        if isinstance(self._runner, Engine):
+            return orchestrated_again(self._runner.artifact, recorded, self._bindings, infer=True, max_tasks=MAX_RECORDED_TASKS)
+        return self._runner.record(replace(recorded, infer=True))
+
+    # ---- streams too long to keep ----
+
+    def _timed_in_chunks(self, plan: TaskPlan) -> TimedRun:
+        """Make the stream again, piece by piece, and simulate each as it comes."""
+        recorded, runner = self._compiled.plan, self._runner
+        assert isinstance(runner, Engine)      # an interpreter's record keeps all
+        if has_waits(recorded):
+            raise reads_results(recorded)
+        if (plan.structure and not recorded.structure) or (plan.structure != recorded.structure and plan.n_streams > 1):
+            raise ProgramStateError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a record keeps, and was recorded "
+                                    "without the order of the workload's structure", here(),
+                                    help="compile it under that schedule and run it")
+        long = LongStream(self._plan, recorded, plan, self._bindings, runner.runtime)
+        orchestrated_again(runner.artifact, recorded, self._bindings, infer=plan.infer, max_tasks=runner.max_tasks, rules=plan.rules,
+                           chunk=long.feed, sim=long.sim)
+        return TimedRun(plan, self._streams[0].columns, long.finish(), self._execute_time_ms, self._compiled.compile_time_ms)
+
+
+def _has_edges(stream: _Stream, plan: TaskPlan) -> bool:
+    """Tell whether a record has what `plan` asks for, or more that can be told apart: marks do not say which order is structure."""
+    if plan.infer and not stream.plan.infer:
+        return False
+    if plan.structure == stream.plan.structure:
+        return True
+    return stream.plan.structure and len(stream.columns.mark_node) == 0

@@ -164,8 +164,12 @@ class Interpreter:
         Raises: C101 when there is none.
         """
         if self._recorder is None:
-            self._recorder = record_stream(self.plan, self._bindings, self._stream)
+            self._recorder = self.record(self.plan)
         return self._recorder
+
+    def record(self, plan: TaskPlan) -> Recorder:
+        """Return the last stream as a new record with the kinds of edges that `plan` infers."""
+        return record_stream(plan, self._bindings, self._stream)
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
         """Return the simulated times of the last stream."""

@@ -133,7 +133,7 @@ class Recorder:
     def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
         """Replay the record in virtual time."""
         sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
-        _check_status(self.runtime.lib.pto_sim_feed(sim, self.raw), "simulation")
+        check_status(self.runtime.lib.pto_sim_feed(sim, self.raw), "simulation")
         return finish_sim(self.runtime, sim)
 
 
@@ -157,14 +157,14 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
 
 def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
     """Give a simulator tasks: a pto_columns that follows what it has been fed."""
-    _check_status(runtime.lib.pto_sim_feed_columns(sim, columns), "simulation")
+    check_status(runtime.lib.pto_sim_feed_columns(sim, columns), "simulation")
 
 
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """Drain a simulator and return what it found."""
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
-    _check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
+    check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
         return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
@@ -192,6 +192,7 @@ class Engine:
         self.artifact = artifact
         self.runtime = artifact.runtime
         self.threads = threads or default_threads()
+        self.max_tasks = max_tasks
         self._watch = None if undefined is None else Watch(self.runtime, plan, undefined)
         watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
         self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
@@ -224,7 +225,7 @@ class Engine:
         sim = None
         if not reuse:
             self._overflow = None
-            self._tensors = _raw_bindings(self.runtime, self.plan, bindings)
+            self._tensors = raw_bindings(self.runtime, self.plan, bindings)
             sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
             options.orchestrate = self.artifact.table.orchestrate
             options.bindings = self._tensors[0]
@@ -262,7 +263,7 @@ class Engine:
             raise KeyboardInterrupt
         if status == lib.PTO_E_DEADLOCK:
             raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
-        _check_status(status, "the run")
+        check_status(status, "the run")
         self._fingerprint = fingerprint
         columns_out = ffi.new("pto_columns *")
         lib.pto_record_columns(self.recorder.raw, columns_out)
@@ -286,21 +287,21 @@ class Engine:
         return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
 
 
-def _raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:
+def raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:
     """Return a pto_bindings and what must stay alive with it."""
     ffi = runtime.ffi
     tensors = ffi.new("pto_tensor[]", max(1, len(bindings.arrays)))
-    for raw, array, group in zip(tensors, bindings.arrays, bindings.groups, strict=False):
-        raw.data = ffi.cast("char *", array.__array_interface__["data"][0])
-        raw.buffer, raw.rank = group, array.ndim
+    for tensor, array, group in zip(tensors, bindings.arrays, bindings.groups, strict=False):
+        tensor.data = ffi.cast("char *", array.__array_interface__["data"][0])
+        tensor.buffer, tensor.rank = group, array.ndim
         for dim in range(array.ndim):
-            raw.dim[dim] = array.shape[dim]
-            raw.stride[dim] = array.strides[dim] // array.itemsize
+            tensor.dim[dim] = array.shape[dim]
+            tensor.stride[dim] = array.strides[dim] // array.itemsize
     slots = [_slot(value, is_float=is_float_symbol(symbol)) for symbol, value in zip(plan.symbols, bindings.symbols, strict=True)]
     symbols = ffi.new("int64_t[]", slots or [0])
-    raw_bindings = ffi.new("pto_bindings *", {"tensors": tensors, "symbols": symbols, "n_tensors": len(bindings.arrays),
+    raw = ffi.new("pto_bindings *", {"tensors": tensors, "symbols": symbols, "n_tensors": len(bindings.arrays),
                                               "n_symbols": len(slots)})
-    return raw_bindings, tensors, symbols, bindings.arrays
+    return raw, tensors, symbols, bindings.arrays
 
 
 def _slot(value: int | float, *, is_float: bool) -> int:
@@ -326,7 +327,8 @@ def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
     return raw    # for the life of the process: its threads sleep when idle
 
 
-def _check_status(status: int, what: str) -> None:
+def check_status(status: int, what: str) -> None:
+    """Raise what a status of the library stands for where no user's error does."""
     if status == 1:
         raise MemoryError(f"{what} ran out of memory")
     if status != 0:

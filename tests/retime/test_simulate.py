@@ -26,6 +26,7 @@ from pto_wsp import (
     pto,
     workload,
 )
+from pto_wsp.runtime.native import Engine
 from pto_wsp.types.axes.dense import Dense
 
 F32 = DType.F32
@@ -93,6 +94,33 @@ def test_a_stream_timed_again_has_the_times_of_a_program_compiled_so(program: Pr
     assert_same(program.simulate(scheduled, arch), scheduled.compile(target="interp", arch=arch).run())
 
 
+# ---- kinds of edges that the record lacks ----
+
+KINDS = {"overlap": Deps.infer_bytes_overlap(), "hybrid": Deps.hybrid(), "explicit": Deps.explicit()}
+
+
+@workload
+def ordered() -> None:
+    """Rows one after the other, each a chain: structure and data say different things; one task names what it waits for."""
+    for r in P.seq(4):
+        first = scale[r, 0](x=X[r, 0:16], y=Y[r, 0:16], n=r + 1)
+        add_up[r, 1](x=Y[r, 0:16], acc=ACC[r])
+    for r in P(4):
+        copied = scale[r, 1](x=X[r, 16:32], y=Y[r, 16:32], n=1)
+    add_up[9, 9](x=Y[0, 32:48], acc=ACC[3], after=copied)
+    del first
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+@pytest.mark.parametrize("recorded", KINDS)
+def test_edges_that_the_record_lacks_are_made_again(recorded: str, target: str) -> None:
+    w = ordered().dispatch(DispatchPolicy.round_robin(3))
+    program = w.task_graph(deps=KINDS[recorded]).compile(target=target).run()
+    for kind in KINDS.values():
+        wanted = w.task_graph(deps=kind)
+        assert_same(program.simulate(wanted), wanted.compile(target="interp").run())
+
+
 # ---- bad input ----
 
 def refused(what: object) -> PtoError:
@@ -131,3 +159,45 @@ def test_a_simulation_stays_when_the_program_runs_again() -> None:
     program.run(rows=1)
     assert (before.stats.work, list(before.trace)) == (work, events)
     assert program.simulate(SCHEDULES["round robin"]).stats.work < work
+
+
+# ---- streams longer than a record keeps ----
+
+LONG = {
+    "round robin": ordered().dispatch(DispatchPolicy.round_robin(3)),
+    "overlap": ordered().dispatch(DispatchPolicy.affinity(lambda t: t.params[0], num_aicpus=2)).task_graph(deps=Deps.infer_bytes_overlap()),
+    "a wider window": ordered().dispatch(DispatchPolicy.round_robin(3)).task_graph(deps=Deps.hybrid(), window=TaskWindow(6)),
+    "a narrower window": ordered().dispatch(DispatchPolicy.round_robin(3)).task_graph(deps=Deps.hybrid(), window=TaskWindow(2)),
+}
+
+
+@pytest.fixture(scope="module")
+def long_program() -> Program:
+    """A program whose record keeps four of its tasks."""
+    program = ordered().task_graph(deps=Deps.hybrid(), window=TaskWindow(3)).compile()
+    engine = program._runner
+    assert isinstance(engine, Engine)
+    short = Engine(engine.artifact, engine.plan, 1, max_tasks=4)
+    object.__setattr__(program._compiled, "runner", short)
+    return program.run()
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("arch", ["unit", "host_cpu"])
+def test_a_stream_that_no_record_keeps_is_made_again_piece_by_piece(long_program: Program, name: str, arch: str) -> None:
+    timed, other = long_program.simulate(LONG[name], arch), LONG[name].compile(target="interp", arch=arch).run()
+    assert long_program._recorded().first_node > 0
+    assert timed.stats.total_cycles == other.stats.total_cycles
+    assert timed.stats.executors == other.stats.executors
+    assert timed.stats.window == other.stats.window
+    with pytest.raises(PtoError, match="more than a trace keeps"):
+        timed.trace  # noqa: B018
+
+
+def test_structure_that_a_long_stream_was_made_without_is_refused(long_program: Program) -> None:
+    program = ordered().task_graph(deps=Deps.infer_bytes_overlap()).compile()
+    engine = program._runner
+    assert isinstance(engine, Engine)
+    object.__setattr__(program._compiled, "runner", Engine(engine.artifact, engine.plan, 1, max_tasks=4))
+    error = refused(lambda: program.run().simulate(ordered()))
+    assert error.code == "R103" and "order of the workload's structure" in str(error)

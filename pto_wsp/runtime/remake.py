@@ -1,0 +1,68 @@
+"""Make the stream of a plan again without running it: with other kinds of edges, or because it was too long to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pto_wsp.artifact.build import LoadedArtifact
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.rules import ExecutionRules
+from pto_wsp.runtime.binding import Bindings
+from pto_wsp.runtime.failures import bounds_error
+from pto_wsp.runtime.interp import record_stream, stream_of
+from pto_wsp.runtime.native import Recorder, check_status, raw_bindings
+from pto_wsp.source import here
+
+
+def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindings, *, infer: bool, max_tasks: int, rules: ExecutionRules = ExecutionRules(),
+                       chunk: Callable[[Any], None] | None = None, sim: Any = None) -> Recorder:
+    """Return a record that the artifact's orchestrator has written; no kernel runs.
+
+    `chunk` is given the pto_columns of each piece of a stream of more than `max_tasks` tasks, and the record is of no use then; it feeds
+    `sim`, which follows `rules`.
+    Raises: R104 for a check that does not hold, R103 for a stream that reads what tasks compute, and what `chunk` raises.
+    """
+    ffi, lib = artifact.runtime.ffi, artifact.runtime.lib
+    recorder = Recorder(artifact.runtime, ExecutionRules(window=rules.task_window), infer=infer, max_tasks=max_tasks)
+    raised: list[BaseException] = []
+
+    def on_chunk(columns: Any, user: Any) -> int:
+        del user
+        try:
+            if chunk is not None:
+                chunk(columns)
+        except BaseException as problem:   # it cannot go through C: raised behind it
+            raised.append(problem)
+        return int(lib.PTO_E_CANCELLED if raised else lib.PTO_OK)
+
+    callback = ffi.callback(dict(ffi.typeof("pto_run_options").fields)["on_chunk"].type, on_chunk)
+    bound = raw_bindings(artifact.runtime, plan, bindings)
+    options = ffi.new("pto_run_options *", {"orchestrate": artifact.table.orchestrate, "bindings": bound[0], "on_chunk": callback,
+                                            "sim": ffi.NULL if sim is None else sim})
+    result = ffi.new("pto_execute_result *")
+    status = lib.pto_run(ffi.NULL, recorder.raw, options, result)
+    if raised:
+        raise raised[0]
+    if status == lib.PTO_E_GUARD:
+        raise bounds_error(plan, ffi, lib.pto_record_guard(recorder.raw), 0)
+    if status == lib.PTO_E_UNEXECUTED:
+        raise reads_results(plan)
+    check_status(status, "making the stream again")
+    return recorder
+
+
+def enumerated_again(plan: TaskPlan, bindings: Bindings) -> Recorder:
+    """Return a record that the enumeration in Python has written, of a plan that no artifact was made from; no kernel runs.
+
+    Raises: R104 for a check that does not hold.
+    """
+    return record_stream(plan, bindings, stream_of(plan, bindings))
+
+
+def reads_results(plan: TaskPlan) -> ProgramStateError:
+    """Return the error for a stream that cannot be made again: which tasks there are is known only by running them."""
+    return ProgramStateError(f"which tasks `{plan.name}` has depends on what its tasks compute", here(),
+                             expected="a stream that can be made again without running it",
+                             help="compile it under that schedule and run it")
