@@ -293,7 +293,8 @@ class Program:
         if overheads is not False:
             raise CompileOptionError("simulate() option `overheads` is not supported yet", here(), found=repr(overheads))
         wanted = self.schedule if schedule is None else schedule_of(schedule, self._compiled.workload)
-        check_directives(wanted, "cpu_sim", strict=True)
+        if schedule is not None:
+            check_directives(wanted, "cpu_sim", strict=True)
         model = self._compiled.arch if arch is None else read_arch(arch, "cpu_sim")
         return Simulation(wanted, model, overheads, self._again().time(wanted, model))
 

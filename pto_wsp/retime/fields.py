@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.errors import ProgramStateError
-from pto_wsp.plan.model import Send, Submit, TaskPlan, items_of, submits
+from pto_wsp.plan.model import Check, Send, Submit, TaskPlan, items_of, submits
+from pto_wsp.plan.numbering import NumberedCheck
 from pto_wsp.plan.rules import Column as Kept
 from pto_wsp.retime.evaluate import UnknownColumn, evaluate_columns
-from pto_wsp.retime.recorded import RecordedTasks
+from pto_wsp.retime.recorded import RecordedTasks, SiteColumns
+from pto_wsp.runtime.failures import describe_check
 from pto_wsp.runtime.marks import MarkFlag
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
@@ -46,27 +48,48 @@ def task_fields(tasks: RecordedTasks, plan: TaskPlan) -> TaskFields:
     Raises: R103 where a number depends on what tasks compute and the record does not have it.
     """
     said = {task.site: task for task in submits(plan)}
+    _check_keys(tasks, said)
     kept = {name: _column(tasks, said, of, name) for column, (name, of) in _KEPT.items() if column in plan.rules.columns}
-    return TaskFields(_column(tasks, said, lambda task: task.worker, "worker"),
-                      _column(tasks, said, lambda task: _cost(plan, tasks.plan, task), "cost"), **kept)
+    return TaskFields(_column(tasks, said, lambda task: task.worker, "worker"), _column(tasks, said, lambda task: task.cost, "cost"), **kept)
 
 
-def _cost(plan: TaskPlan, recorded: TaskPlan, task: Submit) -> s.Scalar:
-    return task.cost
+def _check_keys(tasks: RecordedTasks, said: dict[int, Submit]) -> None:
+    """Do the checks of keys for all tasks, as a run does them for each.
+
+    Raises: what the first task raises in a run.
+    """
+    first: tuple[int, Check, SiteColumns, int, int, int] | None = None
+    for task, at, columns in tasks.leaves():
+        for check in said[task.site].checks:
+            value, lower, upper = (np.broadcast_to(_evaluated(tasks, task, part, "key", columns), tasks.numbers(at).shape)
+                                   for part in (check.value, check.lower, check.upper))
+            wrong = np.flatnonzero((value < lower) | (value > upper))
+            if len(wrong) and (first is None or tasks.numbers(at)[wrong[0]] < first[0]):
+                k = wrong[0]
+                first = int(tasks.numbers(at)[k]), check, columns, int(value[k]), int(lower[k]), int(upper[k])
+    if first is not None:
+        number, check, columns, found, lower_bound, upper_bound = first
+        loops = columns.loops_of(number)
+        raise describe_check(NumberedCheck(0, check, tuple(loops)), found, lower_bound, upper_bound, tuple(loops.values()), 0)
 
 
 def _column(tasks: RecordedTasks, said: dict[int, Submit], of: Callable[[Submit], s.Scalar], name: str) -> Array:
     out = np.empty(tasks.n_tasks, np.int64)
     for task, at, columns in tasks.leaves():
-        node = of(said[task.site])
-        try:
-            out[at] = evaluate_columns(node, columns)
-        except UnknownColumn as unknown:
-            kernel = tasks.plan.kernels[task.kernel].kernel.name
-            raise ProgramStateError(f"the {name} of `{kernel}` cannot be found again: it depends on `{unknown}`", here(),
-                                    expected="what the recorded stream knows: loop variables, extents, scalars and symbols",
-                                    found=s.print_scalar(node)) from None
+        out[at] = _evaluated(tasks, task, of(said[task.site]), name, columns)
     return out
+
+
+def _evaluated(tasks: RecordedTasks, task: Submit, node: s.Scalar, name: str, columns: SiteColumns) -> Array:
+    try:
+        return evaluate_columns(node, columns)
+    except UnknownColumn as unknown:
+        kernel = tasks.plan.kernels[task.kernel].kernel.name
+        is_symbol = isinstance(unknown.node, s.SymbolRef)
+        raise ProgramStateError(f"the {name} of `{kernel}` cannot be found again: it depends on `{unknown}`", here(),
+                                expected="a symbol that the run had a value for" if is_symbol else
+                                "what the recorded stream knows: loop variables, extents, scalars and symbols",
+                                found=s.print_scalar(node), help="compile it under that schedule and run it") from None
 
 
 def mark_delays(tasks: RecordedTasks, plan: TaskPlan) -> Array | None:

@@ -44,6 +44,10 @@ class RecordedTasks:
         bounds = np.searchsorted(of_task[order], [*present, len(by_site)])
         return tuple((by_site[site], order[bounds[k]:bounds[k + 1]]) for k, site in enumerate(present))
 
+    def numbers(self, at: np.ndarray[Any, Any] | slice) -> np.ndarray[Any, Any]:
+        """Return the positions of some tasks in the record."""
+        return np.arange(self.n_tasks)[at]
+
     def leaves(self) -> Iterator[tuple[Submit, np.ndarray[Any, Any] | slice, SiteColumns]]:
         """Yield each call of the workload, its tasks, and what is known of them."""
         for task, at in self.sites:
@@ -122,6 +126,12 @@ class SiteColumns:
             if known is not None:
                 self._known[node] = known
         return known
+
+    def loops_of(self, number: int) -> dict[s.Var, int]:
+        """Return the loop variables of one task, those that its record has."""
+        place = int(np.flatnonzero(self._tasks.numbers(self._at) == number)[0])
+        known = ((var, self(var)) for var in self._task.loops)
+        return {var: int(column[place]) for var, column in known if column is not None}
 
     def _column(self, node: s.Scalar) -> Column | None:
         tasks, at = self._tasks, self._at

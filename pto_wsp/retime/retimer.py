@@ -8,6 +8,7 @@ import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.driver.compiled import Compiled
+from pto_wsp.driver.options import enforced_part
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
@@ -69,7 +70,7 @@ class Retimer:
 
     def _scheduled(self, schedule: Schedule, arch: Arch) -> TaskPlan:
         """Return the plan as the schedule's passes leave it, its tasks in terms of what the record has."""
-        plan, context = self._plan, Context(schedule, arch)
+        plan, context = self._plan, Context(schedule, arch, enforced=enforced_part(schedule, "cpu_sim"))
         for step in SCHEDULE_PASSES:
             plan = step.run(plan, context)
         return plan

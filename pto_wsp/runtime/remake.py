@@ -16,8 +16,8 @@ from pto_wsp.runtime.native import Recorder, check_status, raw_bindings
 from pto_wsp.source import here
 
 
-def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindings, *, infer: bool, max_tasks: int, rules: ExecutionRules = ExecutionRules(),
-                       chunk: Callable[[Any], None] | None = None, sim: Any = None) -> Recorder:
+def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindings, *, infer: bool, max_tasks: int,
+                       rules: ExecutionRules | None = None, chunk: Callable[[Any], None] | None = None, sim: Any = None) -> Recorder:
     """Return a record that the artifact's orchestrator has written; no kernel runs.
 
     `chunk` is given the pto_columns of each piece of a stream of more than `max_tasks` tasks, and the record is of no use then; it feeds
@@ -25,7 +25,7 @@ def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindi
     Raises: R104 for a check that does not hold, R103 for a stream that reads what tasks compute, and what `chunk` raises.
     """
     ffi, lib = artifact.runtime.ffi, artifact.runtime.lib
-    recorder = Recorder(artifact.runtime, ExecutionRules(window=rules.task_window), infer=infer, max_tasks=max_tasks)
+    recorder = Recorder(artifact.runtime, ExecutionRules(window=0 if rules is None else rules.task_window), infer=infer, max_tasks=max_tasks)
     raised: list[BaseException] = []
 
     def on_chunk(columns: Any, user: Any) -> int:

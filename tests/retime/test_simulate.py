@@ -18,9 +18,11 @@ from pto_wsp import (
     PtoError,
     Ragged,
     Scalar,
+    Symbol,
     TaskWindow,
     Tensor,
     Tile,
+    TracePolicy,
     Workload,
     kernel,
     pto,
@@ -74,6 +76,10 @@ SCHEDULES: dict[str, Workload] = {
     "by name and bracket": W.dispatch(DispatchPolicy.dispatch_by(lambda t: t.i * 7 + t.params[1], num_aicpus=3)),
     "hash": W.dispatch(DispatchPolicy.hash(lambda t: t.r - 5, num_aicpus=3)),
     "overlap": W.dispatch(DispatchPolicy.round_robin(4)).task_graph(deps=Deps.infer_bytes_overlap()),
+    "streams": W.dispatch(DispatchPolicy.round_robin(4)).streams(2),
+    "stream by": W.stream_by(lambda t: t.r),
+    "streams alone": W.streams(3),
+    "cycles": W.dispatch(DispatchPolicy.round_robin(2)).task_graph(trace=TracePolicy.cycles(lambda t: 10 * t.r + t.i)),
     "window": W.dispatch(DispatchPolicy.round_robin(4)).task_graph(window=TaskWindow(3)),
 }
 
@@ -201,3 +207,16 @@ def test_structure_that_a_long_stream_was_made_without_is_refused(long_program: 
     object.__setattr__(program._compiled, "runner", Engine(engine.artifact, engine.plan, 1, max_tasks=4))
     error = refused(lambda: program.run().simulate(ordered()))
     assert error.code == "R103" and "order of the workload's structure" in str(error)
+
+
+# ---- what every task is asked ----
+
+def test_the_key_of_a_policy_is_checked_for_every_task(program: Program) -> None:
+    wanted = W.stream_by(lambda t: t.params[0] - 1)
+    alone, compiled = refused(lambda: program.simulate(wanted)), refused(lambda: wanted.compile(target="interp").run())
+    assert (alone.code, alone.message, alone.found, alone.notes) == (compiled.code, compiled.message, compiled.found, compiled.notes)
+
+
+def test_a_symbol_that_the_run_had_no_value_for_is_named(program: Program) -> None:
+    error = refused(lambda: program.simulate(W.dispatch(DispatchPolicy.affinity(lambda t: t.r + Symbol("shift")))))
+    assert error.code == "R103" and "depends on `shift`" in str(error)

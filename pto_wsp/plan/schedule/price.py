@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
@@ -21,7 +22,7 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
 
     Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
     """
-    kernels = tuple(replace(use, cost=kernel_cost(priced_kernel(use.kernel, context.arch), context.arch)) for use in plan.kernels)
+    kernels = tuple(replace(use, cost=_price(use.kernel, context.arch)) for use in plan.kernels)
     channels = tuple(replace(channel, latency=context.arch.channels.latency_cycles) for channel in plan.channels)
     priced = replace(plan, kernels=kernels, channels=channels)
     graph = context.acting.task_graph
@@ -37,6 +38,11 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     found = map_submits(priced, price)
     keys.raise_errors()
     return replace(found, symbols=tuple(keys.symbols))
+
+
+@lru_cache(maxsize=1024)
+def _price(kernel: Kernel, arch: Arch) -> s.Scalar:
+    return kernel_cost(priced_kernel(kernel, arch), arch)     # a search over schedules asks for the same again and again
 
 
 def priced_kernel(kernel: Kernel, arch: Arch) -> Kernel:
