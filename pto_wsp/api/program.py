@@ -21,6 +21,7 @@ from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, 
 from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
 from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import Stats
 from pto_wsp.report.timed_run import TimedRun, graph_of
 from pto_wsp.report.trace import Trace
@@ -280,7 +281,7 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        return graph_of(self.plan, self._recorded())
+        return graph_of(self.plan, self._recorded(), self._regions())
 
     def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None, overheads: bool = False) -> Simulation:
         """Return the tasks of the last run in simulated time under another schedule, on another arch: no kernel runs.
@@ -309,7 +310,11 @@ class Program:
         self._check_ran()
         if self._sim is None:
             self._sim = self._runner.simulate(keep_trace=True)
-        return TimedRun(self.plan, self._recorded(), self._sim, self._execute_time_ms, self._compiled.compile_time_ms)
+        return TimedRun(self.plan, self._recorded(), self._sim, self._execute_time_ms, self._compiled.compile_time_ms,
+                        self._regions())
+
+    def _regions(self) -> Regions:
+        return Regions(self.plan, self._recorded(), self._runner.recorder, self._bound)
 
     def _recorded(self) -> RecordColumns:
         self._check_ran()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.report.edges import edges_of
+from pto_wsp.report.edges import Edges
 from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.failures import TaskNames
@@ -24,6 +25,7 @@ class TimedRun:
     sim: SimResult
     execute_time_ms: float
     compile_time_ms: float
+    regions: Regions | None = None
 
     @property
     def stats(self) -> Stats:
@@ -53,9 +55,9 @@ class TimedRun:
     @property
     def graph(self) -> TaskGraph:
         """The tasks and every edge between them, with its reasons."""
-        return graph_of(self.plan, self.columns)
+        return graph_of(self.plan, self.columns, self.regions)
 
 
-def graph_of(plan: TaskPlan, columns: RecordColumns) -> TaskGraph:
-    """Return the tasks of a record and every edge between them."""
-    return TaskGraph(TaskNames(plan, columns), tuple(edges_of(columns)))
+def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> TaskGraph:
+    """Return the tasks of a record and every edge between them; `regions`: those of the run, to say on which elements."""
+    return TaskGraph(TaskNames(plan, columns), Edges(columns), regions or Regions(plan, columns))

@@ -13,6 +13,7 @@ from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
 from pto_wsp.plan.waits import has_waits
+from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import TimedRun
 from pto_wsp.retime.columnar import columnar
 from pto_wsp.retime.edges import edges_under
@@ -63,7 +64,8 @@ class Retimer:
         sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
         columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
                           edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy())
-        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
+        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms,
+                        Regions(stream.plan, stream.columns, stream.recorder, self._bindings))
 
     def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _Stream:
         return _Stream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)

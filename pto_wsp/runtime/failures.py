@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+import numpy as np
+
 from pto_wsp.errors import PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
@@ -12,7 +14,7 @@ from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
 from pto_wsp.plan.schedule.keys import key_error
 from pto_wsp.runtime.guard_text import Failure, describe
 from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.source import argument_span
+from pto_wsp.source import Span, argument_span
 from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
 
 
@@ -32,6 +34,20 @@ class TaskNames(Sequence[str]):
 
     def __len__(self) -> int:
         return self._columns.n_tasks
+
+    def of_kernel(self, name: str) -> list[int]:
+        """Return the tasks of the kernels of a name."""
+        kernels = [number for number, use in enumerate(self._plan.kernels) if use.kernel.name == name]
+        found: list[int] = np.flatnonzero(np.isin(self._columns.task_kernel, kernels)).tolist()
+        return found
+
+    def index_of(self, task: int) -> tuple[int, ...]:
+        """Return the indices of a task."""
+        return self._columns.index_of(task)
+
+    def span_of(self, task: int) -> Span:
+        """Return where the workload makes a task."""
+        return self._sites[int(self._columns.task_site[task])].span
 
     @overload
     def __getitem__(self, task: int) -> str: ...

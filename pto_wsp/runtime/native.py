@@ -22,7 +22,7 @@ from pto_wsp.runtime.binding import Array, Bindings
 from pto_wsp.runtime.failures import bounds_error
 from pto_wsp.runtime.finite import native_error
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
-from pto_wsp.runtime.record import RecordColumns, read_columns
+from pto_wsp.runtime.record import RecordColumns, RecordedArg, read_columns
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
 from pto_wsp.runtime.stuck import run_stuck_error
 from pto_wsp.values import dataclass
@@ -112,6 +112,14 @@ class Recorder:
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")
         self.raw = ffi.gc(raw, runtime.lib.pto_record_free)
+        self.generation = 0     # of what it holds: the streams recorded so far
+
+    def args_of(self, task: int) -> tuple[RecordedArg, ...]:
+        """Return what the memory parameters of the task at position `task` are bound to."""
+        ffi, raw = self.runtime.ffi, self.raw_columns()
+        return tuple(RecordedArg(int(arg.buffer), int(ffi.cast("intptr_t", arg.data)), (arg.extent[0], arg.extent[1]),
+                                 (arg.stride[0], arg.stride[1]), arg.elem_bytes)
+                     for arg in (raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])))
 
     def columns(self) -> RecordColumns:
         """Return the record's columns, copied."""
@@ -225,6 +233,7 @@ class Engine:
         sim = None
         if not reuse:
             self._overflow = None
+            self.recorder.generation += 1
             self._tensors = raw_bindings(self.runtime, self.plan, bindings)
             sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
             options.orchestrate = self.artifact.table.orchestrate

@@ -44,6 +44,17 @@ class RecordColumns:
         return tuple(int(i) for i in self.index[self.index_begin[task]:self.index_begin[task + 1]])
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedArg:
+    """A strided box in memory: its alias group, the address of its first element, extents and strides in elements."""
+
+    buffer: int
+    address: int
+    extent: tuple[int, int]
+    stride: tuple[int, int]
+    elem_bytes: int
+
+
 def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
     """Return a record's columns, copied out of the library's memory."""
     ffi = runtime.ffi

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from pto_wsp.report.graph import Edge, TaskGraph
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 
 
@@ -40,11 +39,3 @@ def test_processes_that_mostly_stand_still_are_told_by_reason(reason: str, text:
     found = replace(stats(100, 60, (50, 50)), stalls=(others, StallStats(reason, 2, 51)))
     assert found.dominated_by.startswith(text)
     assert replace(found, stalls=(others, StallStats(reason, 2, 50))).dominated_by.startswith("waiting")
-
-
-def test_edges_say_why_in_words() -> None:
-    assert Edge(0, 1, 1 | 4 | 16).reasons == ("RAW", "WAW", "after") and Edge(0, 1, 2 | 8).reasons == ("WAR", "order")
-
-
-def test_a_graph_prints_its_edges_by_name() -> None:
-    assert str(TaskGraph(("a[0]", "b[0]"), (Edge(0, 1, 1),))) == "2 tasks, 1 edge\na[0] → b[0]  RAW"

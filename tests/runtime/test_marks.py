@@ -11,8 +11,7 @@ from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.channel_state import Wait
 from pto_wsp.plan.rules import ExecutionRules
-from pto_wsp.report.edges import edges_of
-from pto_wsp.report.graph import Edge
+from pto_wsp.report.edges import Edge, Edges
 from pto_wsp.report.stats import STALL_REASONS
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
 from pto_wsp.runtime.native import Recorder
@@ -106,7 +105,7 @@ def test_edges_go_through_marks_with_their_reasons() -> None:
     received = o.mark(before=(token,), order=(o.join(a, c),), reads=(0,))
     o.task(1, order=(received,))
     o.task(1, after=(o.join(token, c),))
-    assert edges_of(o.recorder.columns()) == [
+    assert Edges(o.recorder.columns()) == [
         Edge(0, 3, READ), Edge(1, 3, CHANNEL), Edge(2, 3, ORDER), Edge(1, 4, AFTER | CHANNEL), Edge(2, 4, AFTER)]
     assert Edge(0, 3, ORDER | READ | CHANNEL | EdgeReason.EVENT).reasons == ("order", "channel", "event", "read")
 
@@ -119,7 +118,7 @@ def test_what_is_waited_for_anyway_is_not_inherited_from_mark_to_mark() -> None:
     for _ in range(5):
         mark = o.mark(before=(mark,), order=(node,))
         node = o.task(1, order=(mark,))
-    edges = edges_of(o.recorder.columns())
+    edges = Edges(o.recorder.columns())
     assert edges == [Edge(0, 2, CHANNEL), *(Edge(k, k + 1, ORDER) for k in range(1, 6))]
 
 
