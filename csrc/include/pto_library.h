@@ -235,7 +235,8 @@ typedef struct pto_sim pto_sim;
                                       one before, rounded up, or when it is submitted, if that is later */
 
 /* A stream cannot go on while its window or a blocking mark holds it, or when nothing is left in it: it rests, or all has been fed.
-   That is looked at before tasks start, when all that can be submitted and released at a time has been. */
+   One that is busy with a task (submit_cycles), be it the last, can. That is looked at before tasks start, when all that can be
+   submitted at a time has been. */
 
 #define PTO_AFTER_ALL -1           /* pto_sim_options.start_after: until no stream can go on */
 

@@ -180,7 +180,8 @@ int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
         return s->status;
     if (s->finished || c.first_node != s->ring.next || c.first_task != s->n_tasks)
         return PTO_E_ARGUMENT;
-    if (s->options.window_unit != PTO_WINDOW_TASKS && c.n_tasks > 0 && (c.arg_begin == NULL || c.args == NULL))
+    if (s->options.window_unit != PTO_WINDOW_TASKS && c.n_tasks > 0 &&
+        (c.arg_begin == NULL || (c.args == NULL && c.arg_begin[c.n_tasks] > c.arg_begin[0])))
         return PTO_E_ARGUMENT;
     int32_t accepted = pto_sim_accept(s, &c);
     if (accepted != PTO_OK)
@@ -207,7 +208,6 @@ int64_t pto_sim_completed(const pto_sim *s)
 
 int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 {
-    s->is_ending = true;
     while (s->status == PTO_OK && pto_sim_advance(s))
         ;
     if (s->status == PTO_OK && s->ring.first < s->ring.next)

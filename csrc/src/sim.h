@@ -85,7 +85,6 @@ struct pto_sim {
     /* sim_release.c */
     bool is_plain;             /* submitting has nothing to do but to count: every task is released at once, and nothing traced */
     bool is_started;           /* executors may run */
-    bool is_ending;            /* all has been fed */
     int64_t start_time;        /* when is_started became true */
     int64_t n_submitted;       /* counted unless is_plain */
     int32_t *batches;          /* [n_fronts] streams with n_batch > 0, and perhaps others */

@@ -16,6 +16,10 @@ pto_sim_front *pto_sim_open(pto_sim *s, int32_t stream)
             s->fronts[s->n_fronts] = (pto_sim_front){.first = NONE, .next = NONE, .last = NONE, .mark = NONE, .held_by = NONE};
     }
     pto_sim_front *f = &s->fronts[stream];
+    if (f->hold == PTO_SIM_FREE) {     /* while it rested, nothing held it */
+        f->why = PTO_HELD_NOT;
+        f->held_by = NONE;
+    }
     f->is_open = true;
     s->n_open++;
     s->n_open_held += f->hold != PTO_SIM_FREE;
@@ -141,10 +145,10 @@ bool pto_sim_reserve_weights(pto_sim *s)
 
 int64_t pto_sim_weigh(const pto_sim *s, const pto_columns *c, int64_t task)
 {
-    const pto_arg *args = c->args + c->arg_begin[task];
     int64_t n = c->arg_begin[task + 1] - c->arg_begin[task], sum = 0;
-    if (s->options.window_unit == PTO_WINDOW_ENTRIES)
+    if (s->options.window_unit == PTO_WINDOW_ENTRIES || n == 0)
         return n;
+    const pto_arg *args = c->args + c->arg_begin[task];
     for (int64_t i = 0; i < n; i++) {
         int64_t bytes;
         if ((args[i].flags & (PTO_KEPT | PTO_WRITE)) != (PTO_KEPT | PTO_WRITE))

@@ -5,10 +5,10 @@
    looked at before dispatch, when all that can be submitted at this time has been. */
 #include "sim.h"
 
-static bool cannot_go_on(const pto_sim *s, const pto_sim_front *f)
+/* All that can be submitted has been, so a stream that no time lets go is held, or at its end. */
+static bool cannot_go_on(const pto_sim_front *f)
 {
-    bool has_ended = f->next < 0 && (s->is_ending || !f->is_open);
-    return has_ended || f->hold == PTO_SIM_BY_WINDOW || f->hold == PTO_SIM_BY_MARK;
+    return f->hold != PTO_SIM_BY_SUBMIT;
 }
 
 static void start(pto_sim *s)
@@ -60,7 +60,7 @@ static bool release_rests(pto_sim *s)
     int64_t n_kept = 0;
     for (int64_t i = 0; i < s->n_batches; i++) {
         pto_sim_front *f = &s->fronts[s->batches[i]];
-        if (cannot_go_on(s, f) && !release_batch(s, f))
+        if (cannot_go_on(f) && !release_batch(s, f))
             return false;
         f->batched = f->n_batch > 0;
         if (f->batched)
@@ -99,7 +99,7 @@ bool pto_sim_settle_by_rules(pto_sim *s)
         return false;
     bool may_start = !s->is_started;
     for (int64_t i = 0; i < s->n_fronts && may_start; i++)
-        may_start = cannot_go_on(s, &s->fronts[i]);
+        may_start = cannot_go_on(&s->fronts[i]);
     if (may_start)
         start(s);
     return true;
@@ -130,7 +130,7 @@ bool pto_sim_submit_by_rules(pto_sim *s, pto_sim_front *f, int64_t node)
         s->front_why[n->task] = f->why;
         s->front_by[n->task] = f->held_by;
     }
-    if (++s->n_submitted == s->options.start_after)
+    if (++s->n_submitted == s->options.start_after && !s->is_started)
         start(s);
     if (!take_room(s, f, node) || !pto_sim_task_submitted(s, node))
         return false;

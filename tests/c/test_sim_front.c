@@ -218,22 +218,22 @@ static void streams_submit_side_by_side(void)
 
 /* ---- timing ---- */
 
-/* Submitted at 0, 2, 4, 6, 8; three at a time: at 4, and the rest of two when the stream has ended, at 8. */
+/* Submitted at 0, 2, 4, 6, 8; three at a time: at 4, and the rest of two when the stream has ended, at 10. */
 static void batches_go_together(void)
 {
     pto_record *record = apart(5, 10);
     pto_sim_result r;
     pto_sim_options o = {.n_workers = 5, .submit_cycles = 2, .timing = PTO_TIMING_BATCHED, .timing_n = 3};
     CHECK_EQ(simulate(record, o, &r), PTO_OK);
-    TIMES(r.start, 4, 4, 4, 8, 8);
+    TIMES(r.start, 4, 4, 4, 10, 10);
     TIMES(r.ready, 0, 2, 4, 6, 8);
-    CHECK(r.total_cycles == 18 && r.waiting[0] == 0);
+    CHECK(r.total_cycles == 20 && r.waiting[0] == 0);
     /* with two slots no batch is ever full: a pair goes when the window holds the stream, at 4 and, both slots freed at 14, at 18 */
     o.window = 2;
     CHECK_EQ(simulate(record, o, &r), PTO_OK);
     TIMES(r.submit, 0, 2, 14, 16, 28);
-    TIMES(r.start, 4, 4, 18, 18, 28);
-    CHECK_EQ(r.total_cycles, 38);
+    TIMES(r.start, 4, 4, 18, 18, 30);
+    CHECK_EQ(r.total_cycles, 40);
     pto_record_free(record);
 }
 
@@ -253,8 +253,8 @@ static void every_stream_has_its_own_batch(void)
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 4, .submit_cycles = 3, .timing = PTO_TIMING_BATCHED, .timing_n = 2}, &r),
              PTO_OK);
     TIMES(r.submit, 0, 0, 3, 6, 9);
-    TIMES(r.start, 3, 3, 3, 9, 9);     /* stream 2 stands at the mark from 3 to 9; stream 1 comes to its rest at 9 */
-    CHECK_EQ(r.total_cycles, 10);
+    TIMES(r.start, 3, 3, 3, 9, 12);    /* stream 2 stands at the mark from 3 to 9 and ends at 12; stream 1 comes to its rest at 9 */
+    CHECK_EQ(r.total_cycles, 13);
     pto_record_free(record);
 }
 
@@ -321,7 +321,8 @@ static void a_rate_is_of_all_streams(void)
 
 /* ---- the start ---- */
 
-/* Submitted at 0, 2, 4, 6. After 3: at 4. After all: at 6, and total_cycles still counts from the first submission. */
+/* Submitted at 0, 2, 4, 6. After 3: at 4; after 4: at 6; after all, or more than there are: at 8, when the stream is done with the
+   last. total_cycles still counts from the first submission. */
 static void the_start_waits_for_tasks(void)
 {
     pto_record *record = apart(4, 10);
@@ -331,19 +332,27 @@ static void the_start_waits_for_tasks(void)
     TIMES(r.start, 4, 4, 4, 6);
     CHECK_EQ(r.total_cycles, 16);
     for (int32_t i = 0; i < 3; i++) {
-        o.start_after = (const int64_t[]){PTO_AFTER_ALL, 4, 100}[i];
+        int64_t start = i == 0 ? 6 : 8;
+        o.start_after = (const int64_t[]){4, PTO_AFTER_ALL, 100}[i];
         CHECK_EQ(simulate(record, o, &r), PTO_OK);
-        TIMES(r.start, 6, 6, 6, 6);
-        CHECK_EQ(r.total_cycles, 16);
+        TIMES(r.start, start, start, start, start);
+        CHECK_EQ(r.total_cycles, start + 10);
     }
     o.window = 2;              /* it holds the stream when it is no longer busy with the second task */
     CHECK_EQ(simulate(record, o, &r), PTO_OK);
     TIMES(r.submit, 0, 2, 14, 16);
     TIMES(r.start, 4, 4, 14, 16);
+    CHECK(r.held[0] == PTO_HELD_START && r.held[2] == PTO_HELD_WINDOW && r.held_by[2] == 0 && r.held[3] == PTO_HELD_SUBMIT);
+    o.start_after = 4;         /* submitting the fourth is no second start */
+    CHECK_EQ(simulate(record, o, &r), PTO_OK);
+    CHECK(r.start[0] == 4 && r.held[0] == PTO_HELD_START && r.held[2] == PTO_HELD_WINDOW);
+    o = (pto_sim_options){.n_workers = 4, .start_after = PTO_AFTER_ALL};
+    CHECK_EQ(simulate(record, o, &r), PTO_OK);
+    CHECK_EQ(r.total_cycles, 10);
     pto_record_free(record);
 }
 
-/* Stream 1 stands at a mark from 0 on; it is stream 2's end, at 6, that starts. */
+/* Stream 1 stands at a mark from 0 on; it is stream 2's end, at 9, that starts. */
 static void all_streams_have_to_stand_for_a_start(void)
 {
     pto_record *record = record_new();
@@ -355,7 +364,7 @@ static void all_streams_have_to_stand_for_a_start(void)
     task(sink, 2, 0, 1);
     pto_sim_result r;
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .submit_cycles = 3, .start_after = PTO_AFTER_ALL}, &r), PTO_OK);
-    TIMES(r.start, 6, 7, 7, 8);
+    TIMES(r.start, 9, 10, 10, 11);
     pto_record_free(record);
 }
 

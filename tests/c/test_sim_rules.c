@@ -1,0 +1,100 @@
+/* test_sim_rules.c: random programs under random rules of submitting, releasing and starting, against every cycle looked at. */
+#include "slow_streams.h"
+
+static void random_rules(program *p)
+{
+    pto_sim_options *o = &p->rules;
+    o->window_unit = (int32_t)pick(PTO_WINDOW_TASKS, PTO_WINDOW_ENTRIES);
+    o->window_mode = pick(0, 2) ? PTO_WINDOW_STALL : (int32_t)pick(PTO_WINDOW_ABORT, PTO_WINDOW_BENCHMARK);
+    o->timing = (int32_t[]){PTO_TIMING_IMMEDIATE, PTO_TIMING_BATCHED, PTO_TIMING_RATE}[pick(0, 2)];
+    o->timing_n = pick(1, 5);
+    o->release_num = pick(1, 12);
+    o->release_den = pick(1, 5);
+    o->start_after = (int64_t[]){0, 0, PTO_AFTER_ALL, pick(1, 20)}[pick(0, 3)];
+    o->submit_cycles = pick(0, 1) ? pick(1, 4) : 0;
+    for (int64_t t = 0; t < p->n; t++) {
+        p->entries[t] = pick(0, o->window > 0 && o->window < 4 && pick(0, 9) ? o->window : 4);
+        p->bytes[t] = p->entries[t] == 0 ? 0 : pick(0, o->window > 0 && pick(0, 19) ? o->window : 8);
+    }
+}
+
+static int64_t task_of(const program *p, int64_t node)
+{
+    int64_t task = 0;
+    for (int64_t t = 0; t < node; t++)
+        task += p->is_task[t];
+    return node < 0 ? -1 : task;
+}
+
+/* What a stream waited for: a window for the end of a task of its own, a mark, at the time when it went on. */
+static void check_blame(const pto_sim_result *r, const program *p, const slow_sim *o)
+{
+    for (int64_t t = 0, at = 0; t < p->n; at += p->is_task[t], t++) {
+        if (!p->is_task[t])
+            continue;
+        int64_t by = r->held_by[at];
+        if (r->held[at] == PTO_HELD_WINDOW)
+            CHECK(by >= 0 && by < at && r->end[by] == r->submit[at]);
+        if (r->held[at] == PTO_HELD_MARK)      /* by its node, and joins are nodes as well */
+            CHECK(by >= 0 && o->submitted[t] == r->submit[at]);
+        if (r->held[at] == PTO_HELD_SUBMIT || r->held[at] == PTO_HELD_RELEASE || r->held[at] == PTO_HELD_START)
+            CHECK_EQ(by, -1);
+    }
+}
+
+static void random_rules_agree_and_chunks_change_nothing(void)
+{
+    int64_t n_errors = 0, seen[PTO_HELD_CALENDAR + 1] = {0}, n = CASES(8000);
+    for (int64_t i = 0; i < n; i++) {
+        static slow_sim slow;
+        random_program(&current);
+        random_rules(&current);
+        simulate_slowly(&current, &slow);
+        for (int32_t cut = 0; cut < 2; cut++) {
+            int32_t status;
+            pto_sim_result r;
+            pto_sim *sim = simulate_current(cut ? pick(1, 20) : 0, &status, &r);
+            CHECK_EQ(status, slow.window_task < 0 ? PTO_OK : PTO_E_WINDOW);
+            CHECK_EQ(r.window_task, task_of(&current, slow.window_task));
+            if (status == PTO_OK) {
+                check_same(&r, &current, &slow);
+                check_blame(&r, &current, &slow);
+                for (int64_t t = 0; t < r.n_tasks; t++)
+                    seen[r.held[t]]++;
+            }
+            n_errors += status != PTO_OK;
+            pto_sim_free(sim);
+        }
+    }
+    CHECK(n_errors > n / 20 && n_errors < n);      /* the cases are no trivial ones */
+    for (int32_t held = PTO_HELD_NOT; held <= PTO_HELD_SUBMIT; held++)
+        CHECK(seen[held] > n / 4);
+}
+
+/* Nobody who wants no trace gets other times for it. */
+static void a_trace_changes_nothing(void)
+{
+    for (int64_t i = 0; i < CASES(1000); i++) {
+        int32_t status[2];
+        pto_sim_result r[2];
+        pto_sim *sims[2];
+        random_program(&current);
+        if (i % 2)
+            random_rules(&current);
+        for (int32_t k = 0; k < 2; k++) {
+            current.rules.keep_trace = k;
+            sims[k] = simulate_current(0, &status[k], &r[k]);
+        }
+        CHECK(status[0] == status[1] && r[0].total_cycles == r[1].total_cycles && r[0].window_high_water == r[1].window_high_water);
+        CHECK(r[0].window_stalls == r[1].window_stalls && r[0].window_stall_cycles == r[1].window_stall_cycles);
+        CHECK(r[0].submit == NULL);
+        pto_sim_free(sims[0]);
+        pto_sim_free(sims[1]);
+    }
+}
+
+int main(void)
+{
+    static const check_test tests[] = {TEST(random_rules_agree_and_chunks_change_nothing), TEST(a_trace_changes_nothing)};
+    return RUN_TESTS(tests);
+}
