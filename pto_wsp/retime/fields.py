@@ -50,7 +50,8 @@ def task_fields(tasks: RecordedTasks, plan: TaskPlan) -> TaskFields:
     said = {task.site: task for task in submits(plan)}
     _check_keys(tasks, said)
     kept = {name: _column(tasks, said, of, name) for column, (name, of) in _KEPT.items() if column in plan.rules.columns}
-    return TaskFields(_column(tasks, said, lambda task: task.worker, "worker"), _column(tasks, said, lambda task: task.cost, "cost"), **kept)
+    worker = _column(tasks, said, lambda task: task.worker, "worker")
+    return TaskFields(worker, _column(tasks, said, lambda task: task.cost, "cost"), **kept)
 
 
 def _check_keys(tasks: RecordedTasks, said: dict[int, Submit]) -> None:

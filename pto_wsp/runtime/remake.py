@@ -25,7 +25,8 @@ def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindi
     Raises: R104 for a check that does not hold, R103 for a stream that reads what tasks compute, and what `chunk` raises.
     """
     ffi, lib = artifact.runtime.ffi, artifact.runtime.lib
-    recorder = Recorder(artifact.runtime, ExecutionRules(window=0 if rules is None else rules.task_window), infer=infer, max_tasks=max_tasks)
+    kept = ExecutionRules(window=0 if rules is None else rules.task_window)
+    recorder = Recorder(artifact.runtime, kept, infer=infer, max_tasks=max_tasks)
     raised: list[BaseException] = []
 
     def on_chunk(columns: Any, user: Any) -> int:
