@@ -7,9 +7,11 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.programs import load
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.api.tunable import Tunable
 from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
+from pto_wsp.auto import auto_schedule
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
 from pto_wsp.frontend.workload.csp.ends import Channel, Event, query, receive, record, synchronize
@@ -44,9 +46,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Arch", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut", "Injective",
     "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse",
-    "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "WindowMode", "Workload",
-    "WorkloadFunction", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume", "for_each",
-    "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel", "query", "receive",
-    "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task",
-    "timeline", "workload", "workload_forms",
+    "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload",
+    "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume",
+    "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel",
+    "query", "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64",
+    "synchronize", "task", "timeline", "workload", "workload_forms",
 ]

@@ -12,7 +12,8 @@ import numpy as np
 from pto_wsp.api.bindings import Given
 from pto_wsp.api.program import Program
 from pto_wsp.api.programs import compile_program
-from pto_wsp.api.scheduled import Scheduled
+from pto_wsp.api.scheduled import Scheduled, schedule_of
+from pto_wsp.api.tunable import tunables_of, usual_value
 from pto_wsp.errors import ArityError, LoopVariableError, PtoError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
@@ -173,6 +174,13 @@ class Workload(Scheduled):
         """Say which grid of cores the workload is laid out on."""
         return self._scheduled(self.schedule.having(spatial_map=SpatialMap(grid=tuple(grid) if isinstance(grid, Sequence) else grid)))
 
+    def under(self, schedule: Schedule) -> Workload:
+        """Return the workload under a whole schedule, such as freeze() or auto_schedule() give: what was said before is gone.
+
+        Raises: S102 for what is no schedule.
+        """
+        return self._scheduled(schedule_of(schedule, self.node))
+
     def named(self, name: str) -> Workload:
         """Give the schedule a name."""
         return self._scheduled(self.schedule.having(name=name))
@@ -205,10 +213,18 @@ class WorkloadFunction:
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
+        self._usual = {name: tunable.default for name, tunable in tunables_of(function).items()}
+        self._signature = inspect.signature(function) if self._usual else None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: object, **kwargs: object) -> Workload:
-        """Trace the function with these arguments. Inside another workload, the tasks also become part of that one."""
+        """Trace the function with these arguments; a Tunable that is left out is its first value. Inside another workload, the tasks
+        also become part of that one."""
+        if self._signature is not None:
+            given = self._signature.bind_partial(*args, **kwargs).arguments
+            kwargs = {**{name: value for name, value in self._usual.items() if name not in given}, **kwargs}
+        args = tuple(usual_value(value) for value in args)
+        kwargs = {name: usual_value(value) for name, value in kwargs.items()}
         try:
             node, trace = trace_workload(self._function.__name__, lambda: embed(self._function(*args, **kwargs)))
         except RecursionError:

@@ -66,6 +66,8 @@ from pto_wsp.errors.run import TaskFailedError as TaskFailedError
 from pto_wsp.errors.sanitize import RunRaceError as RunRaceError
 from pto_wsp.errors.sanitize import StrayAccessError as StrayAccessError
 from pto_wsp.errors.sanitize import UnwrittenError as UnwrittenError
+from pto_wsp.errors.tuning import AutoScheduleError as AutoScheduleError
+from pto_wsp.errors.tuning import TunableError as TunableError
 from pto_wsp.errors.workload import DataDependentError as DataDependentError
 from pto_wsp.errors.workload import DeadlockError as DeadlockError
 from pto_wsp.errors.workload import DirectiveError as DirectiveError

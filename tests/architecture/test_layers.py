@@ -15,6 +15,7 @@ PACKAGE = "pto_wsp"
 # Top imports downwards only; the members of one row are independent of each other.
 LAYERS = (
     ("cli", "csp", "scalar_expr"),
+    ("auto",),
     ("api",),
     ("retime",),
     ("view", "driver"),
@@ -41,10 +42,12 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
+    "pto_wsp/auto/__init__.py": frozenset({"_search"}),            # what searches, and the executors of concurrent.futures
+    "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
     "pto_wsp/driver/__init__.py": frozenset({"_compile_npu"}),     # what makes packages: a third of the package's modules
 }
 LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "typer"})
-LATE_OWN = frozenset({"pto_wsp.driver.npu"})   # modules of ours that one target alone needs
+LATE_OWN = frozenset({"pto_wsp.driver.npu", "pto_wsp.auto.find"})   # modules of ours that one target alone needs
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 

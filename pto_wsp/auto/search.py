@@ -1,0 +1,70 @@
+"""The search itself: which choices are tried, in batches that do not depend on who simulates them.
+
+A small space is tried completely. In a large one every answer is tried by itself first; from there on a batch is half drawn at random
+and half close to the best so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pto_wsp.auto.space import Choice, Draw
+from pto_wsp.values import dataclass
+
+BATCH = 16
+_PARENTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A choice and what became of it: its cycles, or why there are none. `bound`: no schedule on its executors takes less."""
+
+    choice: Choice
+    cycles: int | None
+    bound: int = 0
+    refused: str = ""
+
+
+Simulate = Callable[[Sequence[Choice]], Sequence[Tried]]
+
+
+def search(draw: Draw, budget: int, simulate: Simulate) -> Iterator[Tried]:
+    """Yield what was tried, in order, the choice that says nothing first; at most `budget` of them, each another one."""
+    seen: set[Choice] = set()
+    found: list[Tried] = []
+    if draw.size <= budget:
+        pending = draw.all()
+        for at in range(0, len(pending), BATCH):
+            yield from simulate(pending[at:at + BATCH])
+        return
+    sweep = [draw.first(), *draw.alone()][:budget]
+    while sweep or (batch := _next_batch(draw, found, seen, min(BATCH, budget - len(found)))):
+        if sweep:
+            batch, sweep = sweep[:BATCH], sweep[BATCH:]
+        seen.update(batch)
+        results = simulate(batch)
+        found.extend(results)
+        yield from results
+
+
+def best_of(tried: Sequence[Tried]) -> Tried:
+    """Return the one of least cycles; of equals the one that says least, then the first."""
+    return min((one for one in tried if one.cycles is not None), key=_rank)
+
+
+def _rank(tried: Tried) -> tuple[int, int]:
+    places = (*tried.choice.answers, *tried.choice.tuning)
+    return (tried.cycles or 0, sum(1 for place in places if place))
+
+
+def _next_batch(draw: Draw, found: Sequence[Tried], seen: set[Choice], size: int) -> list[Choice]:
+    """Return choices that have not been tried; fewer when drawing finds no more."""
+    parents = sorted((one for one in found if one.cycles is not None), key=_rank)[:_PARENTS]
+    batch: list[Choice] = []
+    for turn in range(20 * max(0, size)):
+        if len(batch) == size:
+            break
+        choice = draw.near(parents[turn // 2 % len(parents)].choice) if turn % 2 and parents else draw.any()
+        if choice not in seen and choice not in batch:
+            batch.append(choice)
+    return batch

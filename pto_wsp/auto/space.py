@@ -1,0 +1,173 @@
+"""What auto_schedule chooses from: for every question that a schedule answers, the answers worth trying.
+
+What the user's schedule says already stays as it is: only open questions are asked. The first answer to each is to say nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.schedule.directives import Deps, DispatchPolicy, Pools, ReadyPolicy, TaskWindow
+from pto_wsp.schedule.keys import trace_key
+from pto_wsp.schedule.policy import KeyExpr
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.values import dataclass
+
+Change: TypeAlias = Callable[[Schedule], Schedule]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing to choose: its answers are changes of a schedule, the first one none."""
+
+    name: str
+    answers: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer to every question, and a value for every tunable, by their places."""
+
+    answers: tuple[int, ...]
+    tuning: tuple[int, ...] = ()
+
+
+def unchanged(schedule: Schedule) -> Schedule:
+    """Return the schedule: nothing is said."""
+    return schedule
+
+
+def loop_names(plan: TaskPlan) -> tuple[str, ...]:
+    """Return the loops by name that are around every task: what a key may use."""
+    around = [{var.name for var in task.loops} for task in submits(plan)]
+    common = set.intersection(*around) if around else set()
+    first = submits(plan)[0].loops if around else ()
+    return tuple(dict.fromkeys(var.name for var in first if var.name in common))
+
+
+def worker_counts(arch: Arch) -> tuple[int, ...]:
+    """Return the numbers of AICPUs to try: all that the arch has, or uses where nobody names a number, and halves of them."""
+    most = arch.aicpu.count or arch.aicpu.default_count
+    counts = [most]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    return tuple(counts)
+
+
+def questions(base: Schedule, plan: TaskPlan, arch: Arch) -> tuple[Question, ...]:
+    """Return what a schedule leaves open."""
+    asked: list[Question] = []
+    names = loop_names(plan)
+    graph = base.task_graph
+
+    def ask(name: str, *answers: Change) -> None:
+        if answers:
+            asked.append(Question(name, (unchanged, *answers)))
+
+    if graph is None or graph.deps is None:
+        ask("deps", lambda s: s.with_task_graph(deps=Deps.infer_bytes_overlap()))
+    if base.calendar is None and base.dispatch is None:
+        ask("dispatch", *(_dispatch(policy) for n in worker_counts(arch) for policy in _policies(names, n)))
+    if base.calendar is None and base.streams is None and base.stream_by is None:
+        ask("streams", *(_stream_by(name) for name in names))
+    if graph is None or graph.ready is None:
+        ask("ready", lambda s: s.with_task_graph(ready=ReadyPolicy.work_steal()),
+            *(_first(name, sign) for name in names for sign in (1, -1)))
+    if graph is None or graph.pools is None:
+        has_cores = arch.cores.cube is not None and arch.cores.vector is not None
+        ask("pools", *((lambda s: s.with_task_graph(pools=Pools.by_exec_unit()),) if has_cores else ()))
+    if graph is None or graph.window is None:
+        ask("window", *(_window(size) for size in (64, 512)))
+    return tuple(asked)
+
+
+def _policies(names: Sequence[str], n: int) -> tuple[object, ...]:
+    return (DispatchPolicy.work_steal(n), DispatchPolicy.round_robin(n),
+            *(policy(name, n) for name in names for policy in (DispatchPolicy.affinity, DispatchPolicy.hash)))
+
+
+def _dispatch(policy: object) -> Change:
+    return lambda s: s.having(dispatch=policy)
+
+
+def _stream_by(name: str) -> Change:
+    return lambda s: s.having(stream_by=_key(name))
+
+
+def _first(name: str, sign: int) -> Change:
+    """Let of ready tasks those with the largest loop variable go first, or with the smallest."""
+    return lambda s: s.with_task_graph(ready=ReadyPolicy.priority(lambda t: sign * t.get(name)))
+
+
+def _window(size: int) -> Change:
+    return lambda s: s.with_task_graph(window=TaskWindow(size))
+
+
+def _key(name: str) -> KeyExpr:
+    return trace_key(name, "stream_by")
+
+
+def schedule_of(base: Schedule, asked: Sequence[Question], answers: Sequence[int]) -> Schedule:
+    """Return the schedule that these answers give."""
+    for question, answer in zip(asked, answers, strict=True):
+        base = question.answers[answer](base)
+    return base
+
+
+def tuned(tunables: Mapping[str, Sequence[object]], tuning: Sequence[int]) -> dict[str, object]:
+    """Return the value of every tunable."""
+    return {name: values[at] for (name, values), at in zip(tunables.items(), tuning, strict=True)}
+
+
+class Draw:
+    """Draws choices, the same for the same seed: at random, or close to one that did well."""
+
+    def __init__(self, widths: Sequence[int], n_answers: int, seed: int) -> None:
+        """`widths`: how many answers every question has, and behind `n_answers` of them how many values every tunable."""
+        self._widths = tuple(widths)
+        self._n_answers = n_answers
+        self._random = random.Random(seed)
+
+    @property
+    def size(self) -> int:
+        """How many choices there are."""
+        size = 1
+        for width in self._widths:
+            size *= width
+        return size
+
+    def first(self) -> Choice:
+        """Return the choice that says nothing."""
+        return self._choice([0] * len(self._widths))
+
+    def alone(self) -> list[Choice]:
+        """Return each answer by itself, with nothing else said."""
+        return [self._choice([value if other == at else 0 for other in range(len(self._widths))])
+                for at, width in enumerate(self._widths) for value in range(1, width)]
+
+    def all(self) -> list[Choice]:
+        """Return every choice, that which says nothing first; of a small space only."""
+        found: list[list[int]] = [[]]
+        for width in self._widths:
+            found = [[*begun, at] for begun in found for at in range(width)]
+        return [self._choice(places) for places in found]
+
+    def any(self) -> Choice:
+        """Return a choice at random."""
+        return self._choice([self._random.randrange(width) for width in self._widths])
+
+    def near(self, choice: Choice) -> Choice:
+        """Return a choice that differs from another one in one answer, sometimes in two."""
+        places = [*choice.answers, *choice.tuning]
+        open_places = [at for at, width in enumerate(self._widths) if width > 1]
+        for at in self._random.sample(open_places, min(len(open_places), self._random.choice((1, 1, 2)))):
+            others = [place for place in range(self._widths[at]) if place != places[at]]
+            places[at] = self._random.choice(others)
+        return self._choice(places)
+
+    def _choice(self, places: Sequence[int]) -> Choice:
+        return Choice(tuple(places[:self._n_answers]), tuple(places[self._n_answers:]))
