@@ -1,7 +1,7 @@
 """The search itself: which choices are tried, in batches that do not depend on who simulates them.
 
-A small space is tried completely. In a large one every answer is tried by itself first; from there on a batch is half drawn at random
-and half close to the best so far.
+A small space is tried completely. In a large one every answer is tried by itself first, then those that helped together, the best ones
+first; from there on a batch is half drawn at random and half close to the best so far.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ def search(draw: Draw, budget: int, simulate: Simulate) -> Iterator[Tried]:
             yield from simulate(pending[at:at + BATCH])
         return
     sweep = [draw.first(), *draw.alone()][:budget]
-    while sweep or (batch := _next_batch(draw, found, seen, min(BATCH, budget - len(found)))):
+    together = False
+    while sweep or not together or (batch := _next_batch(draw, found, seen, min(BATCH, budget - len(found)))):
         if sweep:
             batch, sweep = sweep[:BATCH], sweep[BATCH:]
+        elif not together:
+            together = True
+            batch = [choice for choice in draw.together([one.choice for one in _helped(found)]) if choice not in seen]
+            batch = batch[:budget - len(found)]
         seen.update(batch)
         results = simulate(batch)
         found.extend(results)
@@ -55,6 +60,12 @@ def best_of(tried: Sequence[Tried]) -> Tried:
 def _rank(tried: Tried) -> tuple[int, int]:
     places = (*tried.choice.answers, *tried.choice.tuning)
     return (tried.cycles or 0, sum(1 for place in places if place))
+
+
+def _helped(found: Sequence[Tried]) -> list[Tried]:
+    """Return those that take less than the first, the least first."""
+    usual = found[0].cycles
+    return sorted((one for one in found if one.cycles is not None and usual is not None and one.cycles < usual), key=_rank)
 
 
 def _next_batch(draw: Draw, found: Sequence[Tried], seen: set[Choice], size: int) -> list[Choice]:

@@ -149,6 +149,17 @@ class Draw:
         return [self._choice([value if other == at else 0 for other in range(len(self._widths))])
                 for at, width in enumerate(self._widths) for value in range(1, width)]
 
+    def together(self, alone: Sequence[Choice]) -> list[Choice]:
+        """Return the first two of these in one choice, the first three, and so on; of two answers to a question the first holds."""
+        places = [0] * len(self._widths)
+        found: list[Choice] = []
+        for choice in alone:
+            for at, place in enumerate((*choice.answers, *choice.tuning)):
+                if place and not places[at]:
+                    places[at] = place
+                    found.append(self._choice(places))
+        return found
+
     def all(self) -> list[Choice]:
         """Return every choice, that which says nothing first; of a small space only."""
         found: list[list[int]] = [[]]
