@@ -147,7 +147,7 @@ static inline bool pto_sim_fail_at(pto_sim *s, int32_t status, int64_t task)
 bool pto_sim_options_fit(const pto_sim_options *options);  /* what concerns executors: nothing contradicts */
 bool pto_sim_keep_pool_sizes(pto_sim *s);                  /* the pools that the options name; false: no memory */
 int32_t pto_sim_accept(pto_sim *s, const pto_columns *columns);    /* before any of it is fed: PTO_E_ARGUMENT, and s->window_task */
-void pto_sim_enter_task(pto_sim *s, int64_t node, const pto_columns *columns, int64_t task);   /* its queue and rank */
+void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *columns, int64_t task);   /* where the ring keeps more */
 int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n);   /* executor, -1: none */
 bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out);
 void pto_sim_close(pto_sim *s);                            /* frees pools, queues, executors */
@@ -230,6 +230,15 @@ static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t nod
     return pto_sim_task_submitted(s, node);
 }
 
+/* The queue of a task that has been accepted, and its rank there. */
+static inline void pto_sim_enter_task(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
+{
+    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
+    pto_sim_at(&s->ring, node)->queue = (int32_t)(s->options.is_shared ? pool : pool * s->options.n_workers + c->task_worker[task]);
+    if (s->ring.keeps_more)
+        pto_sim_enter_more(s, node, c, task);
+}
+
 /* ---- clocks of executors ---- */
 
 static inline int64_t pto_sim_late(const pto_sim *s, const pto_sim_pool *pool)
@@ -251,9 +260,8 @@ static inline void pto_sim_stand(pto_sim *s, pto_sim_pool *pool)       /* one ta
 
 static inline void pto_sim_take(pto_sim *s, pto_sim_pool *pool)        /* an executor took one */
 {
-    if (pool->n_standing == 1)
-        pool->late = pto_sim_late(s, pool);
-    pool->n_standing--;
+    if (--pool->n_standing == 0 && s->now > pool->since)
+        pool->late += s->now - (pool->since > s->start_time ? pool->since : s->start_time);
 }
 
 static inline void pto_sim_wait(pto_sim *s, pto_sim_queue *q)          /* one task more is submitted and not ready */

@@ -122,16 +122,15 @@ int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
         return PTO_E_ARGUMENT;
     if ((!s->is_open && !open_pools(s, c)) || (s->options.n_pools == 0 && !grow_pools(s, max_pool)))
         return s->status = PTO_E_NOMEM;
+    for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
+        s->pools[c->task_pool[i]].is_named = true;
+    if (c->task_pool == NULL)
+        s->pools[0].is_named = true;
     return PTO_OK;
 }
 
-void pto_sim_enter_task(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
+void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
 {
-    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
-    pto_sim_at(&s->ring, node)->queue = (int32_t)(s->options.is_shared ? pool : pool * s->options.n_workers + c->task_worker[task]);
-    s->pools[pool].is_named = true;
-    if (!s->ring.keeps_more)
-        return;
     s->ring.more[node & (s->ring.capacity - 1)] = (pto_sim_more){
         .priority = c->task_priority == NULL ? 0 : c->task_priority[task],
         .bytes = c->task_bytes == NULL ? 0 : c->task_bytes[task],

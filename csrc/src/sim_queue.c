@@ -161,21 +161,12 @@ static pto_sim_entry entry_of(const pto_sim_ring *ring, int64_t node)
     return (pto_sim_entry){pto_sim_at(ring, node)->ready, node};
 }
 
-bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node)
+bool pto_sim_ready_push_apart(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node)
 {
-    if (ready->turns != NULL) {
-        pto_sim_more more = pto_sim_more_of(ring, node);
-        return turns_push(ready->turns, (pto_sim_rank){more.priority, pto_sim_at(ring, node)->ready, node}, more.turn);
-    }
-    if (ready->first >= 0 && pto_sim_before(entry_of(ring, node), entry_of(ring, ready->last)))
+    if (ready->turns == NULL)
         return pto_sim_heap_push(&ready->late, entry_of(ring, node));
-    pto_sim_at(ring, node)->next = -1;
-    if (ready->first >= 0)
-        pto_sim_at(ring, ready->last)->next = node;
-    else
-        ready->first = node;
-    ready->last = node;
-    return true;
+    pto_sim_more more = pto_sim_more_of(ring, node);
+    return turns_push(ready->turns, (pto_sim_rank){more.priority, pto_sim_at(ring, node)->ready, node}, more.turn);
 }
 
 pto_sim_rank pto_sim_ready_head(const pto_sim_ready *ready, const pto_sim_ring *ring)
@@ -190,9 +181,9 @@ pto_sim_rank pto_sim_ready_head(const pto_sim_ready *ready, const pto_sim_ring *
     return (pto_sim_rank){0, node < 0 ? 0 : pto_sim_at(ring, node)->ready, node};
 }
 
-int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring)
+int64_t pto_sim_ready_pop_apart(pto_sim_ready *ready, const pto_sim_ring *ring)
 {
-    if (__builtin_expect(ready->turns != NULL, 0)) {
+    if (ready->turns != NULL) {
         pto_sim_turn *turn = turns_next(ready->turns);
         if (turn == NULL)
             return -1;
@@ -202,9 +193,8 @@ int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring)
         return node;
     }
     int64_t node = ready->first;
-    if (ready->late.n > 0 && (node < 0 || pto_sim_before(ready->late.data[0], entry_of(ring, node))))
+    if (node < 0 || pto_sim_before(ready->late.data[0], entry_of(ring, node)))
         return pto_sim_heap_pop(&ready->late).id;
-    if (node >= 0)
-        ready->first = pto_sim_at(ring, node)->next;
+    ready->first = pto_sim_at(ring, node)->next;
     return node;
 }

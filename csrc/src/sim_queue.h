@@ -121,9 +121,37 @@ typedef struct pto_sim_ready {
 
 bool pto_sim_ready_init(pto_sim_ready *ready, bool is_ranked);      /* false: no memory */
 void pto_sim_ready_free(pto_sim_ready *ready);
-bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node);
+bool pto_sim_ready_push_apart(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node);     /* not behind the list */
+int64_t pto_sim_ready_pop_apart(pto_sim_ready *ready, const pto_sim_ring *ring);
 pto_sim_rank pto_sim_ready_head(const pto_sim_ready *ready, const pto_sim_ring *ring);      /* what pop would return */
-int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring);     /* -1: none */
+
+static inline bool pto_sim_ready_push(pto_sim_ready *ready, const pto_sim_ring *ring, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(ring, node);
+    n->next = -1;
+    if (ready->turns != NULL)
+        return pto_sim_ready_push_apart(ready, ring, node);
+    if (ready->first < 0) {
+        ready->first = ready->last = node;
+        return true;
+    }
+    pto_sim_node *last = pto_sim_at(ring, ready->last);
+    if (n->ready == last->ready && node < ready->last)
+        return pto_sim_ready_push_apart(ready, ring, node);
+    last->next = node;
+    ready->last = node;
+    return true;
+}
+
+static inline int64_t pto_sim_ready_pop(pto_sim_ready *ready, const pto_sim_ring *ring)    /* -1: none */
+{
+    if (ready->turns != NULL || ready->late.n > 0)
+        return pto_sim_ready_pop_apart(ready, ring);
+    int64_t node = ready->first;
+    if (node >= 0)
+        ready->first = pto_sim_at(ring, node)->next;
+    return node;
+}
 
 #pragma GCC visibility pop
 

@@ -79,8 +79,14 @@ bool pto_sim_task_submitted(pto_sim *s, int64_t node)
     return true;
 }
 
+static void read_clocks(const pto_sim *s, const pto_sim_queue *q, pto_sim_executor *e)     /* as it becomes idle */
+{
+    e->idle_late = pto_sim_late(s, &s->pools[q->pool]);
+    e->idle_waited = pto_sim_waited(s, q, e->idle_late);
+}
+
 /* An idle executor takes a task off its queue. */
-static bool start(pto_sim *s, int64_t at, int64_t node)
+static inline bool start(pto_sim *s, int64_t at, int64_t node)
 {
     pto_sim_executor *e = &s->executors[at];
     pto_sim_queue *q = &s->queues[e->queue];
@@ -115,8 +121,8 @@ static int64_t stop(pto_sim *s, int64_t at)        /* its task has come to its e
     e->busy += s->now - e->since;
     e->running = NONE;
     e->since = s->now;
-    e->idle_late = pto_sim_late(s, &s->pools[q->pool]);
-    e->idle_waited = pto_sim_waited(s, q, e->idle_late);
+    if (q->n > 1)      /* else dispatch() does, if it still is idle then */
+        read_clocks(s, q, e);
     s->idle[at / 64] |= (uint64_t)1 << at % 64;
     q->n_idle++;
     list_for_dispatch(s, e->queue);
@@ -163,6 +169,8 @@ static bool dispatch(pto_sim *s)
             if (!start(s, q->n == 1 ? q->first : pto_sim_lowest_idle(s, q->first, q->n), node))
                 return false;
         }
+        if (q->n == 1 && q->n_idle > 0 && s->executors[q->first].since == s->now)
+            read_clocks(s, q, &s->executors[q->first]);
     }
     s->n_to_dispatch = 0;
     return !s->options.steals || s->options.is_shared || steal(s);
