@@ -219,6 +219,7 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
                             .window_high_water = s->window_high_water};
     if (!pto_sim_executor_figures(s, out))
         return s->status;
+    out->memory_cycles = s->memory_cycles;
     memcpy(out->stalls, s->stalls, sizeof s->stalls);
     memcpy(out->stall_cycles, s->stall_cycles, sizeof s->stall_cycles);
     if (s->options.keep_trace) {

@@ -112,6 +112,19 @@ struct pto_sim {
     int64_t idle_capacity;
     int64_t *figures;          /* of the executors, for the result: five arrays */
 
+    /* sim_calendar.c */
+    int64_t *calendar;         /* nodes, queue by queue in the order of their positions; NULL: none */
+
+    /* sim_serve.c */
+    pto_sim_server *servers;   /* [n_workers]; NULL: dispatching and retiring take no time */
+    pto_sim_heap serving;      /* (end, worker) */
+    int32_t *to_serve;         /* [n_workers] workers that may have something to do */
+    int64_t n_to_serve;
+
+    /* sim_memory.c */
+    pto_sim_memory memory;
+    int64_t memory_cycles;
+
     int64_t *chain;            /* longest chain that ends in a node, in a ring by node id */
     int64_t chain_capacity, chain_limit, chain_first;
 
@@ -149,6 +162,7 @@ bool pto_sim_keep_pool_sizes(pto_sim *s);                  /* the pools that the
 int32_t pto_sim_accept(pto_sim *s, const pto_columns *columns);    /* before any of it is fed: PTO_E_ARGUMENT, and s->window_task */
 void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *columns, int64_t task);   /* where the ring keeps more */
 int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n);   /* executor, -1: none */
+int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool);   /* whose head goes first of all that workers have, -1: none is ready */
 bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out);
 void pto_sim_close(pto_sim *s);                            /* frees pools, queues, executors */
 
@@ -157,7 +171,26 @@ bool pto_sim_task_submitted(pto_sim *s, int64_t node);     /* it may run once it
 bool pto_sim_release(pto_sim *s, int64_t node);            /* a submitted task: set it, and let it run if it is ready */
 bool pto_sim_mark_submitted(pto_sim *s, int64_t node);
 void pto_sim_complete(pto_sim *s, int64_t node);           /* and all joins and marks that this completes */
+void pto_sim_engage(pto_sim *s, int64_t executor, int64_t node);       /* it is idle, and gets a task off a queue */
+bool pto_sim_begin(pto_sim *s, int64_t executor);          /* it runs that */
 bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next completion; false too when nothing runs any more */
+
+/* sim_calendar.c */
+int32_t pto_sim_keep_calendar(pto_sim *s, const pto_columns *columns);     /* PTO_E_ARGUMENT: two tasks of a worker have one position */
+int64_t pto_sim_calendar_head(const pto_sim *s, const pto_sim_queue *q);   /* the next task, -1: it may not run yet */
+
+/* sim_serve.c */
+bool pto_sim_open_servers(pto_sim *s);
+void pto_sim_close_servers(pto_sim *s);
+void pto_sim_list_server(pto_sim *s, int64_t worker);      /* it may have something to do */
+bool pto_sim_want_retirement(pto_sim *s, int64_t worker, int64_t node);
+bool pto_sim_serve(pto_sim *s);                            /* free workers begin what is to be done */
+bool pto_sim_end_service(pto_sim *s);                      /* the first of s->serving */
+
+/* sim_memory.c */
+bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t bytes);
+int64_t pto_sim_memory_time(pto_sim *s);                   /* when the next task ends, -1: none runs */
+int64_t pto_sim_memory_end(pto_sim *s);                    /* it ends now: returns its executor */
 
 /* sim_front.c */
 pto_sim_front *pto_sim_open(pto_sim *s, int32_t stream);   /* NULL: no memory */
@@ -230,13 +263,38 @@ static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t nod
     return pto_sim_task_submitted(s, node);
 }
 
+static inline int64_t pto_sim_queue_of(const pto_sim *s, const pto_columns *c, int64_t task)
+{
+    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
+    return s->options.is_shared ? pool : pool * s->options.n_workers + c->task_worker[task];
+}
+
 /* The queue of a task that has been accepted, and its rank there. */
 static inline void pto_sim_enter_task(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
 {
-    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
-    pto_sim_at(&s->ring, node)->queue = (int32_t)(s->options.is_shared ? pool : pool * s->options.n_workers + c->task_worker[task]);
+    pto_sim_at(&s->ring, node)->queue = (int32_t)pto_sim_queue_of(s, c, task);
     if (s->ring.keeps_more)
         pto_sim_enter_more(s, node, c, task);
+}
+
+/* ---- queues ---- */
+
+/* What a queue would give next; node -1: nothing. */
+static inline pto_sim_rank pto_sim_head(const pto_sim *s, const pto_sim_queue *q)
+{
+    if (s->calendar == NULL)
+        return pto_sim_ready_head(&q->ready, &s->ring);
+    int64_t node = pto_sim_calendar_head(s, q);
+    return (pto_sim_rank){0, node < 0 ? 0 : pto_sim_at(&s->ring, node)->ready, node};
+}
+
+static inline int64_t pto_sim_take_head(pto_sim *s, pto_sim_queue *q)
+{
+    if (__builtin_expect(s->calendar == NULL, 1))
+        return pto_sim_ready_pop(&q->ready, &s->ring);
+    int64_t node = pto_sim_calendar_head(s, q);
+    q->order += node >= 0;
+    return node;
 }
 
 /* ---- clocks of executors ---- */

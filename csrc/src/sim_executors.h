@@ -30,18 +30,43 @@ typedef struct pto_sim_queue {
     int32_t pool;
     int32_t first, n;          /* executors that it serves */
     int32_t n_idle;            /* of these */
+    int64_t order, order_end;  /* with a calendar: what comes next in sim->calendar, and the end */
     bool listed;               /* in sim->to_dispatch */
 } pto_sim_queue;
 
 typedef struct pto_sim_executor {
     int64_t running;           /* node that it runs or that is being dispatched to it, -1: idle */
-    int64_t since;             /* idle, or running */
+    int64_t since;             /* idle, being given a task, or running */
     int64_t idle_waited, idle_late;    /* the clocks of its queue and pool when it became idle */
     int64_t busy, waiting, late, tasks_run;
     int64_t last_task;         /* that it ran, -1: none */
     int32_t queue;
     int32_t worker;
 } pto_sim_executor;
+
+/* An AICPU that takes time. */
+typedef struct pto_sim_server {
+    pto_sim_heap ended;        /* (end, node) of tasks that it is to retire */
+    int64_t node;              /* that it dispatches or retires, -1: it is free */
+    int64_t executor;          /* that it dispatches to, -1: it retires */
+    bool listed;               /* in sim->to_serve */
+} pto_sim_server;
+
+/* A task that runs and asks for memory. */
+typedef struct pto_sim_flow {
+    double end;                /* on the memory's clock */
+    double asks;               /* bytes a cycle */
+    int64_t executor;
+} pto_sim_flow;
+
+typedef struct pto_sim_memory {
+    pto_sim_flow *flows;       /* a heap by (end, executor) */
+    int64_t n, capacity;
+    double clock;              /* how far tasks that ask have come, at since */
+    double factor;             /* by which they are slowed down, >= 1 */
+    int64_t since;
+    bool is_stale;             /* the factor */
+} pto_sim_memory;
 
 #pragma GCC visibility pop
 

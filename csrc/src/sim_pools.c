@@ -6,13 +6,15 @@ enum { NONE = -1, N_FIGURES = 5 };
 
 bool pto_sim_options_fit(const pto_sim_options *o)
 {
-    if (o->n_pools < 0 || o->n_pools > PTO_SIM_MAX_POOLS ||
-        (o->n_pools > 0 && o->pool_size == NULL) || o->is_calendar ||
-        o->dispatch_cycles != 0 || o->retire_cycles != 0 || o->bytes_per_cycle != 0)
+    bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_SIM_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
+    bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
+    bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
+    if (!has_pools || !has_costs || (o->is_calendar && is_dynamic))
         return false;
     int64_t n = 0, pool;
     for (int32_t p = 0; p < o->n_pools; p++)
-        if (o->pool_size[p] < 0 || __builtin_mul_overflow(o->pool_size[p], o->n_workers, &pool) || __builtin_add_overflow(n, pool, &n))
+        if (o->pool_size[p] < 0 || (o->is_calendar && o->pool_size[p] > 1) ||
+            __builtin_mul_overflow(o->pool_size[p], o->n_workers, &pool) || __builtin_add_overflow(n, pool, &n))
             return false;
     return n <= INT32_MAX;
 }
@@ -66,8 +68,11 @@ static bool open_pool(pto_sim *s, int64_t pool)
 static bool open_pools(pto_sim *s, const pto_columns *c)
 {
     s->is_open = true;
-    s->is_ranked = s->options.timing == PTO_TIMING_INTERLEAVED || (c != NULL && c->task_priority != NULL);
-    s->ring.keeps_more = s->is_ranked;
+    bool has_priorities = c != NULL && c->task_priority != NULL && !s->options.is_calendar;
+    s->is_ranked = s->options.timing == PTO_TIMING_INTERLEAVED || has_priorities;
+    s->ring.keeps_more = s->is_ranked || s->options.bytes_per_cycle > 0;
+    if (!pto_sim_open_servers(s))
+        return false;
     if (s->ring.keeps_more && s->ring.capacity > 0) {
         s->ring.more = calloc((size_t)s->ring.capacity, sizeof *s->ring.more);
         if (s->ring.more == NULL)
@@ -99,7 +104,7 @@ static bool is_acceptable(const pto_sim *s, const pto_columns *c, int64_t task)
     int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
     if (c->task_worker[task] < 0 || c->task_worker[task] >= s->options.n_workers || c->task_cost[task] < 0 || pool < 0)
         return false;
-    if (c->task_lane != NULL && c->task_lane[task] < 0)
+    if ((c->task_lane != NULL && c->task_lane[task] < 0) || (c->task_bytes != NULL && c->task_bytes[task] < 0))
         return false;
     return s->options.n_pools == 0 ? pool < PTO_SIM_MAX_POOLS : pool < s->n_pools && s->pools[pool].n_executors > 0;
 }
@@ -118,15 +123,18 @@ int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
     }
     if (c->n_tasks == 0)
         return PTO_OK;
-    if (s->is_open && c->task_priority != NULL && !s->is_ranked)
+    bool is_late = s->is_open && (s->options.is_calendar || (c->task_priority != NULL && !s->is_ranked));
+    if (is_late) {
+        s->window_task = c->first_task;
         return PTO_E_ARGUMENT;
+    }
     if ((!s->is_open && !open_pools(s, c)) || (s->options.n_pools == 0 && !grow_pools(s, max_pool)))
         return s->status = PTO_E_NOMEM;
     for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
         s->pools[c->task_pool[i]].is_named = true;
     if (c->task_pool == NULL)
         s->pools[0].is_named = true;
-    return PTO_OK;
+    return s->options.is_calendar ? pto_sim_keep_calendar(s, c) : PTO_OK;
 }
 
 void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
@@ -149,6 +157,20 @@ int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n)
         }
     }
     return NONE;
+}
+
+int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool)
+{
+    pto_sim_rank best = {.node = NONE};
+    int64_t found = NONE;
+    for (int64_t q = pool * s->options.n_workers; q < (pool + 1) * s->options.n_workers; q++) {
+        pto_sim_rank head = pto_sim_head(s, &s->queues[q]);
+        if (head.node >= 0 && (best.node < 0 || pto_sim_rank_before(head, best))) {
+            best = head;
+            found = q;
+        }
+    }
+    return found;
 }
 
 /* Executors of pools that no task named are not there: the ones behind them move up. */
@@ -215,4 +237,7 @@ void pto_sim_close(pto_sim *s)
     free(s->executors);
     free(s->idle);
     free(s->figures);
+    free(s->calendar);
+    free(s->memory.flows);
+    pto_sim_close_servers(s);
 }

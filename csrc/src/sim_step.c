@@ -8,38 +8,12 @@ enum { NONE = -1 };
 static void list_for_dispatch(pto_sim *s, int64_t queue)
 {
     pto_sim_queue *q = &s->queues[queue];
-    if (q->n_idle > 0 && !q->listed) {
+    if (__builtin_expect(s->servers != NULL, 0)) {
+        pto_sim_list_server(s, s->options.is_shared ? 0 : queue % s->options.n_workers);
+    } else if (q->n_idle > 0 && !q->listed) {
         q->listed = true;
         s->to_dispatch[s->n_to_dispatch++] = queue;
     }
-}
-
-/* What a task waited for last, of what happened until it was dispatched: see sim.h. held_by has the last edge's source. */
-static void explain(pto_sim *s, const pto_sim_executor *e, const pto_sim_node *n)
-{
-    int64_t task = n->task, latest = s->submit[task], by = s->front_by[task];
-    uint8_t held = s->front_why[task];
-    if (s->ready[task] > latest) {
-        latest = s->ready[task];
-        held = PTO_HELD_EDGE;
-        by = s->held_by[task];
-    }
-    if (s->released[task] > latest) {
-        latest = s->released[task];
-        held = PTO_HELD_RELEASE;
-        by = NONE;
-    }
-    if (s->start_time > latest) {
-        latest = s->start_time;
-        held = PTO_HELD_START;
-        by = NONE;
-    }
-    if (s->now > latest) {
-        held = PTO_HELD_EXECUTOR;
-        by = e->last_task;
-    }
-    s->held[task] = held;
-    s->held_by[task] = by;
 }
 
 /* It is ready and released. */
@@ -50,7 +24,7 @@ static bool let_run(pto_sim *s, int64_t node)
     n->ready = s->now;
     list_for_dispatch(s, n->queue);
     pto_sim_stand(s, &s->pools[q->pool]);
-    return pto_sim_ready_push(&q->ready, &s->ring, node) || pto_sim_fail(s);
+    return s->calendar != NULL || pto_sim_ready_push(&q->ready, &s->ring, node) || pto_sim_fail(s);
 }
 
 static bool make_ready(pto_sim *s, int64_t node)
@@ -79,39 +53,95 @@ bool pto_sim_task_submitted(pto_sim *s, int64_t node)
     return true;
 }
 
+/* What a task waited for last, of what happened until it was dispatched: see sim.h. held_by has the last edge's source. */
+static void explain(pto_sim *s, const pto_sim_executor *e, const pto_sim_node *n)
+{
+    int64_t task = n->task, latest = s->submit[task], by = s->front_by[task];
+    uint8_t held = s->front_why[task];
+    if (s->ready[task] > latest) {
+        latest = s->ready[task];
+        held = PTO_HELD_EDGE;
+        by = s->held_by[task];
+    }
+    if (s->released[task] > latest) {
+        latest = s->released[task];
+        held = PTO_HELD_RELEASE;
+        by = NONE;
+    }
+    if (s->start_time > latest) {
+        latest = s->start_time;
+        held = PTO_HELD_START;
+        by = NONE;
+    }
+    if (s->now > latest && e->since < s->now) {
+        held = PTO_HELD_DISPATCH;
+        by = NONE;
+    } else if (s->now > latest) {
+        bool is_passed_over = s->calendar != NULL && e->last_task >= 0 && s->start[e->last_task] > latest;
+        held = is_passed_over ? PTO_HELD_CALENDAR : PTO_HELD_EXECUTOR;
+        by = e->last_task;
+    }
+    s->held[task] = held;
+    s->held_by[task] = by;
+}
+
 static void read_clocks(const pto_sim *s, const pto_sim_queue *q, pto_sim_executor *e)     /* as it becomes idle */
 {
     e->idle_late = pto_sim_late(s, &s->pools[q->pool]);
     e->idle_waited = pto_sim_waited(s, q, e->idle_late);
 }
 
-/* An idle executor takes a task off its queue. */
-static inline bool start(pto_sim *s, int64_t at, int64_t node)
+static inline void engage(pto_sim *s, int64_t at, int64_t node)
 {
     pto_sim_executor *e = &s->executors[at];
     pto_sim_queue *q = &s->queues[e->queue];
-    const pto_sim_node *n = pto_sim_at(&s->ring, node);
     pto_sim_take(s, &s->pools[q->pool]);
     if (s->now > e->since) {
         int64_t late = pto_sim_late(s, &s->pools[q->pool]);
         e->waiting += pto_sim_waited(s, q, late) - e->idle_waited;
         e->late += late - e->idle_late;
     }
-    if (s->options.keep_trace) {
-        s->start[n->task] = s->now;
-        s->executor[n->task] = at;
-        explain(s, e, n);
-        e->last_task = n->task;
-    }
+    if (s->options.keep_trace)
+        explain(s, e, pto_sim_at(&s->ring, node));
     s->idle[at / 64] &= ~((uint64_t)1 << at % 64);
     q->n_idle--;
     e->running = node;
     e->since = s->now;
     e->tasks_run++;
+}
+
+static inline bool begin(pto_sim *s, int64_t at)
+{
+    pto_sim_executor *e = &s->executors[at];
+    const pto_sim_node *n = pto_sim_at(&s->ring, e->running);
+    if (s->options.keep_trace) {
+        s->start[n->task] = s->now;
+        s->executor[n->task] = at;
+        e->last_task = n->task;
+    }
+    if (s->ring.keeps_more && s->options.bytes_per_cycle > 0) {
+        int64_t bytes = pto_sim_more_of(&s->ring, e->running).bytes;
+        if (bytes > 0 && n->cost > 0)
+            return pto_sim_memory_begin(s, at, n->cost, bytes);
+    }
     return pto_sim_heap_push(&s->running, (pto_sim_entry){pto_sim_add(s->now, n->cost), at}) || pto_sim_fail(s);
 }
 
-static int64_t stop(pto_sim *s, int64_t at)        /* its task has come to its end; returns the node */
+void pto_sim_engage(pto_sim *s, int64_t executor, int64_t node)
+{
+    engage(s, executor, node);
+}
+
+bool pto_sim_begin(pto_sim *s, int64_t executor)
+{
+    pto_sim_executor *e = &s->executors[executor];
+    e->late += s->now - e->since;
+    e->since = s->now;
+    return begin(s, executor);
+}
+
+/* Its task has come to its end: tell others, or the worker that is to tell them. */
+static bool end_task(pto_sim *s, int64_t at)
 {
     pto_sim_executor *e = &s->executors[at];
     pto_sim_queue *q = &s->queues[e->queue];
@@ -121,12 +151,16 @@ static int64_t stop(pto_sim *s, int64_t at)        /* its task has come to its e
     e->busy += s->now - e->since;
     e->running = NONE;
     e->since = s->now;
-    if (q->n > 1)      /* else dispatch() does, if it still is idle then */
+    if (q->n > 1 || s->servers != NULL)      /* else dispatch() does, if it still is idle then */
         read_clocks(s, q, e);
     s->idle[at / 64] |= (uint64_t)1 << at % 64;
     q->n_idle++;
     list_for_dispatch(s, e->queue);
-    return node;
+    if (s->servers != NULL)
+        return pto_sim_want_retirement(s, e->worker, node);
+    s->last_completion = s->now;
+    pto_sim_complete(s, node);
+    return true;
 }
 
 /* Where there are both, ready tasks and idle executors, in queues of one pool: executors take tasks by number, whosever they are. */
@@ -139,16 +173,8 @@ static bool steal(pto_sim *s)
             at = pto_sim_lowest_idle(s, at, end - at);
             if (at < 0)
                 break;
-            pto_sim_rank best = {.node = NONE};
-            int64_t from = 0;
-            for (int64_t q = p * s->options.n_workers; q < (p + 1) * s->options.n_workers; q++) {
-                pto_sim_rank head = pto_sim_ready_head(&s->queues[q].ready, &s->ring);
-                if (head.node >= 0 && (best.node < 0 || pto_sim_rank_before(head, best))) {
-                    best = head;
-                    from = q;
-                }
-            }
-            if (!start(s, at, pto_sim_ready_pop(&s->queues[from].ready, &s->ring)))
+            engage(s, at, pto_sim_take_head(s, &s->queues[pto_sim_best_queue(s, p)]));
+            if (!begin(s, at))
                 return false;
         }
     }
@@ -159,14 +185,18 @@ static bool dispatch(pto_sim *s)
 {
     if (!s->is_started)
         return true;
+    if (s->servers != NULL)
+        return pto_sim_serve(s);
     for (int64_t i = 0; i < s->n_to_dispatch; i++) {
         pto_sim_queue *q = &s->queues[s->to_dispatch[i]];
         q->listed = false;
         while (q->n_idle > 0) {
-            int64_t node = pto_sim_ready_pop(&q->ready, &s->ring);
+            int64_t node = pto_sim_take_head(s, q);
             if (node < 0)
                 break;
-            if (!start(s, q->n == 1 ? q->first : pto_sim_lowest_idle(s, q->first, q->n), node))
+            int64_t at = q->n == 1 ? q->first : pto_sim_lowest_idle(s, q->first, q->n);
+            engage(s, at, node);
+            if (!begin(s, at))
                 return false;
         }
         if (q->n == 1 && q->n_idle > 0 && s->executors[q->first].since == s->now)
@@ -264,14 +294,31 @@ bool pto_sim_mark_submitted(pto_sim *s, int64_t node)
 }
 
 /* The next time at which anything happens, -1: none. It is now for a task of no cost. */
-static int64_t next_time(const pto_sim *s)
+static int64_t next_time(pto_sim *s)
 {
     int64_t at = pto_sim_front_time(s);
     if (s->running.n > 0 && (at < 0 || s->running.data[0].key < at))
         at = s->running.data[0].key;
     if (s->delayed.n > 0 && (at < 0 || s->delayed.data[0].key < at))
         at = s->delayed.data[0].key;
+    if (s->serving.n > 0 && (at < 0 || s->serving.data[0].key < at))
+        at = s->serving.data[0].key;
+    if (s->memory.n > 0 && (at < 0 || pto_sim_memory_time(s) < at))
+        at = pto_sim_memory_time(s);
     return at;
+}
+
+/* Tasks that share memory end later than they would alone. */
+static bool end_slowed(pto_sim *s)
+{
+    while (s->memory.n > 0 && pto_sim_memory_time(s) <= s->now) {
+        int64_t at = pto_sim_memory_end(s);
+        const pto_sim_executor *e = &s->executors[at];
+        s->memory_cycles += s->now - e->since - pto_sim_at(&s->ring, e->running)->cost;
+        if (!end_task(s, at))
+            return false;
+    }
+    return true;
 }
 
 /* All that is to happen at the next time completes, then streams submit what they may. */
@@ -283,10 +330,14 @@ bool pto_sim_advance(pto_sim *s)
     if ((next != s->now && !pto_sim_time_may_pass(s)) || next < 0)
         return false;
     s->now = next;
-    while (s->running.n > 0 && s->running.data[0].key == s->now) {
-        s->last_completion = s->now;
-        pto_sim_complete(s, stop(s, pto_sim_heap_pop(&s->running).id));
-    }
+    while (s->running.n > 0 && s->running.data[0].key == s->now)
+        if (!end_task(s, pto_sim_heap_pop(&s->running).id))
+            return false;
+    if (!end_slowed(s))
+        return false;
+    while (s->serving.n > 0 && s->serving.data[0].key == s->now)
+        if (!pto_sim_end_service(s))
+            return false;
     while (s->delayed.n > 0 && s->delayed.data[0].key == s->now)
         pto_sim_complete(s, pto_sim_heap_pop(&s->delayed).id);
     pto_sim_wake(s);

@@ -1,0 +1,88 @@
+/* sim_memory.c: the memory that running tasks share: what each asks for a cycle, and how much longer all take when that is too much.
+
+   All that ask are slowed down by one factor, so they run on one clock of their own: in a cycle it goes on by bounded / asked, or by 1.
+   A task ends `cost` after its start on that clock; a change of the factor moves no task's place among the others. */
+#include "sim.h"
+
+/* Of a cycle: doubles are not exact, and an end that only their rounding puts behind a whole cycle is not to move to the next. */
+#define SLACK 1e-6
+#define FAR 4611686018427387904.0      /* 2^62 */
+
+static bool is_before(const pto_sim_flow *a, const pto_sim_flow *b)
+{
+    return a->end < b->end || (a->end == b->end && a->executor < b->executor);
+}
+
+/* Bring the clock to now. The clock starts again when nobody runs, so that long simulations are as exact as short ones. */
+static void bring_forward(pto_sim *s)
+{
+    pto_sim_memory *m = &s->memory;
+    m->clock = m->n == 0 ? 0 : m->clock + (double)(s->now - m->since) / m->factor;
+    m->since = s->now;
+    if (m->clock < 1073741824.0)
+        return;
+    for (int64_t i = 0; i < m->n; i++)
+        m->flows[i].end -= m->clock;
+    m->clock = 0;
+}
+
+static void count_asked(pto_sim *s)
+{
+    pto_sim_memory *m = &s->memory;
+    double asked = 0;
+    for (int64_t i = 0; i < m->n; i++)
+        asked += m->flows[i].asks;
+    m->factor = asked > s->options.bytes_per_cycle ? asked / s->options.bytes_per_cycle : 1;
+    m->is_stale = false;
+}
+
+bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t bytes)
+{
+    pto_sim_memory *m = &s->memory;
+    if (!PTO_RESERVE(m->flows, m->capacity, m->n + 1))
+        return pto_sim_fail(s);
+    bring_forward(s);
+    pto_sim_flow flow = {m->clock + (double)cost, (double)bytes / (double)cost, executor};
+    int64_t at = m->n++;
+    for (; at > 0 && is_before(&flow, &m->flows[(at - 1) / 2]); at = (at - 1) / 2)
+        m->flows[at] = m->flows[(at - 1) / 2];
+    m->flows[at] = flow;
+    m->is_stale = true;
+    return true;
+}
+
+int64_t pto_sim_memory_time(pto_sim *s)
+{
+    pto_sim_memory *m = &s->memory;
+    if (m->n == 0)
+        return -1;
+    if (m->is_stale)
+        count_asked(s);
+    double left = (m->flows[0].end - m->clock) * m->factor - SLACK;
+    if (left >= FAR)
+        return INT64_MAX;
+    int64_t whole = left > 0 ? (int64_t)left : 0;
+    return pto_sim_add(m->since, whole + ((double)whole < left));
+}
+
+int64_t pto_sim_memory_end(pto_sim *s)
+{
+    pto_sim_memory *m = &s->memory;
+    int64_t executor = m->flows[0].executor, at = 0;
+    bring_forward(s);
+    pto_sim_flow moved = m->flows[--m->n];
+    for (;;) {
+        int64_t child = 2 * at + 1;
+        if (child >= m->n)
+            break;
+        if (child + 1 < m->n && is_before(&m->flows[child + 1], &m->flows[child]))
+            child++;
+        if (!is_before(&m->flows[child], &moved))
+            break;
+        m->flows[at] = m->flows[child];
+        at = child;
+    }
+    m->flows[at] = moved;
+    m->is_stale = true;
+    return executor;
+}
