@@ -240,10 +240,38 @@ typedef struct pto_sim pto_sim;
 
 #define PTO_AFTER_ALL -1           /* pto_sim_options.start_after: until no stream can go on */
 
+#define PTO_MAX_POOLS 4096         /* the numbers of pools are below it */
+
+/* What runs tasks. At one time, what ends comes first, then submissions and releases, then dispatch; all of it again while tasks take
+   no time.
+
+   Queues. A task that is ready and released stands in the queue of its pool and worker (is_shared: of its pool) until an executor
+   takes it. A queue gives its tasks to its idle executors, the lowest first. The task with the highest priority goes first, then the one
+   that has been ready and released longest, then the lowest node. PTO_TIMING_INTERLEAVED: of those with the highest priority, the first
+   one of the class of lanes that comes next, round and round, after the class that the queue served last; it begins with class 0.
+   steals: once all queues have done so, every executor that is still idle, the lowest first, takes the task that goes first of the
+   heads of all queues of its pool.
+
+   Calendar. Every executor (pools have one a worker) runs its tasks in the order of task_position, which need not be dense; it waits
+   for one that has not been submitted or is not ready. PTO_E_ARGUMENT: two tasks of a worker have one position. All tasks have to come
+   in one feed (so a record without a cap), because it takes all of them to know the first. An order that contradicts the edges, or
+   that the window does not let come about, ends with PTO_E_DEADLOCK. A calendar excludes is_shared, steals and interleaving, and
+   priorities say nothing.
+
+   Dispatch and retirement. Where either takes time, each worker does one thing after another, for its own executors, in the order in
+   which they have been wanted: a retirement since the task ended, a dispatch since both the task was ready and released and an
+   executor of the worker that may run it was idle. Of what is as old, retirements go first, then lower nodes. The task starts
+   dispatch_cycles after its dispatch began. Its executor is idle again when it ends; others see it completed (its successors, the
+   window, total_cycles) retire_cycles after its retirement began. A worker that is busy keeps what takes no time waiting too. Of
+   several workers that may take one task (is_shared, steals) the lowest does.
+
+   Memory. A task that moves bytes asks for bytes / cost a cycle while it runs, if it costs anything. While all together ask for more
+   than bytes_per_cycle, all of them run slower by one factor, asked / bytes_per_cycle; the others do not. An end is rounded up to a
+   whole cycle; what doubles lose, up to a millionth of a cycle, does not count. */
 typedef struct pto_sim_options {
     int64_t n_workers;         /* AICPUs: the homes of tasks */
     const int64_t *pool_size;  /* [n_pools] executors that a worker has of each pool; borrowed for pto_sim_new */
-    int32_t n_pools;           /* 0: as many pools of one executor as tasks name */
+    int32_t n_pools;           /* 0: those that tasks name, of one executor a worker */
     int32_t keep_trace;        /* 1: what happened to every task */
     int32_t is_shared;         /* 1: all workers share one queue of ready tasks a pool */
     int32_t steals;            /* 1: an idle executor takes ready tasks of other workers in its pool */
@@ -264,7 +292,7 @@ typedef struct pto_sim_options {
 
 /* pto_sim_result.held: what a task waited for last before it ran */
 #define PTO_HELD_NOT 0             /* nothing: it ran when it was submitted first */
-#define PTO_HELD_EDGE 1            /* held_by: the node that completed last of those that it waits for */
+#define PTO_HELD_EDGE 1            /* held_by: the node (a join, perhaps) that completed last of those that it waits for */
 #define PTO_HELD_EXECUTOR 2        /* held_by: the task that ran on its executor before */
 #define PTO_HELD_WINDOW 3          /* held_by: the task whose end made room */
 #define PTO_HELD_MARK 4            /* held_by: the mark that its stream stood at */
@@ -272,7 +300,7 @@ typedef struct pto_sim_options {
 #define PTO_HELD_START 6           /* the start policy */
 #define PTO_HELD_SUBMIT 7          /* the time that submitting takes */
 #define PTO_HELD_DISPATCH 8        /* its worker dispatched or retired other tasks */
-#define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar */
+#define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar, which started after it could have */
 
 /* Arrays by executor are [n_executors]: pool by pool, in each worker by worker. Arrays by task are [n_tasks], NULL without keep_trace. */
 typedef struct pto_sim_result {
@@ -291,8 +319,9 @@ typedef struct pto_sim_result {
     int64_t memory_cycles;     /* cycles that tasks took longer because of others in memory */
     const int64_t *pool;       /* [n_executors] */
     const int64_t *busy;       /* cycles */
-    const int64_t *waiting;    /* idle while a task of its own was submitted and not ready */
-    const int64_t *late;       /* idle while a task that it may not take was ready elsewhere in its pool, or its worker was busy with others */
+    const int64_t *waiting;    /* idle, and not late, while a task of its queue was submitted and not ready */
+    const int64_t *late;       /* idle while a ready and released task stood in a queue of its pool, or while its task was dispatched.
+                                  What is left of total_cycles: idle without work */
     const int64_t *tasks_run;
     const int64_t *submit;     /* by task: when it was submitted */
     const int64_t *start;

@@ -9,8 +9,6 @@
 
 #pragma GCC visibility push(hidden)
 
-#define PTO_SIM_MAX_POOLS 4096
-
 /* Clocks run only while what they count goes on, so that an interval of any executor costs two readings. */
 typedef struct pto_sim_pool {
     int64_t n_executors;       /* that a worker has */

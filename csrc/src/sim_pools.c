@@ -6,7 +6,7 @@ enum { NONE = -1, N_FIGURES = 5 };
 
 bool pto_sim_options_fit(const pto_sim_options *o)
 {
-    bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_SIM_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
+    bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
     bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
     bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
     if (!has_pools || !has_costs || (o->is_calendar && is_dynamic))
@@ -71,6 +71,7 @@ static bool open_pools(pto_sim *s, const pto_columns *c)
     bool has_priorities = c != NULL && c->task_priority != NULL && !s->options.is_calendar;
     s->is_ranked = s->options.timing == PTO_TIMING_INTERLEAVED || has_priorities;
     s->ring.keeps_more = s->is_ranked || s->options.bytes_per_cycle > 0;
+    s->memory.factor = 1;
     if (!pto_sim_open_servers(s))
         return false;
     if (s->ring.keeps_more && s->ring.capacity > 0) {
@@ -106,7 +107,7 @@ static bool is_acceptable(const pto_sim *s, const pto_columns *c, int64_t task)
         return false;
     if ((c->task_lane != NULL && c->task_lane[task] < 0) || (c->task_bytes != NULL && c->task_bytes[task] < 0))
         return false;
-    return s->options.n_pools == 0 ? pool < PTO_SIM_MAX_POOLS : pool < s->n_pools && s->pools[pool].n_executors > 0;
+    return s->options.n_pools == 0 ? pool < PTO_MAX_POOLS : pool < s->n_pools && s->pools[pool].n_executors > 0;
 }
 
 int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)

@@ -9,7 +9,7 @@ trap 'rm -rf "$build"' EXIT
 passed=0
 failed=0
 
-flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -I "$csrc/include")
+flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -ffp-contract=off -pthread -I "$csrc/include")
 
 run_variant() {
     local variant=$1 name line
@@ -19,7 +19,8 @@ run_variant() {
         failed=$((failed + 1))
         return
     fi
-    for name in regions deps execute sim sim_front sim_rules streams marks channel fresh run sanitize sanitize_memory prints finite matmul moves; do
+    for name in regions deps execute sim sim_front sim_rules sim_exec streams marks channel fresh run sanitize sanitize_memory prints finite \
+        matmul moves; do
         local program=$build/$variant-$name report=$build/$variant-$name.txt status=0
         if ! "$cc" "${flags[@]}" "$@" -o "$program" "$here/test_$name.c" "$build/lib$variant.so" "-Wl,-rpath,$build"; then
             echo "FAIL [$variant] test_$name does not build"

@@ -1,0 +1,397 @@
+/* test_sim_exec.c: which executor runs a task, and when: each rule of the simulator by hand. */
+#include "check.h"
+
+enum { KEEP_ALL = PTO_KEEP_POOL | PTO_KEEP_PRIORITY | PTO_KEEP_POSITION | PTO_KEEP_BYTES };
+
+static pto_record *record_new(int32_t keep)
+{
+    return pto_record_new(&(pto_record_options){.keep = keep});
+}
+
+static int64_t add(pto_record *record, pto_task task, int64_t after)
+{
+    pto_sink *sink = pto_record_sink(record);
+    task.n_after = after >= 0;
+    task.after = &after;
+    return sink->submit(sink, &task);
+}
+
+static pto_sim *last;
+
+/* The status of feeding, else of finishing. */
+static int32_t simulate(const pto_record *record, pto_sim_options options, pto_sim_result *out)
+{
+    pto_sim_free(last);
+    options.keep_trace = 1;
+    last = pto_sim_new(&options);
+    CHECK(last != NULL);
+    int32_t fed = pto_sim_feed(last, record), finished = pto_sim_finish(last, out);
+    return fed != PTO_OK ? fed : finished;
+}
+
+#define SIMULATE(record, result, ...) CHECK_EQ(simulate(record, (pto_sim_options){__VA_ARGS__}, result), PTO_OK)
+#define POOLS(...) .pool_size = (int64_t[]){__VA_ARGS__}, .n_pools = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
+#define IS(found, ...) check_values(#found, found, (int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void check_values(const char *name, const int64_t *found, const int64_t *expected, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (found[i] != expected[i] && check_failures++ < 5)
+            printf("    %s[%zu] is %lld, expected %lld\n", name, i, (long long)found[i], (long long)expected[i]);
+}
+
+static void is_held(const pto_sim_result *r, int64_t task, uint8_t held, int64_t by)
+{
+    CHECK_EQ(r->held[task], held);
+    CHECK_EQ(r->held_by[task], by);
+}
+
+/* ---- pools ---- */
+
+/* Five tasks of 4 on a worker with three executors: three at 0, two at 4 on the lowest. */
+static void a_pool_runs_as_many_as_it_has_executors(void)
+{
+    pto_record *record = record_new(0);
+    for (int32_t i = 0; i < 5; i++)
+        add(record, (pto_task){.cost = 4}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(3));
+    IS(r.start, 0, 0, 0, 4, 4);
+    IS(r.executor, 0, 1, 2, 0, 1);
+    CHECK(r.total_cycles == 8 && r.n_executors == 3);
+    IS(r.busy, 8, 8, 4);
+    IS(r.late, 0, 0, 0);
+    IS(r.tasks_run, 2, 2, 1);
+    is_held(&r, 3, PTO_HELD_EXECUTOR, 0);
+    is_held(&r, 4, PTO_HELD_EXECUTOR, 1);
+    pto_record_free(record);
+}
+
+/* Cube tasks (pool 0, 6 cycles) and vector tasks (pool 1, 2 cycles) of one worker do not stand in each other's way: two cube tasks
+   after one another to 12, three vector tasks on two executors to 4. */
+static void pools_of_a_worker_run_at_once(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POOL);
+    for (int32_t i = 0; i < 5; i++)
+        add(record, (pto_task){.pool = i % 2 == 0, .cost = i % 2 == 0 ? 2 : 6}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1, 2));
+    IS(r.start, 0, 0, 0, 6, 2);
+    IS(r.executor, 1, 0, 2, 0, 1);
+    IS(r.pool, 0, 1, 1);
+    CHECK_EQ(r.total_cycles, 12);
+    pto_record_free(record);
+}
+
+/* Two workers, pools that tasks name: 2 and 5 alone, so there are four executors. */
+static void pools_grow_as_tasks_name_them(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POOL);
+    add(record, (pto_task){.pool = 5, .worker = 1, .cost = 3}, -1);
+    add(record, (pto_task){.pool = 2, .worker = 1, .cost = 4}, -1);
+    add(record, (pto_task){.pool = 2, .worker = 1, .cost = 1}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2);
+    CHECK(r.n_executors == 4 && r.total_cycles == 5);
+    IS(r.pool, 2, 2, 5, 5);
+    IS(r.busy, 0, 5, 0, 3);
+    IS(r.late, 4, 0, 0, 0);      /* worker 0 of pool 2, while the third task stands behind the second */
+    IS(r.executor, 3, 1, 1);
+    pto_record_free(record);
+}
+
+static void tasks_without_an_executor_are_refused(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POOL);
+    add(record, (pto_task){.pool = 0, .cost = 1}, -1);
+    add(record, (pto_task){.pool = 2, .cost = 1}, -1);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 1, POOLS(1, 1)}, &r), PTO_E_ARGUMENT);
+    CHECK_EQ(r.window_task, 1);
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 1, POOLS(0, 1, 1)}, &r), PTO_E_ARGUMENT);
+    CHECK_EQ(r.window_task, 0);
+    pto_record_reset(record);
+    add(record, (pto_task){.pool = PTO_MAX_POOLS - 1, .cost = 1}, -1);
+    SIMULATE(record, &r, .n_workers = 1);
+    CHECK(r.n_executors == 1 && r.pool[0] == 4095 && r.executor[0] == 0);
+    add(record, (pto_task){.pool = PTO_MAX_POOLS, .cost = 1}, -1);
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 1}, &r), PTO_E_ARGUMENT);
+    CHECK_EQ(r.window_task, 1);
+    pto_record_free(record);
+}
+
+static void options_that_contradict_are_refused(void)
+{
+    int64_t two = 2, less = -1;
+    const pto_sim_options wrong[] = {
+        {.n_workers = 0}, {.n_workers = 1, .n_pools = 1}, {.n_workers = 1, .n_pools = 1, .pool_size = &less},
+        {.n_workers = 1, .is_calendar = 1, .is_shared = 1}, {.n_workers = 1, .is_calendar = 1, .steals = 1},
+        {.n_workers = 1, .is_calendar = 1, .n_pools = 1, .pool_size = &two}, {.n_workers = 1, .dispatch_cycles = -1},
+        {.n_workers = 1, .is_calendar = 1, .timing = PTO_TIMING_INTERLEAVED, .timing_n = 2}, {.n_workers = 1, .retire_cycles = -1},
+        {.n_workers = 1, .timing = PTO_TIMING_INTERLEAVED}, {.n_workers = 1, .bytes_per_cycle = -1},
+        {.n_workers = 1, .bytes_per_cycle = 0.0 / 0.0}, {.n_workers = INT32_MAX, .n_pools = 1, .pool_size = &two}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(pto_sim_new(&wrong[i]) == NULL);
+}
+
+/* ---- which queue ---- */
+
+/* All tasks call worker 0 their home: two executors share them. 8, 1, 1, 5: the second runs 1, 1, 5. */
+static void a_shared_queue_feeds_all_workers(void)
+{
+    pto_record *record = record_new(0);
+    const int64_t cost[] = {8, 1, 1, 5};
+    for (int32_t i = 0; i < 4; i++)
+        add(record, (pto_task){.cost = cost[i]}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .is_shared = 1, POOLS(1));
+    IS(r.start, 0, 0, 1, 2);
+    IS(r.executor, 0, 1, 1, 1);
+    CHECK_EQ(r.total_cycles, 8);
+    IS(r.late, 0, 0);
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1));
+    CHECK_EQ(r.total_cycles, 15);
+    IS(r.late, 0, 10);          /* until the last task of worker 0 starts */
+    pto_record_free(record);
+}
+
+/* Worker 1 runs its own task (2) first, then takes what worker 0 has ready first: task 2 at 2, task 3 at 5. */
+static void an_idle_executor_steals_what_is_ready_first(void)
+{
+    pto_record *record = record_new(0);
+    add(record, (pto_task){.worker = 0, .cost = 6}, -1);
+    add(record, (pto_task){.worker = 1, .cost = 2}, -1);
+    add(record, (pto_task){.worker = 0, .cost = 3}, -1);
+    add(record, (pto_task){.worker = 0, .cost = 3}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .steals = 1, POOLS(1));
+    IS(r.start, 0, 0, 2, 5);
+    IS(r.executor, 0, 1, 1, 1);
+    CHECK_EQ(r.total_cycles, 8);
+    is_held(&r, 3, PTO_HELD_EXECUTOR, 2);
+    pto_record_free(record);
+}
+
+/* ---- which task ---- */
+
+/* While the first runs, 1, 5, 5 and 3 become ready: 5 before 5, then 3, then 1. */
+static void the_highest_priority_goes_first(void)
+{
+    pto_record *record = record_new(PTO_KEEP_PRIORITY);
+    const int64_t priority[] = {-9, 1, 5, 5, INT64_MIN};
+    for (int32_t i = 0; i < 5; i++)
+        add(record, (pto_task){.cost = 2, .priority = priority[i]}, -1);
+    add(record, (pto_task){.cost = 2, .priority = INT64_MAX}, 1);      /* ready at 2 + 2 + 2 + 2, when task 1 has run */
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1));
+    IS(r.start, 8, 4, 0, 2, 10, 6);
+    pto_record_free(record);
+}
+
+/* Lanes 4, 4', 1, 2, 5 in three classes: 1, 1, 1, 2, 2. Each is a chain of its own; all of cost 1. Classes 1, 2, 1, 2, 1 by turns, in
+   each by (ready, node); the second task of lane 4 is ready once the first is over. */
+static void lanes_take_turns(void)
+{
+    pto_record *record = record_new(PTO_KEEP_LANE);
+    const int64_t lane[] = {4, 4, 1, 2, 5};
+    for (int32_t i = 0; i < 5; i++)
+        add(record, (pto_task){.cost = 1, .lane = lane[i]}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1), .timing = PTO_TIMING_INTERLEAVED, .timing_n = 3);
+    IS(r.start, 0, 4, 2, 1, 3);
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1));
+    IS(r.start, 0, 4, 1, 2, 3);
+    pto_record_free(record);
+}
+
+/* Priority first: both of priority 1 go before those of 0, and among these, class 1 comes after class 0. */
+static void turns_are_taken_within_a_priority(void)
+{
+    pto_record *record = record_new(PTO_KEEP_LANE | PTO_KEEP_PRIORITY);
+    add(record, (pto_task){.cost = 1, .lane = 2, .priority = 0}, -1);
+    add(record, (pto_task){.cost = 1, .lane = 4, .priority = 1}, -1);
+    add(record, (pto_task){.cost = 1, .lane = 6, .priority = 1}, -1);
+    add(record, (pto_task){.cost = 1, .lane = 3, .priority = 0}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1), .timing = PTO_TIMING_INTERLEAVED, .timing_n = 2);
+    IS(r.start, 3, 0, 1, 2);
+    pto_record_free(record);
+}
+
+/* ---- calendar ---- */
+
+/* One executor: tasks 0, 1, 2 (2, 3, 4 cycles) at positions 30, -5, 7: 1, 2, 0. */
+static void a_calendar_orders_an_executor(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    const int64_t position[] = {30, -5, 7};
+    for (int32_t i = 0; i < 3; i++)
+        add(record, (pto_task){.cost = 2 + i, .position = position[i]}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(1), .is_calendar = 1);
+    IS(r.start, 7, 0, 3);
+    is_held(&r, 2, PTO_HELD_EXECUTOR, 1);
+    is_held(&r, 0, PTO_HELD_CALENDAR, 2);      /* it could have run at 0, and task 2 only began at 3 */
+    pto_record_free(record);
+}
+
+/* Worker 1: task 2 (after task 0, ready at 5) stands before task 1 (ready at 0), so the executor waits until 5. */
+static void a_task_that_is_not_ready_blocks_its_executor(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    int64_t first = add(record, (pto_task){.worker = 0, .cost = 5, .position = 0}, -1);
+    add(record, (pto_task){.worker = 1, .cost = 3, .position = 1}, -1);
+    add(record, (pto_task){.worker = 1, .cost = 2, .position = 0}, first);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .is_calendar = 1);
+    IS(r.start, 0, 7, 5);
+    IS(r.late, 2, 5);           /* task 1 stands from 0 to 7; executor 0 is idle from 5 on */
+    CHECK_EQ(r.total_cycles, 10);
+    is_held(&r, 2, PTO_HELD_EDGE, 0);
+    is_held(&r, 1, PTO_HELD_CALENDAR, 2);
+    pto_record_free(record);
+}
+
+/* Task 1 is to run before task 0, but the window has one place, and task 0 takes it. */
+static void calendars_that_cannot_go_on_end(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    int64_t first = add(record, (pto_task){.cost = 1, .position = 1}, -1);
+    add(record, (pto_task){.cost = 1, .position = 0}, -1);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 1, .is_calendar = 1, .window = 1}, &r), PTO_E_DEADLOCK);
+    SIMULATE(record, &r, .n_workers = 1, .is_calendar = 1, .window = 2);
+    add(record, (pto_task){.cost = 1, .position = 0, .worker = 1}, first);
+    add(record, (pto_task){.cost = 1, .position = -1}, 2);      /* before task 0, whose result it needs */
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .is_calendar = 1}, &r), PTO_E_DEADLOCK);
+    CHECK_EQ(pto_sim_feed(last, record), PTO_E_DEADLOCK);
+    pto_record_reset(record);
+    add(record, (pto_task){.position = 4}, -1);
+    add(record, (pto_task){.position = 4, .worker = 1}, -1);
+    add(record, (pto_task){.position = 4}, -1);
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .is_calendar = 1}, &r), PTO_E_ARGUMENT);
+    CHECK_EQ(r.window_task, 2);
+    pto_record_free(record);
+}
+
+static void a_calendar_needs_all_tasks_at_once(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POSITION});
+    add(record, (pto_task){.position = 4}, -1);
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 1, .is_calendar = 1});
+    CHECK_EQ(pto_sim_feed(sim, record), PTO_OK);
+    int64_t node = 1, position = 5, worker = 0, begin[2] = {0};
+    uint8_t kind = PTO_NODE_TASK;
+    int32_t stream = 0;
+    pto_columns more = {.n_tasks = 1, .n_nodes = 1, .first_node = 1, .first_task = 1, .node_kind = &kind, .node_task = begin,
+                        .pred_begin = begin, .task_node = &node, .task_worker = &worker, .task_cost = begin, .task_stream = &stream,
+                        .task_position = &position};
+    CHECK_EQ(pto_sim_feed_columns(sim, &more), PTO_E_ARGUMENT);
+    pto_sim_free(sim);
+    pto_record_free(record);
+}
+
+/* ---- AICPUs that take time ---- */
+
+/* One worker with two executors, dispatch 2, retire 1, three tasks of 10. Dispatches at 0 and 2: starts 2 and 4, ends 12 and 14. At 12
+   the first's retirement and the third's dispatch are wanted: retired 12 .. 13, dispatched 13 .. 15, so it runs 15 .. 25, retired 26.
+   The second ended at 14, and is retired 15 .. 16. */
+static void a_worker_does_one_thing_after_another(void)
+{
+    pto_record *record = record_new(0);
+    for (int32_t i = 0; i < 3; i++)
+        add(record, (pto_task){.cost = 10}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(2), .dispatch_cycles = 2, .retire_cycles = 1);
+    IS(r.start, 2, 4, 15);
+    IS(r.end, 12, 14, 25);
+    CHECK_EQ(r.total_cycles, 26);
+    IS(r.late, 5, 4);           /* executor 0: 0 .. 2 and 12 .. 15; executor 1: 0 .. 4; task 2 stands until 13 */
+    is_held(&r, 0, PTO_HELD_NOT, -1);
+    is_held(&r, 1, PTO_HELD_DISPATCH, -1);
+    is_held(&r, 2, PTO_HELD_DISPATCH, -1);
+    pto_record_free(record);
+}
+
+/* A chain over two workers: each task starts 3 after the one before has been retired, which takes 2: 3 + 5 + 2 a task. */
+static void successors_see_a_task_once_it_is_retired(void)
+{
+    pto_record *record = record_new(0);
+    int64_t before = -1;
+    for (int32_t i = 0; i < 3; i++)
+        before = add(record, (pto_task){.worker = i % 2, .cost = 5}, before);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .dispatch_cycles = 3, .retire_cycles = 2, .window = 2);
+    IS(r.start, 3, 13, 23);
+    IS(r.ready, 0, 10, 20);
+    CHECK_EQ(r.total_cycles, 30);
+    is_held(&r, 1, PTO_HELD_EDGE, 0);
+    pto_record_free(record);
+}
+
+/* Two workers share four tasks of 3, dispatch 1: both begin at 0. At 4 retirements that take no time go first, then dispatch. */
+static void workers_that_share_dispatch_for_their_own_executors(void)
+{
+    pto_record *record = record_new(0);
+    for (int32_t i = 0; i < 4; i++)
+        add(record, (pto_task){.cost = 3}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .is_shared = 1, .dispatch_cycles = 1);
+    IS(r.start, 1, 1, 5, 5);
+    IS(r.executor, 0, 1, 0, 1);
+    CHECK_EQ(r.total_cycles, 8);
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .steals = 1, .dispatch_cycles = 1);
+    IS(r.start, 1, 1, 5, 5);
+    pto_record_free(record);
+}
+
+/* ---- memory ---- */
+
+/* Two tasks of 10 cycles and 100 bytes ask for 20 bytes a cycle of 15: each takes 13.3 cycles, so they end at 14. A third, without
+   bytes, takes its 10. */
+static void tasks_that_ask_for_more_than_memory_gives_are_slower(void)
+{
+    pto_record *record = record_new(KEEP_ALL);
+    for (int32_t i = 0; i < 3; i++)
+        add(record, (pto_task){.worker = i, .cost = 10, .bytes = i < 2 ? 100 : 0, .position = i}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 3, POOLS(1), .bytes_per_cycle = 15);
+    IS(r.end, 14, 14, 10);
+    IS(r.busy, 14, 14, 10);
+    CHECK(r.total_cycles == 14 && r.memory_cycles == 8 && r.work == 30);
+    SIMULATE(record, &r, .n_workers = 3, POOLS(1), .bytes_per_cycle = 20);
+    CHECK(r.total_cycles == 10 && r.memory_cycles == 0);
+    SIMULATE(record, &r, .n_workers = 3, POOLS(1));
+    CHECK_EQ(r.total_cycles, 10);
+    pto_record_free(record);
+}
+
+/* Task 0: 12 cycles, 10 bytes a cycle; task 1: 4 cycles, 20 bytes a cycle; 15 are there. Both at half speed: task 1 ends at 8, when
+   task 0 has 8 of its 12 cycles left; alone it needs 8 more: 16. */
+static void the_rest_of_a_task_speeds_up_again(void)
+{
+    pto_record *record = record_new(KEEP_ALL);
+    add(record, (pto_task){.worker = 0, .cost = 12, .bytes = 120, .position = 0}, -1);
+    add(record, (pto_task){.worker = 1, .cost = 4, .bytes = 80, .position = 1}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .bytes_per_cycle = 15);
+    IS(r.end, 16, 8);
+    CHECK_EQ(r.memory_cycles, 8);
+    pto_record_free(record);
+}
+
+int main(void)
+{
+    static const check_test tests[] = {
+        TEST(a_pool_runs_as_many_as_it_has_executors), TEST(pools_of_a_worker_run_at_once), TEST(pools_grow_as_tasks_name_them),
+        TEST(tasks_without_an_executor_are_refused), TEST(options_that_contradict_are_refused),
+        TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
+        TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
+        TEST(a_calendar_orders_an_executor), TEST(a_task_that_is_not_ready_blocks_its_executor),
+        TEST(calendars_that_cannot_go_on_end), TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
+        TEST(successors_see_a_task_once_it_is_retired), TEST(workers_that_share_dispatch_for_their_own_executors),
+        TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again)};
+    int status = RUN_TESTS(tests);
+    pto_sim_free(last);
+    return status;
+}
