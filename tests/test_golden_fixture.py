@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).with_name("conftest.py")
+CONFTEST = Path(__file__).with_name("golden_files.py")     # all that a conftest.py needs for them
 TEST = '''
 import pytest
 
@@ -24,7 +24,7 @@ def test_says(golden, word):
 def project(tmp_path: Path) -> Path:
     (tmp_path / "tests" / "sub").mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
-    shutil.copy(CONFTEST, tmp_path / "tests")
+    shutil.copy(CONFTEST, tmp_path / "tests" / "conftest.py")
     write_test(tmp_path)
     return tmp_path
 
@@ -35,6 +35,7 @@ def write_test(project: Path, words: tuple[str, ...] = ("one",), tail: str = "\n
 
 def run(project: Path, *options: str, ci: bool = False) -> tuple[int, str]:
     env = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("PYTEST_")}
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"     # what the project has installed takes a second to load
     if ci:
         env["CI"] = "1"
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]

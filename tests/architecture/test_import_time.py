@@ -39,6 +39,7 @@ def test_a_loaded_module_is_seen() -> None:
     assert "jinja2" in import_alone("jinja2")[1] & NOT_AT_IMPORT
 
 
+@pytest.mark.slow
 def test_import_time_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     seconds = statistics.median(import_alone("pto_wsp")[0] for _ in range(5))
     with capsys.disabled():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -130,16 +131,19 @@ def late_faults(imports: list[Import], allowed: frozenset[str]) -> Iterator[str]
             yield f"{one.line}: {one.function}() may load {', '.join(sorted(LATE_MODULES))} late, not {one.module}"
 
 
-def project_imports() -> Iterator[tuple[str, str, list[Import]]]:
-    """Yield path, part and imports of every file of the package."""
+@cache
+def project_imports() -> tuple[tuple[str, str, list[Import]], ...]:
+    """Return path, part and imports of every file of the package."""
     files = sorted((ROOT / PACKAGE).rglob("*.py"))
     parts = frozenset(DEPTH) | {file.relative_to(ROOT / PACKAGE).parts[0].removesuffix(".py") for file in files}
+    found = []
     for file in files:
         path = file.relative_to(ROOT)
         is_package = path.name == "__init__.py"
         dotted = path.parent.parts if is_package else path.with_suffix("").parts
         part = dotted[1] if len(dotted) > 1 else ""
-        yield path.as_posix(), part, imports_of(file.read_text(), ".".join(dotted), is_package, parts)
+        found.append((path.as_posix(), part, imports_of(file.read_text(), ".".join(dotted), is_package, parts)))
+    return tuple(found)
 
 
 def test_every_part_is_in_the_table() -> None:

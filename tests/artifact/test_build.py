@@ -15,6 +15,7 @@ from pto_wsp.plan.kernel.passes import KERNEL_PASSES
 from pto_wsp.plan.passes import PASSES
 from pto_wsp.resources import csrc_dir
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
+from tests.caches import with_runtime
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,8 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, tuple[s
     for name, seed in (("first", "1"), ("the second, ünï", "2")):
         folder = tmp_path_factory.mktemp(name)
         script, cache = folder / "model.py", folder / "a cache"
+        if seed == "1":                # the other one builds its own
+            with_runtime(cache)
         script.write_text(SCRIPT)
         made.append(start(script, cache, env={"PYTHONHASHSEED": seed}))
         named += [str(folder), str(cache)]
@@ -71,19 +74,28 @@ def test_an_artifact_of_another_interface_is_refused(change: Callable[[str], str
     assert refused.value.code == "C105" and "interface" in str(refused.value) and "remove" in str(refused.value)
 
 
-def test_a_runtime_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = tmp_path / "csrc"
-    shutil.copytree(csrc_dir(), other)
-    header = other / "include" / "pto_abi.h"
-    header.write_text(header.read_text().replace("PTO_ABI_VERSION 5", "PTO_ABI_VERSION 99"))
-    monkeypatch.setattr(build, "csrc_dir", lambda: other)
+@pytest.fixture
+def small_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have a runtime library that does nothing but shake hands, in a cache of its own, and return the folder of its sources."""
+    sources = tmp_path / "csrc"
+    shutil.copytree(csrc_dir(), sources)
+    for source in (sources / "src").glob("*.c"):
+        if source.name != "layout.c":
+            source.unlink()
+    monkeypatch.setattr(build, "csrc_dir", lambda: sources)
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
+    return sources
+
+
+def test_a_runtime_of_another_version_is_refused(small_runtime: Path) -> None:
+    header = small_runtime / "include" / "pto_abi.h"
+    header.write_text(header.read_text().replace("PTO_ABI_VERSION 5", "PTO_ABI_VERSION 99"))
     with pytest.raises(AbiMismatchError, match="version 99"):
         load_runtime()
 
 
-def test_a_damaged_runtime_is_named_and_built_again_when_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+@pytest.mark.usefixtures("small_runtime")
+def test_a_damaged_runtime_is_named_and_built_again_when_removed() -> None:
     folder = load_runtime().path
     build._load_runtime.cache_clear()
     library = folder / "libpto_runtime.so"
@@ -101,7 +113,7 @@ def test_libraries_stay_open_until_the_process_ends(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
     script.write_text(SCRIPT + "\nruntime = program._compiled.runner.runtime\n"
                       "runtime.ffi.dlclose(runtime.lib)   # Python may do so at exit, before it frees the record\ndel program\n")
-    finish(start(script, tmp_path / "cache"))
+    finish(start(script, with_runtime(tmp_path / "cache")))
 
 
 def test_a_portable_build_computes_the_same() -> None:

@@ -17,6 +17,7 @@ from pto_wsp.artifact import build
 from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
+from tests.caches import with_runtime
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -41,12 +42,12 @@ def test_data_is_not_part_of_an_artifact_and_the_kernel_is() -> None:
 
 
 def test_an_artifact_cites_lines_so_they_are_part_of_it(tmp_path: Path) -> None:
-    made = []
+    made, cache = [], with_runtime(tmp_path / "cache")
     for name, text in (("one", SCRIPT), ("two", "\n" + SCRIPT)):
         (tmp_path / name).mkdir()
         script = tmp_path / name / "model.py"
         script.write_text(text)
-        made.append(finish(start(script, tmp_path / "cache")))
+        made.append(finish(start(script, cache)))
     assert made[0].name != made[1].name
     assert "model.py:7" in (made[0] / "src/kernels.c").read_text() and "model.py:8" in (made[1] / "src/kernels.c").read_text()
 
@@ -108,14 +109,14 @@ def test_processes_that_build_at_the_same_time_all_work(tmp_path: Path) -> None:
 
 def test_a_cache_folder_with_spaces_and_unicode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "my cache 'ä' $HOME"
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(cache))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(cache)))
     program, found = small()
     program.run()
     assert (found == 4).all() and program.artifact_dir is not None and program.artifact_dir.is_relative_to(cache)
 
 
 def test_a_read_only_cache_serves_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
     before, _ = small()
     assert before.artifact_dir is not None
     files = contents(before.artifact_dir)

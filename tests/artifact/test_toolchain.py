@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pto_wsp.artifact import toolchain
+from pto_wsp.artifact import build, toolchain
+from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import CompilerFailedError, NoCompilerError
 from tests.artifact.small_program import small
+
+
+@pytest.fixture
+def same_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have any compiler use the runtime library that there is: the programs are what is looked at."""
+    runtime = load_runtime()
+    monkeypatch.setattr(build, "load_runtime", lambda: runtime)
 
 
 @pytest.fixture
@@ -66,6 +74,7 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list((tmp_path / "cache").rglob(".building-*"))
 
 
+@pytest.mark.usefixtures("same_runtime")
 def test_a_compiler_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = shutil.which("cc") or shutil.which("gcc")
     log = tmp_path / "log"
@@ -75,6 +84,7 @@ def test_a_compiler_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (found == 90).all() and set(log.read_text().split()) == {"--mark"}
 
 
+@pytest.mark.usefixtures("same_runtime")
 def test_another_compiler_makes_another_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(factor=46)
     real = shutil.which("cc") or shutil.which("gcc")

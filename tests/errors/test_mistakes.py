@@ -14,6 +14,7 @@ import pytest
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.types.dtype import DType
+from tests.caches import with_runtime
 
 FOLDER = Path(__file__).resolve().parent
 FILES = sorted(path for path in FOLDER.rglob("*.py") if path != Path(__file__).resolve())
@@ -31,7 +32,7 @@ def error_of(path: Path, cache: Path, environment: pytest.MonkeyPatch) -> str:
                 definition = KernelDef.from_function(mistake, scope)
                 definition.trace({}, {p.name: DType.F32 for p in definition.params})
             case "builds":
-                environment.setenv("PTO_WSP_CACHE_DIR", str(cache))
+                environment.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(cache)))
                 mistake(cache, environment)
             case _:
                 mistake()

@@ -1,11 +1,18 @@
-"""Every example runs as a script, from another folder, and prints what it promises; bad input ends in a message, not in a traceback."""
+"""Every example runs as a script, from another folder, and prints what it promises; bad input ends in a message, not in a traceback.
+
+That each is a script is shown once, by a process of its own; what else it does is looked at in this process, which has all loaded.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,9 +28,25 @@ PAGED = EXAMPLES / "paged_attention" / "paged_attention.py"
 MOE = EXAMPLES / "moe" / "moe.py"
 
 
-def run(script: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in `folder`."""
-    return subprocess.run([sys.executable, str(script), *arguments], cwd=folder, text=True, capture_output=True, timeout=120)
+@dataclass(frozen=True)
+class Ended:
+    """How a script ended and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(script: Path, folder: Path, *arguments: str) -> Ended:
+    """Run a script in `folder`, in this process."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [str(script), *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(script), run_name="__main__")
+    assert isinstance(ended.value.code, int)
+    return Ended(ended.value.code, stdout.getvalue(), stderr.getvalue())
 
 
 def output(script: Path, folder: Path, *arguments: str) -> str:
@@ -49,7 +72,10 @@ def n_tasks(lengths: Sequence[int], heads: int, block: int) -> int:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs(script: Path, tmp_path: Path) -> None:
-    output(script, tmp_path, *SMALL.get(script.stem, ()))
+    done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind where it runs"
 
 

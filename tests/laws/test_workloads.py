@@ -289,22 +289,31 @@ def test_simulated_time_keeps_its_bounds(recipe: WorkloadRecipe) -> None:
 
 # ---- (f): dropping any one rule for edges fails a test above ----
 
-@pytest.mark.parametrize("rule", ["RAW", "WAR", "WAW"])
-def test_without_one_kind_of_edge_some_order_shows(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = tmp_path / "csrc"
+@pytest.fixture(scope="module")
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the sources of a runtime library that leaves out the rule that PTO_FORGET names."""
+    folder = tmp_path_factory.mktemp("forgetful")
+    sources = folder / "csrc"
     shutil.copytree(csrc_dir(), sources)
     deps = sources / "src" / "deps.c"
     text = deps.read_text()
-    weaker = text.replace("why |= q->why_read;" if rule == "RAW" else f"why |= PTO_EDGE_{rule};", ";")
-    weaker = weaker.replace("if (!pto_edges_add(q->edges,", "if (why != 0 && !pto_edges_add(q->edges,")
-    assert weaker.count("why |= ") == 2 and "why != 0 &&" in weaker
-    deps.write_text(weaker)
-    monkeypatch.setattr(build, "csrc_dir", lambda: sources)
-    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
+    weaker = text.replace("if (!pto_edges_add(q->edges,", "if (why != 0 && !pto_edges_add(q->edges,")
+    for rule, bits in (("RAW", "q->why_read"), ("WAR", "PTO_EDGE_WAR"), ("WAW", "PTO_EDGE_WAW")):
+        assert weaker.count(f"why |= {bits};") == 1 and "why != 0 &&" in weaker
+        weaker = weaker.replace(f"why |= {bits};", f'why |= strcmp(getenv("PTO_FORGET"), "{rule}") == 0 ? 0 : {bits};')
+    deps.write_text(f"#include <stdlib.h>\n#include <string.h>\n{weaker}")
+    return folder
+
+
+@pytest.mark.parametrize("rule", ["RAW", "WAR", "WAW"])
+def test_without_one_kind_of_edge_some_order_shows(rule: str, forgetful: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "csrc_dir", lambda: forgetful / "csrc")
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(forgetful / "cache"))    # built once for the three
+    monkeypatch.setenv("PTO_FORGET", rule)
     bench = Bench(DENSE_CONFLICTS)
     traced = bench.trace()
     program = traced.task_graph(deps=Deps.infer_bytes_overlap()).compile()
-    assert program._compiled.runner.runtime.path.is_relative_to(tmp_path)
+    assert program._compiled.runner.runtime.path.is_relative_to(forgetful)
     expected = bench.run(program)       # alone and in program order nothing can go wrong
     with pytest.raises(AssertionError, match="elements differ"):
         check_orders(bench, program, expected, seeds=30)
