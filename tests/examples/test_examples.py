@@ -82,7 +82,7 @@ def test_example_runs(script: Path, tmp_path: Path) -> None:
 def test_ragged_attention_takes_its_lengths_from_the_trace(tmp_path: Path) -> None:
     trace = write_trace(tmp_path, [(20, 13), (100, 1), (3, 1), (90, 90), (64, 0), (500, 500)])
     text = output(RAGGED, tmp_path, "--trace", str(trace), "--requests", "5", "--heads", "2", "--block", "32", "--workers", "3",
-                  "--max-length", "128")
+                  "--max-length", "128", "--target", "interp")
     assert "lengths: trace.csv, at most 128" in text
     assert f"3 requests, 4 to 101 tokens, 138 in all: {n_tasks([33, 101, 4], 2, 32)} tasks" in text
     assert f"2 requests, 64 to 128 tokens, 192 in all: {n_tasks([128, 64], 2, 32)} tasks" in text
@@ -116,14 +116,15 @@ def test_ragged_attention_is_the_same_on_both_targets(tmp_path: Path) -> None:
 
 def test_ragged_attention_names_the_owner_of_an_azure_trace(tmp_path: Path) -> None:
     trace = write_trace(tmp_path, [(20, 13), (30, 1)], "azure_llm_conv_2023.csv")
-    assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in output(RAGGED, tmp_path, "--trace", str(trace),
-                                                                                                   "--heads", "1")
+    assert "Microsoft Azure public dataset, LLM inference trace 2023, CC-BY 4.0" in output(RAGGED, tmp_path, *SMALL["ragged_attention"],
+                                                                                                   "--trace", str(trace), "--target", "interp")
 
 
 def test_ragged_attention_runs_on_the_recorded_trace(trace_dir: Path | None, tmp_path: Path) -> None:
     if trace_dir is None:
         pytest.skip("PTO_WSP_TRACES is not set")
-    text = output(RAGGED, tmp_path, "--trace", str(trace_dir / "azure_llm_conv_2023.csv"), "--requests", "6", "--heads", "1")
+    text = output(RAGGED, tmp_path, "--trace", str(trace_dir / "azure_llm_conv_2023.csv"), "--requests", "6", "--heads", "2",
+                  "--block", "32", "--workers", "3")
     assert "3 requests, 418 to 934 tokens, 1,857 in all" in text
     assert "both halves agree with NumPy" in text
 
