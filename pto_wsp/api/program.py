@@ -20,9 +20,12 @@ from pto_wsp.driver.save import save_compiled
 from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError
 from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
+from pto_wsp.report.explain import Explanation
 from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.path import CriticalPath
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import Stats
+from pto_wsp.report.tasks import TaskLike
 from pto_wsp.report.timed_run import TimedRun, graph_of
 from pto_wsp.report.trace import Trace
 from pto_wsp.retime.retimer import Retimer
@@ -282,6 +285,21 @@ class Program:
         Raises: R103 before a run is complete.
         """
         return graph_of(self.plan, self._recorded(), self._regions())
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """The longest chain of tasks of the last run that wait for one another.
+
+        Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
+        """
+        return self._timed().critical_path
+
+    def explain(self, task: TaskLike) -> Explanation:
+        """Return why a task ran when it did in simulated time: by its number (-1: the last), its name, or (kernel, indices).
+
+        Raises: R103 before a run is complete, or when it had more tasks than a trace keeps; T205 for what names no task.
+        """
+        return self._timed().explainer.explain(task)
 
     def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None, overheads: bool = False) -> Simulation:
         """Return the tasks of the last run in simulated time under another schedule, on another arch: no kernel runs.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.edges import Edges
+from pto_wsp.report.explain import Explainer
 from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.path import CriticalPath, critical_path
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
@@ -56,6 +58,25 @@ class TimedRun:
     def graph(self) -> TaskGraph:
         """The tasks and every edge between them, with its reasons."""
         return graph_of(self.plan, self.columns, self.regions)
+
+
+    @property
+    def explainer(self) -> Explainer:
+        """What explains the tasks.
+
+        Raises: R103 when there are more tasks than a record keeps.
+        """
+        return Explainer(self.plan, self.columns, self.sim, self.graph)
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """The longest chain of tasks that wait for one another.
+
+        Raises: R103 when there are more tasks than a record keeps.
+        """
+        if self.columns.first_node > 0:
+            raise ProgramStateError(f"the run had {self.sim.n_tasks} tasks, more than a record keeps", here(), help="use stats")
+        return critical_path(self.columns, self.graph)
 
 
 def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> TaskGraph:

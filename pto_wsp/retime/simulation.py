@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.report.explain import Explanation
 from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.path import CriticalPath
 from pto_wsp.report.stats import Stats
+from pto_wsp.report.tasks import TaskLike
 from pto_wsp.report.timed_run import TimedRun
 from pto_wsp.report.trace import Trace
 from pto_wsp.schedule.schedule import Schedule
@@ -39,6 +42,18 @@ class Simulation:
     def graph(self) -> TaskGraph:
         """The tasks and every edge between them under the schedule."""
         return self.timed.graph
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """The longest chain of tasks that wait for one another."""
+        return self.timed.critical_path
+
+    def explain(self, task: TaskLike) -> Explanation:
+        """Return why a task runs when it does: by its number (-1: the last), its name, or (kernel, indices).
+
+        Raises: T205 for what names no task.
+        """
+        return self.timed.explainer.explain(task)
 
     def __repr__(self) -> str:
         return f"Simulation({self.total_cycles} cycles on {self.arch.name}, {self.schedule!r})"

@@ -1,0 +1,271 @@
+"""Why a task ran when it did: what it waited for, what delayed it last, and the chain of causes back to the beginning.
+
+>>> print(program.explain("attn[b=1]"))
+task 5 attn[b=1]  (model.py:21)
+  submitted at 0, ready at 200, ran from 320 to 640 on executor 1: 320 cycles
+  delayed by its executor, which ran 1 attn[b=0] until 320
+  waits for
+     200  4 load[b=1]  RAW on q[1, 0:16, 0:64]
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.plan.model import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan, items_of
+from pto_wsp.plan.rules import Release, WindowUnit
+from pto_wsp.report.chain import Chain, Step
+from pto_wsp.report.completion import Completion, Moment
+from pto_wsp.report.edges import Edge
+from pto_wsp.report.graph import TaskGraph
+from pto_wsp.report.tasks import TaskLike, find_task
+from pto_wsp.runtime.failures import TaskNames
+from pto_wsp.runtime.native import Held, SimResult
+from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.source import here
+from pto_wsp.values import dataclass
+
+Array = np.ndarray[Any, Any]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a task waits for: the edge, its reason as text, when its source ended."""
+
+    edge: Edge
+    name: str
+    reason: str
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What delayed a task last, and the moment behind it: the end or the submission of a task, or the beginning."""
+
+    held: Held
+    text: str
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """One task in simulated time, in cycles. `cost`: without what others in memory slow it down by."""
+
+    task: int
+    name: str
+    line: str
+    submitted: int
+    ready: int
+    started: int
+    ended: int
+    cost: int
+    executor: int
+    cause: Cause
+    waits: tuple[Wait, ...]
+    explainer: Explainer
+
+    def chain(self) -> Chain:
+        """Return the causes one after another, from the beginning to the end of this task."""
+        return self.explainer.chain(self.task)
+
+    def __str__(self) -> str:
+        slower = self.ended - self.started - self.cost
+        lines = [f"task {self.task} {self.name}  ({self.line})",
+                 f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on executor "
+                 f"{self.executor}: {self.ended - self.started} cycles" + f", {slower} of them for others in memory" * (slower > 0),
+                 f"  delayed by {self.cause.text}"]
+        shown = sorted(self.waits, key=lambda wait: -wait.ended)[:_SHOWN]
+        lines += ["  waits for"] * bool(shown)
+        width = len(str(max((wait.ended for wait in shown), default=0)))
+        lines += [f"    {wait.ended:>{width}}  {wait.edge.source} {wait.name}  {wait.reason}" for wait in shown]
+        return "\n".join(lines + [f"    … and {len(self.waits) - _SHOWN} more"] * (len(self.waits) > _SHOWN))
+
+    __repr__ = __str__
+
+
+class Explainer:
+    """Explains the tasks of one simulated stream.
+
+    Raises: R103 for one that is longer than a trace keeps.
+    """
+
+    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
+        if sim.submit is None or sim.start is None or sim.end is None or sim.ready is None or sim.executor is None or \
+                sim.held is None or sim.held_by is None or columns.first_node > 0:
+            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
+        self._plan, self._columns, self._graph = plan, columns, graph
+        self._submit, self._start, self._end, self._ready = sim.submit, sim.start, sim.end, sim.ready
+        self._executor, self._held, self._held_by = sim.executor, sim.held, sim.held_by
+        self._names = TaskNames(plan, columns)
+        self._completion = Completion(columns, sim.submit, sim.end)
+
+    def explain(self, wanted: TaskLike) -> Explanation:
+        """Return why a task ran when it did.
+
+        Raises: T205 for what names no task.
+        """
+        task = find_task(self._names, wanted)
+        waits = tuple(Wait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
+                      for edge in self._graph.edges.into([task]))
+        return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
+                           int(self._start[task]), int(self._end[task]), int(self._columns.task_cost[task]), int(self._executor[task]),
+                           self.cause(task), waits, self)
+
+    # ---- one cause ----
+
+    def cause(self, task: int) -> Cause:
+        """Return what delayed a task last."""
+        held, moment = Held(int(self._held[task])), self._moment(task)
+        by = "" if moment.task is None else f"{moment.task} {self._names[moment.task]}"
+        match held:
+            case Held.NOT:
+                text = f"nothing: it started as soon as it was submitted, at {int(self._submit[task])}"
+            case Held.EDGE:
+                text = self._edge_text(task, moment, by)
+            case Held.EXECUTOR if by:
+                text = f"its executor, which ran {by} until {moment.time}"
+            case Held.CALENDAR if by:
+                text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
+            case Held.WINDOW if by:
+                text = f"{self._window}, in which {by} made room at {moment.time}"
+            case Held.MARK:
+                mark = int(self._held_by[task])
+                text = f"its process, which stood{self._mark_text(mark)} until {self._completion.of(mark)[0]}"
+            case _:
+                text = self._rule_text(held)
+        return Cause(held, text, moment)
+
+    def _moment(self, task: int) -> Moment:
+        """Return what happened last before a task could run."""
+        held, by = Held(int(self._held[task])), int(self._held_by[task])
+        match held:
+            case Held.EDGE | Held.MARK if by >= 0:
+                return self._completion.of(by)[1]
+            case Held.EXECUTOR | Held.CALENDAR | Held.WINDOW if by >= 0:
+                return Moment(int(self._end[by]), by)
+            case Held.NOT:
+                return Moment(0)
+            case Held.SUBMIT:
+                return self._submission(task)
+            case Held.START:
+                latest = int(np.flatnonzero(self._submit <= self._start[task])[-1])
+                return Moment(int(self._submit[latest]), latest, is_submitted=True)
+            case _:
+                return self._before(task)
+
+    def _edge_text(self, task: int, moment: Moment, by: str) -> str:
+        if moment.task is None or moment.is_submitted:
+            return f"what a process sends it{self._mark_text(int(self._held_by[task]))}, at {int(self._ready[task])}"
+        reasons = [self._graph.reason(edge) for edge in self._graph.edges.into([task]) if edge.source == moment.task]
+        later = f", known to it at {int(self._ready[task])}" if int(self._ready[task]) > moment.time else ""
+        return f"{by}, which ended at {moment.time}{later}" + (f": {reasons[0]}" if reasons else "")
+
+    @property
+    def _window(self) -> str:
+        rules = self._plan.rules
+        unit = {WindowUnit.TASKS: "tasks", WindowUnit.BYTES: "bytes of intermediates", WindowUnit.ENTRIES: "memory arguments"}
+        return f"the window of {rules.window} {unit[rules.window_unit]}"
+
+    def _rule_text(self, held: Held) -> str:
+        rules = self._plan.rules
+        match held:
+            case Held.RELEASE:
+                timing = {Release.BATCHED: f"batched({rules.release_n})", Release.RATE: "rate_limit"}.get(rules.release, "timing")
+                return f"timing: {timing} had not released it"
+            case Held.START:
+                wanted = "all tasks were" if rules.start_after is None else f"{rules.start_after} tasks were"
+                return f"the start policy: nothing runs before {wanted} submitted"
+            case Held.SUBMIT:
+                return f"submission: each task takes {rules.submit_cycles} cycles to submit, and others came before it"
+            case Held.DISPATCH:
+                return (f"its AICPU, which takes {rules.dispatch_cycles} cycles to dispatch a task and {rules.retire_cycles} to retire one")
+            case Held.WINDOW:
+                return self._window
+            case _:
+                return "its executor"
+
+    def _mark_text(self, node: int) -> str:
+        if self._columns.node_kind[node] == 0:
+            return ""
+        at = int(np.searchsorted(self._columns.mark_node, node))
+        item = self._items.get(int(self._columns.mark_site[at])) if at < len(self._columns.mark_node) and \
+            self._columns.mark_node[at] == node else None
+        return "" if item is None else f" at {item.span.short}"
+
+    @cached_property
+    def _items(self) -> dict[int, Send | Receive | Consume | RecordEvent | AwaitEvent]:
+        return {item.site: item for item in items_of(self._plan) if isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent)}
+
+    # ---- the chain ----
+
+    def chain(self, task: int) -> Chain:
+        """Return the causes of a task, from the beginning to its end, without gaps."""
+        steps: list[Step] = []
+        seen: set[int] = set()
+        at: int | None = task
+        while at is not None and at not in seen:
+            seen.add(at)
+            kind = Held(int(self._held[at])).name.lower()
+            steps.append(Step(int(self._start[at]), int(self._end[at]), "task", f"{at} {self._names[at]}", at, kind))
+            at = self._step_back(steps, at, kind)
+        steps.reverse()
+        return Chain(tuple(steps))
+
+    def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
+        """Add what stands between the start of a task and the end of the one behind it; return that one, None at the beginning."""
+        until, moment = int(self._start[task]), self._moment(task)
+        text = self.cause(task).text if moment.time < until else ""
+        while True:
+            if moment.time < until:
+                steps.append(Step(moment.time, until, kind, text, None, kind))
+            if moment.task is None or not moment.is_submitted:
+                return moment.task
+            until, kind, text = moment.time, "submit", f"the submission of {moment.task} {self._names[moment.task]}"
+            moment = self._submission(moment.task)
+
+    def _before(self, task: int) -> Moment:
+        """Return what happened last before a rule held a task back: the end of what it waits for, or its submission."""
+        submitted = int(self._submit[task])
+        sources = [edge.source for edge in self._graph.edges.into([task])] if self._ready[task] > submitted else []
+        if sources:
+            source = max(sources, key=lambda source: int(self._end[source]))
+            return Moment(int(self._end[source]), source)
+        return Moment(submitted, task, is_submitted=True)
+
+    def _submission(self, task: int) -> Moment:
+        """Return what a stream had to wait for before it submitted a task."""
+        time = int(self._submit[task])
+        if time == 0:
+            return Moment(0)
+        held, by = Held(int(self._held[task])), int(self._held_by[task])
+        if held is Held.WINDOW and by >= 0:
+            return Moment(int(self._end[by]), by)
+        if held is Held.MARK and by >= 0:
+            return self._completion.of(by)[1]
+        mark = self._completion.blocking_mark_before(task)
+        if mark is not None and self._completion.of(mark)[0] == time:
+            return self._completion.of(mark)[1]
+        return self._submitted_after(task, time)
+
+    def _submitted_after(self, task: int, time: int) -> Moment:
+        """Return the submission before that of a task, where its stream was busy with it, else the end that made room for the task."""
+        before = int(self._completion.before_in_stream[self._columns.task_node[task]])
+        while before >= 0 and self._columns.node_task[before] < 0:
+            before = int(self._completion.before_in_stream[before])
+        cycles = self._plan.rules.submit_cycles
+        if cycles and before >= 0:
+            earlier = int(self._columns.node_task[before])
+            if int(self._submit[earlier]) + cycles == time:
+                return Moment(int(self._submit[earlier]), earlier, is_submitted=True)
+        mine = self._columns.task_stream[:task] == self._columns.task_stream[task]
+        ended = np.flatnonzero(mine & (self._end[:task] <= time))
+        if self._plan.rules.window and len(ended):
+            freed = int(ended[np.argmax(self._end[ended])])
+            return Moment(int(self._end[freed]), freed)
+        return Moment(0)
