@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from pto_wsp.artifact.manifest import AnyManifest, read_manifest
+from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, read_manifest
 from pto_wsp.errors import ArtifactFolderError, CacheFolderError
 from pto_wsp.source import here
 
@@ -84,8 +84,8 @@ def writing() -> Iterator[None]:
                                help="set PTO_WSP_CACHE_DIR to a folder that can be written; target=\"interp\" needs none") from None
 
 
-def copy_artifact(root: Path, folder: Path) -> Path:
-    """Copy an artifact to a folder that is not there yet, or is empty, and return it.
+def copy_artifact(root: Path, manifest: Sealed, folder: Path) -> Path:
+    """Copy the files of an artifact, those that its manifest lists, to a folder that is not there yet, or is empty, and return it.
 
     Raises: C107 when something is there already, or when it cannot be written.
     """
@@ -93,7 +93,9 @@ def copy_artifact(root: Path, folder: Path) -> Path:
         if folder.is_dir() and any(folder.iterdir()):
             raise ArtifactFolderError(f"{folder} is not empty", here(), expected="a folder that is new or empty",
                                       help="remove what is there, or name another folder")
-        shutil.copytree(root, folder, dirs_exist_ok=True)
+        for name in (MANIFEST, *(name for name, _ in manifest.files)):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / name, folder / name)
     return folder
 
 

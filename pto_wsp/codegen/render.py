@@ -61,6 +61,32 @@ class CpuSimUnit(Unit):
     files: tuple[str, ...]
 
 
+class CTable(Unit):
+    """A constant array, spelled."""
+
+    text: str
+
+
+class TableField(Unit):
+    """A field of a program and its value."""
+
+    name: CIdent
+    value: str
+
+
+class ProgramUnit(Unit):
+    """What the templates of a saved program print. `ident`: its name in C and in Python."""
+
+    name: CComment
+    ident: CIdent
+    c_name: str
+    tables: tuple[CTable, ...]
+    fields: tuple[TableField, ...]
+    record: str
+    sim: str
+    flags: str
+
+
 def render(template: str, unit: Unit) -> str:
     """Return the template's text for a render model, whose fields are its variables."""
     fields = {name: getattr(unit, name) for name in type(unit).model_fields}

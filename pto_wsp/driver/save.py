@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from pto_wsp.artifact.manifest import Manifest, read_manifest
 from pto_wsp.artifact.store import copy_artifact, writing_to
+from pto_wsp.codegen.program import emit_program
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.codec import to_data
 from pto_wsp.plan.codec import plan_to_data
+from pto_wsp.resources import csrc_dir
+from pto_wsp.runtime.native import MAX_RECORDED_TASKS
 
 PLAN = "plan.json"
 PLAN_FORMAT = 1
+_SOURCES = ("include", "src", "program")       # of csrc/: the headers, the library, what runs a program without Python
 
 
 def save_compiled(compiled: Compiled, intermediates: Sequence[int], folder: Path) -> Path:
     """Write what was compiled to a folder that is new or empty, and return it. `intermediates`: tensor slots for results between tasks.
 
-    A package for a device is copied as it is. A program for this machine gets its plan beside it, and a manifest of all of it.
+    A package for a device is copied as it is. A program for this machine gets its plan beside it, what builds it without pto_wsp, the
+    sources of the library that it runs on (0.4 MB, which is why the cache's copy has none), and a manifest of all of it.
     Raises: C103 when the cache's copy is damaged, C107 for a folder that is not empty or cannot be written.
     """
     root, manifest = compiled.artifact_dir, compiled.manifest
     if root is None or manifest is None:
         raise InternalError("an artifact without a folder", compiled.plan.name)
-    read_manifest(root, type(manifest))        # what is damaged is not passed on
-    copy_artifact(root, folder)
+    copy_artifact(root, read_manifest(root, type(manifest)), folder)     # read again: what is damaged is not passed on
     if isinstance(manifest, Manifest):
         with writing_to(folder):
             (folder / PLAN).write_text(_plan_text(compiled, intermediates), encoding="utf-8")
+            files = emit_program(compiled.plan, intermediates, portable=compiled.options.portable, max_tasks=MAX_RECORDED_TASKS)
+            for name, text in files.items():
+                (folder / name).write_text(text, encoding="utf-8")
+            if not (folder / "csrc").exists():      # what was loaded has the sources that it was saved with
+                for part in _SOURCES:
+                    shutil.copytree(csrc_dir() / part, folder / "csrc" / part)
             manifest.sealed(folder).write(folder)
     return folder
 

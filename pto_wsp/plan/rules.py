@@ -10,6 +10,8 @@ from enum import Enum, IntEnum
 
 from pto_wsp.values import dataclass
 
+_AFTER_ALL = -1      # PTO_AFTER_ALL
+
 
 class WindowUnit(IntEnum):
     """PTO_WINDOW_: what a task takes of the window."""
@@ -80,6 +82,20 @@ class ExecutionRules:
     def task_window(self) -> int:
         """The window in tasks; 0 where it is none, or counts something else."""
         return self.window if self.window_unit is WindowUnit.TASKS and self.full_window is not FullWindow.BENCHMARK else 0
+
+    def record_options(self) -> dict[str, int]:
+        """Return what they say in `pto_record_options`."""
+        return {"window": self.task_window, "keep": sum(1 << column.value for column in self.columns)}
+
+    def sim_options(self) -> dict[str, int | float]:
+        """Return them as `pto_sim_options`, but for the sizes of pools."""
+        return {
+            "n_workers": self.n_workers, "is_shared": int(self.shared), "steals": int(self.steals), "is_calendar": int(self.calendar),
+            "timing": int(self.release), "timing_n": self.release_n, "release_num": self.release_every[0],
+            "release_den": self.release_every[1], "window": self.window, "window_unit": int(self.window_unit),
+            "window_mode": int(self.full_window), "start_after": _AFTER_ALL if self.start_after is None else self.start_after,
+            "submit_cycles": self.submit_cycles, "dispatch_cycles": self.dispatch_cycles, "retire_cycles": self.retire_cycles,
+            "bytes_per_cycle": self.bytes_per_cycle}
 
 
 def print_rules(rules: ExecutionRules) -> Iterator[str]:

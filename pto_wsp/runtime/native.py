@@ -106,8 +106,8 @@ class Recorder:
         self.runtime = runtime
         ffi = runtime.ffi
         options = ffi.new("pto_record_options *", {
-            "max_tasks": max_tasks, "window": rules.task_window if prunes else 0, "infer": int(infer), "poison": int(poison),
-            "keep": sum(1 << column.value for column in rules.columns)})
+            **rules.record_options(), **({} if prunes else {"window": 0}), "max_tasks": max_tasks, "infer": int(infer),
+            "poison": int(poison)})
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")
@@ -149,14 +149,8 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
     """Return a simulator that has seen no task yet."""
     ffi = runtime.ffi
     pools = ffi.new("int64_t[]", list(rules.pool_size or (0,)))
-    options = ffi.new("pto_sim_options *", {
-        "n_workers": rules.n_workers, "pool_size": pools, "n_pools": len(rules.pool_size or ()), "keep_trace": int(keep_trace),
-        "is_shared": int(rules.shared), "steals": int(rules.steals), "is_calendar": int(rules.calendar), "timing": rules.release,
-        "timing_n": rules.release_n, "release_num": rules.release_every[0], "release_den": rules.release_every[1],
-        "window": rules.window, "window_unit": rules.window_unit, "window_mode": rules.full_window,
-        "start_after": runtime.lib.PTO_AFTER_ALL if rules.start_after is None else rules.start_after,
-        "submit_cycles": rules.submit_cycles, "dispatch_cycles": rules.dispatch_cycles, "retire_cycles": rules.retire_cycles,
-        "bytes_per_cycle": rules.bytes_per_cycle})
+    options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
+                                            "keep_trace": int(keep_trace)})
     raw = runtime.lib.pto_sim_new(options)
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")

@@ -1,0 +1,103 @@
+/* run.c: one run of a saved program: bind, make the tasks, run them, simulate them. */
+#define _GNU_SOURCE            /* sched_getaffinity */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#if defined __linux__
+#include <sched.h>
+#endif
+
+#include "program.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED const char *pto_program_name(const pto_program *p)
+{
+    return p->name;
+}
+
+EXPORTED int32_t pto_program_tensors(const pto_program *p, const pto_program_tensor **out)
+{
+    *out = p->tensors;
+    return p->n_tensors;
+}
+
+EXPORTED int32_t pto_program_symbols(const pto_program *p, const pto_program_symbol **out)
+{
+    *out = p->symbols;
+    return p->n_symbols;
+}
+
+static int32_t usable_cpus(void)
+{
+#if defined __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+#endif
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int32_t)n : 1;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Run with everything made: `sim` sees the stream chunk by chunk where it is longer than the record keeps, else whole. */
+static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_sim *sim,
+                         pto_program_result *r)
+{
+    const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
+    const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
+                                     .n_kernels = p->artifact->n_kernels, .sim = sim};
+    pto_execute_result run;
+    memset(&run, 0, sizeof run);
+    double started = now_ms();
+    int32_t status = pto_run(pool, record, &options, &run);
+    r->run_ms = now_ms() - started;
+    r->threads = run.threads;
+    if (status != PTO_OK)
+        return pto_tell_failure(p, status, record, &run, r);
+    pto_columns columns;
+    pto_record_columns(record, &columns);
+    pto_sim_result timed;
+    if (columns.first_node == 0)
+        status = pto_sim_feed(sim, record);
+    if (status == PTO_OK)
+        status = pto_sim_finish(sim, &timed);
+    if (status != PTO_OK)
+        return pto_tell_failure(p, status, record, &run, r);
+    r->n_tasks = timed.n_tasks;
+    r->total_cycles = timed.total_cycles;
+    return PTO_OK;
+}
+
+EXPORTED int32_t pto_program_run(const pto_program *p, const pto_program_array *arrays, const pto_program_value *values, int32_t threads,
+                                 pto_program_result *r)
+{
+    memset(r, 0, sizeof *r);
+    if (threads < 0 || threads > 1024)
+        return pto_refuse(r, PTO_E_ARGUMENT, "threads is %d: expected 1 .. 1024, or 0 for all that this process may use", threads);
+    pto_bound bound = {0};
+    pto_pool *pool = NULL;
+    pto_record *record = NULL;
+    pto_sim *sim = NULL;
+    int32_t status = pto_bind_program(p, arrays, values, &bound, r);
+    if (status == PTO_OK) {
+        pool = pto_pool_new(threads > 0 ? threads : usable_cpus());
+        record = pto_record_new(&p->record);
+        sim = pto_sim_new(&p->sim);
+        status = pool != NULL && record != NULL && sim != NULL
+                     ? run_bound(p, &bound, pool, record, sim, r)
+                     : pto_refuse(r, PTO_E_NOMEM, "no memory, or no thread, for a run");
+    }
+    pto_sim_free(sim);
+    pto_record_free(record);
+    if (pool != NULL)
+        pto_pool_free(pool);
+    pto_unbind(p, &bound);
+    return r->status = status;
+}
