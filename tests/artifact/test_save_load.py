@@ -86,7 +86,8 @@ def test_a_loaded_program_tells_all_of_itself(program: Program, saved: Path) -> 
     # on unit: 32 elements in, one operation, 32 out for each of two tiles or three; the longest chain is twice, then four times add_to
     assert program.stats.critical_path == 96 + 4 * 128
     assert program.trace.names[0] == "twice[b=0]" and "add_to[b=5, i=3]" in program.graph.tasks
-    assert "twice[b=1] → add_to[b=1, i=0]  RAW" in str(program.graph) and repr(program) == f"Program(totals, cpu_sim, {saved.name})"
+    assert "RAW on Half[1, 0:4, 0:8]" in str(program.graph) and "(model.py:23 → model.py:25)" in str(program.graph)
+    assert repr(program) == f"Program(totals, cpu_sim, {saved.name})"
     assert repr(program.schedule) == "Schedule(RoundRobin(num_aicpus=2))"
     assert "proved: races on `Sums` (iterations of b touch different elements)" in program.checks
     assert program.artifact_dir == saved and program.manifest == read_manifest(saved, Manifest)
