@@ -294,8 +294,10 @@ class Program:
         """
         return self._timed().critical_path
 
-    def explain(self, task: TaskLike) -> Explanation:
-        """Return why a task ran when it did in simulated time: by its number (-1: the last), its name, or (kernel, indices).
+    def explain(self, task: TaskLike | None = None) -> Explanation:
+        """Return why a task ran when it did in simulated time: by its number, its name, or (kernel, indices).
+
+        None: the task that ended last, whose chain() is what the makespan is made of.
 
         Raises: R103 before a run is complete, or when it had more tasks than a trace keeps; T205 for what names no task.
         """

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.values import dataclass
 
@@ -25,8 +25,8 @@ _AFTER = {
 class Step:
     """From `begin` to `end`, in cycles: a task runs (`kind` "task"), or something holds the next one back.
 
-    `held`: what the task waited for last, or what holds: edge, executor, window, mark, release, start, submit, dispatch, calendar; not:
-    nothing.
+    `held`: what the task waited for last, or what holds: edge, executor, window, mark, release, start, submit, dispatch, retire, calendar;
+    not: nothing.
     """
 
     begin: int
@@ -35,6 +35,27 @@ class Step:
     text: str
     task: int | None
     held: str
+
+
+def together(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps with submissions that follow one another as one."""
+    run: list[Step] = []
+    for step in steps:
+        if run and (step.kind, step.task) != ("submit", None):
+            yield _as_one(run)
+            run = []
+        if (step.kind, step.task) == ("submit", None):
+            run.append(step)
+        else:
+            yield step
+    if run:
+        yield _as_one(run)
+
+
+def _as_one(run: Sequence[Step]) -> Step:
+    if len(run) == 1:
+        return run[0]
+    return Step(run[0].begin, run[-1].end, "submit", f"the submission of {len(run)} tasks", None, "submit")
 
 
 @dataclass(frozen=True, slots=True)

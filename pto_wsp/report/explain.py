@@ -18,7 +18,7 @@ import numpy as np
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan, items_of
 from pto_wsp.plan.rules import Release, WindowUnit
-from pto_wsp.report.chain import Chain, Step
+from pto_wsp.report.chain import Chain, Step, together
 from pto_wsp.report.completion import Completion, Moment
 from pto_wsp.report.edges import Edge
 from pto_wsp.report.graph import TaskGraph
@@ -105,12 +105,13 @@ class Explainer:
         self._names = TaskNames(plan, columns)
         self._completion = Completion(columns, sim.submit, sim.end)
 
-    def explain(self, wanted: TaskLike) -> Explanation:
-        """Return why a task ran when it did.
+    def explain(self, wanted: TaskLike | None) -> Explanation:
+        """Return why a task ran when it did; None: the task that ended last.
 
         Raises: T205 for what names no task.
         """
-        task = find_task(self._names, wanted)
+        last = int(self._end.argmax()) if wanted is None and len(self._end) else 0
+        task = find_task(self._names, last if wanted is None else wanted)
         waits = tuple(Wait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
                       for edge in self._graph.edges.into([task]))
         return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
@@ -135,8 +136,7 @@ class Explainer:
             case Held.WINDOW if by:
                 text = f"{self._window}, in which {by} made room at {moment.time}"
             case Held.MARK:
-                mark = int(self._held_by[task])
-                text = f"its process, which stood{self._mark_text(mark)} until {self._completion.of(mark)[0]}"
+                text = f"its process, which stood{self._mark_text(int(self._held_by[task]))} until {int(self._submit[task])}"
             case _:
                 text = self._rule_text(held)
         return Cause(held, text, moment)
@@ -215,11 +215,18 @@ class Explainer:
             steps.append(Step(int(self._start[at]), int(self._end[at]), "task", f"{at} {self._names[at]}", at, kind))
             at = self._step_back(steps, at, kind)
         steps.reverse()
-        return Chain(tuple(steps))
+        return Chain(tuple(together(steps)))
 
     def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
         """Add what stands between the start of a task and the end of the one behind it; return that one, None at the beginning."""
-        until, moment = int(self._start[task]), self._moment(task)
+        until, moment, rules = int(self._start[task]), self._moment(task), self._plan.rules
+        is_end = moment.task is not None and not moment.is_submitted
+        for cycles, name in ((rules.dispatch_cycles, "dispatch"), (rules.retire_cycles if is_end else 0, "retire")):
+            taken = min(cycles, until - moment.time)
+            if taken > 0:
+                who = task if name == "dispatch" else moment.task
+                steps.append(Step(until - taken, until, name, f"the {name} of {who}", None, name))
+                until -= taken
         text = self.cause(task).text if moment.time < until else ""
         while True:
             if moment.time < until:

@@ -48,8 +48,10 @@ class Simulation:
         """The longest chain of tasks that wait for one another."""
         return self.timed.critical_path
 
-    def explain(self, task: TaskLike) -> Explanation:
-        """Return why a task runs when it does: by its number (-1: the last), its name, or (kernel, indices).
+    def explain(self, task: TaskLike | None = None) -> Explanation:
+        """Return why a task runs when it does: by its number, its name, or (kernel, indices).
+
+        None: the task that ended last, whose chain() is what the makespan is made of.
 
         Raises: T205 for what names no task.
         """

@@ -1,0 +1,192 @@
+"""Why a task ran when it did: each cause by hand on a small stream, and chains without gaps under every rule."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pto_wsp import Channel, DispatchPolicy, DType, In, Out, P, Program, Tensor, Tile, consume, kernel, pto, send, workload
+from pto_wsp.errors import ArgumentKindError
+from pto_wsp.plan.rules import Release, WindowUnit
+from pto_wsp.report.timed_run import TimedRun
+from pto_wsp.runtime.native import Held
+
+F32 = DType.F32
+C = 24      # cycles of a task: 8 elements loaded, added, stored
+
+
+@kernel
+def step(x: In[Tile[1, 8, F32]], o: Out[Tile[1, 8, F32]]) -> None:
+    pto.store(o, x + 1)
+
+
+def pairs() -> Program:
+    """Six tasks, 0 → 1, 2 → 3, 4 → 5, on executors 0, 1, 2, 0, 1, 2."""
+    X, Y, Z = (Tensor(np.zeros((3, 8), np.float32)) for _ in range(3))
+
+    @workload
+    def main() -> None:
+        for b in P(3):
+            step[b](X[b], Y[b])
+            step[b](Y[b], Z[b])
+    return main().dispatch(DispatchPolicy.round_robin(3)).compile(target="interp").run()
+
+
+def piped() -> Program:
+    """Four tokens through a channel of one slot."""
+    X, Y, Z = (Tensor(np.zeros((4, 8), np.float32)) for _ in range(3))
+    tokens = Channel("tokens", 1)
+
+    @workload
+    def give() -> None:
+        for k in P.seq(4):
+            send(tokens, step[k](X[k], Y[k]))
+
+    @workload
+    def take() -> None:
+        with consume(tokens) as k:
+            step[k](Y[k], Z[k])
+
+    @workload
+    def main() -> None:
+        with P.pipe():
+            give()
+            take()
+    return main().compile(target="interp").run()
+
+
+PAIRS, PIPED = pairs(), piped()
+
+
+def timed(program: Program, **rules: object) -> TimedRun:
+    """Return a program's stream in simulated time under other rules."""
+    run = program._timed()
+    changed = replace(run.plan.rules, **rules)
+    return replace(run, plan=replace(run.plan, rules=changed), sim=program._runner.recorder.simulate(changed, keep_trace=True))
+
+
+def delayed(task: int, **rules: object) -> tuple[Held, str, int | None, int]:
+    """Return what delayed a task of `pairs`: why, as text, the task behind it and when that ended or was submitted."""
+    cause = timed(PAIRS, **rules).explainer.explain(task).cause
+    return cause.held, cause.text, cause.moment.task, cause.moment.time
+
+
+def steps(run: TimedRun, task: int = -1) -> list[tuple[int, int, int | str]]:
+    """Return a chain as (begin, end, the task or what holds)."""
+    return [(step.begin, step.end, step.kind if step.task is None else step.task) for step in run.explainer.explain(task).chain()]
+
+
+def test_nothing_delays_the_first() -> None:
+    assert delayed(0) == (Held.NOT, "nothing: it started as soon as it was submitted, at 0", None, 0)
+
+
+def test_what_it_waits_for() -> None:
+    assert delayed(5) == (Held.EDGE, f"4 step[b=2], which ended at {C}: RAW on Y[2, 0:8], order", 4, C)
+    assert steps(timed(PAIRS)) == [(0, C, 4), (C, 2 * C, 5)]
+
+
+def test_its_executor() -> None:
+    """Submitted at 0, 10 .. 50, three executors: 1 runs from 24 to 48 on executor 1, then 4 may."""
+    assert delayed(4, submit_cycles=10) == (Held.EXECUTOR, f"its executor, which ran 1 step[b=0] until {2 * C}", 1, 2 * C)
+    assert steps(timed(PAIRS, submit_cycles=10)) == [(0, C, 0), (C, 2 * C, 1), (2 * C, 3 * C, 4), (3 * C, 4 * C, 5)]
+
+
+def test_the_window() -> None:
+    assert delayed(5, window=1) == (Held.WINDOW, f"the window of 1 tasks, in which 4 step[b=2] made room at {5 * C}", 4, 5 * C)
+    assert steps(timed(PAIRS, window=1)) == [(k * C, (k + 1) * C, k) for k in range(6)]
+    assert steps(timed(PAIRS, window=2)) == [(0, C, 0), (C, 2 * C, 1), (2 * C, 3 * C, 3), (3 * C, 4 * C, 5)]
+
+
+def test_timing() -> None:
+    rate = {"release": Release.RATE, "release_every": (50, 1)}
+    assert delayed(4, **rate) == (Held.RELEASE, "timing: rate_limit had not released it", 4, 0)
+    assert steps(timed(PAIRS, **rate)) == [(0, 200, "release"), (200, 200 + C, 4), (200 + C, 250, "release"), (250, 250 + C, 5)]
+    batches = {"release": Release.BATCHED, "release_n": 4, "submit_cycles": 10}      # 0 .. 3 when 3 is submitted, at 30
+    assert delayed(2, **batches) == (Held.RELEASE, "timing: batched(4) had not released it", 2, 20)
+    assert steps(timed(PAIRS, **batches), 2) == [(0, 20, "submit"), (20, 30, "release"), (30, 30 + C, 2)]
+
+
+def test_the_start() -> None:
+    said = "the start policy: nothing runs before 3 tasks were submitted"
+    assert delayed(0, submit_cycles=10, start_after=3) == (Held.START, said, 2, 20)
+    everything = timed(PAIRS, submit_cycles=10, start_after=None)      # the stream has ended at 60
+    assert steps(everything, 4) == [(0, 50, "submit"), (50, 60, "start"), (60, 60 + C, 4)]
+
+
+def test_the_time_of_submitting() -> None:
+    assert delayed(2, submit_cycles=10)[::2] == (Held.SUBMIT, 1)
+    assert steps(timed(PAIRS, submit_cycles=10), 2) == [(0, 20, "submit"), (20, 20 + C, 2)]
+
+
+def test_dispatching_and_retiring() -> None:
+    assert steps(timed(PAIRS, dispatch_cycles=5, retire_cycles=7)) == [
+        (0, 5, "dispatch"), (5, 5 + C, 4), (5 + C, 12 + C, "retire"), (12 + C, 17 + C, "dispatch"), (17 + C, 17 + 2 * C, 5)]
+    one = timed(PAIRS, dispatch_cycles=5, n_workers=3, pool_size=(2,)).explainer     # 1 and 4 are both of worker 1, and ready at 0 and 29
+    assert one.explain(5).cause.held is Held.EDGE
+
+
+def test_its_process() -> None:
+    """Receive k and send k + 1 take turns: each step starts when the one before has ended."""
+    run = timed(PIPED)
+    assert run.sim.total_cycles == 5 * C and [step.held for step in run.explainer.explain(None).chain()] == ["not", *["mark"] * 4]
+    cause = run.explainer.explain(None).cause
+    assert cause.held is Held.MARK and cause.text.startswith("its process, which stood at test_explain.py:")
+    assert cause.text.endswith(f" until {4 * C}")
+
+
+def test_an_explanation_reads_well() -> None:
+    said = timed(PAIRS, submit_cycles=10).explainer.explain(5)
+    line = said.line
+    assert str(said) == "\n".join((
+        f"task 5 step[b=2]  ({line})",
+        "  submitted at 50, ready at 72, ran from 72 to 96 on executor 2: 24 cycles",
+        "  delayed by 4 step[b=2], which ended at 72: RAW on Y[2, 0:8], order",
+        "  waits for",
+        "    72  4 step[b=2]  RAW on Y[2, 0:8], order"))
+    assert str(timed(PAIRS, submit_cycles=10).explainer.explain(4).chain()) == "\n".join((
+        "72 cycles: 72 in 3 tasks",
+        "   0 .. 24  0 step[b=0]",
+        "  24 .. 48  1 step[b=0]  when what it waits for was there",
+        "  48 .. 72  4 step[b=2]  when its executor was free"))
+    assert str(timed(PAIRS, dispatch_cycles=5).explainer.explain(0).chain()) == (
+        "29 cycles: 5 held by dispatch, 24 in 1 tasks\n   0 ..  5    held by the dispatch of 0\n   5 .. 29  0 step[b=0]")
+
+
+WINDOWS: list[dict[str, object]] = [{}, {"window": 1}, {"window": 3}, {"window": 4, "window_unit": WindowUnit.ENTRIES}]
+COSTS: list[dict[str, object]] = [{}, {"submit_cycles": 5}, {"submit_cycles": 40, "dispatch_cycles": 3},
+                                  {"submit_cycles": 2, "dispatch_cycles": 4, "retire_cycles": 6}]
+TIMINGS: list[dict[str, object]] = [{}, {"release": Release.BATCHED, "release_n": 2}, {"release": Release.RATE, "release_every": (31, 2)}]
+STARTS: list[dict[str, object]] = [{}, {"start_after": 2}, {"start_after": None}]
+EXECUTORS: list[dict[str, object]] = [{}, {"shared": True}, {"steals": True}, {"pool_size": (2,)}]
+RULES = [{**window, **costs, **timing, **start, **executors}
+         for window, costs, timing, start, executors in itertools.product(WINDOWS, COSTS, TIMINGS, STARTS, EXECUTORS)]
+
+
+@pytest.mark.parametrize("program", [PAIRS, PIPED], ids=["pairs", "piped"])
+def test_a_chain_has_no_gap_whatever_holds_a_task(program: Program) -> None:
+    for rules in RULES[::11]:
+        run = timed(program, **rules)
+        explainer, ends = run.explainer, run.sim.end
+        assert ends is not None
+        for task in range(run.sim.n_tasks):
+            found = list(explainer.explain(task).chain())
+            assert found[0].begin == 0 and found[-1].end == ends[task], rules
+            assert all(before.end == after.begin for before, after in itertools.pairwise(found)), rules
+
+
+def test_the_critical_path_is_that_of_the_simulator() -> None:
+    for program, tasks in ((PAIRS, (0, 1)), (PIPED, (0, 2, 4, 6, 7))):
+        path = program.critical_path
+        assert path.tasks == tasks and path.cycles == program.stats.critical_path == len(tasks) * C
+    assert str(PAIRS.critical_path) == f"critical path: {2 * C} cycles, 2 tasks\n{C:>8}  0 step[b=0]\n{C:>8}  1 step[b=0]  " \
+        "RAW on Y[0, 0:8], order"
+    assert PAIRS.critical_path[1].reason == "RAW on Y[0, 0:8], order" and len(PAIRS.critical_path[0:2]) == 2
+
+
+def test_what_names_no_task_is_refused() -> None:
+    with pytest.raises(ArgumentKindError, match="there is no task 6"):
+        PAIRS.explain(6)
+    assert PAIRS.explain().ended == PAIRS.stats.total_cycles == PAIRS.simulate().explain(5).ended
