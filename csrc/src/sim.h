@@ -201,7 +201,7 @@ void pto_sim_free_slots(pto_sim *s, pto_sim_front *f);     /* of all tasks that 
 bool pto_sim_submit(pto_sim *s, pto_sim_front *f);         /* what can be */
 bool pto_sim_submit_all(pto_sim *s);                       /* of the streams that may go on */
 void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node);    /* a mark has completed */
-bool pto_sim_time_may_pass(pto_sim *s);    /* no window is to end the simulation before it does; false: it has */
+bool pto_sim_overflow(pto_sim *s);         /* end the simulation for a window that is held and may not be: false */
 void pto_sim_wake(pto_sim *s);             /* streams that are no longer busy with a task go on */
 bool pto_sim_reserve_weights(pto_sim *s);  /* as many as there are in the ring */
 int64_t pto_sim_weigh(const pto_sim *s, const pto_columns *c, int64_t task);   /* unless all weigh 1 */

@@ -90,17 +90,17 @@ void pto_sim_free_slots(pto_sim *s, pto_sim_front *f)
     }
 }
 
-bool pto_sim_time_may_pass(pto_sim *s)
+bool pto_sim_overflow(pto_sim *s)
 {
     int64_t task = INT64_MAX;
-    for (int64_t i = 0; s->n_overflows > 0 && i < s->n_fronts; i++) {
+    for (int64_t i = 0; i < s->n_fronts; i++) {
         const pto_sim_front *f = &s->fronts[i];
         if (f->hold != PTO_SIM_BY_WINDOW || !ends_simulation(s, f))
             continue;
         int64_t found = f->next != NONE ? pto_sim_at(&s->ring, f->next)->task : s->n_tasks;    /* or it is being fed */
         task = found < task ? found : task;
     }
-    return s->n_overflows == 0 || pto_sim_fail_at(s, PTO_E_WINDOW, task);
+    return pto_sim_fail_at(s, PTO_E_WINDOW, task);
 }
 
 void pto_sim_wake(pto_sim *s)

@@ -327,7 +327,9 @@ bool pto_sim_advance(pto_sim *s)
     if (!pto_sim_settle(s) || !dispatch(s))
         return false;
     int64_t next = next_time(s);
-    if ((next != s->now && !pto_sim_time_may_pass(s)) || next < 0)
+    if (next != s->now && s->n_overflows > 0)
+        return pto_sim_overflow(s);
+    if (next < 0)
         return false;
     s->now = next;
     while (s->running.n > 0 && s->running.data[0].key == s->now)
@@ -340,6 +342,7 @@ bool pto_sim_advance(pto_sim *s)
             return false;
     while (s->delayed.n > 0 && s->delayed.data[0].key == s->now)
         pto_sim_complete(s, pto_sim_heap_pop(&s->delayed).id);
-    pto_sim_wake(s);
+    if (s->submitting.n > 0)
+        pto_sim_wake(s);
     return pto_sim_submit_all(s) && s->status == PTO_OK;
 }
