@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.artifact.saved_program import expected, inputs, save
 
 CC = shutil.which(os.environ.get("CC", "") or "gcc") or shutil.which("cc") or "cc"
 PLAIN = "-std=gnu11 -O0 -fwrapv -ffp-contract=off -Wall -Wextra -Werror"
-SANITIZED = "-std=gnu11 -O1 -g -fwrapv -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+SANITIZED = "-std=gnu11 -O0 -fwrapv -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 
 
 def away(folder: Path, *command: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -196,3 +197,48 @@ def test_the_command_is_clean_under_sanitizers(saved: Path, tmp_path: Path) -> N
     assert (np.fromfile(tmp_path / "out.raw", np.float32).reshape(6, 4, 8) == expected(0.5)).all()
     for arguments, status, message in MISTAKES.values():
         assert f"error: {message}" in command(folder, *arguments, status=status)
+
+
+USER = """
+import sys
+sys.modules["pto_wsp"] = None                    # whoever imports it gets an ImportError
+import numpy as np
+import totals
+
+given = dict(np.load(sys.argv[1]))
+result = totals.run(threads=2, scale=0.5, **given)
+np.save(sys.argv[2], given["Sums"])
+print(result.tasks, result.total_cycles, [t.name for t in totals.tensors() if not t.optional], totals.symbols()[0])
+for mistake in ({"Z": 1}, {"X": 3}, {"X": given["X"].astype("f8")}, {"X": given["X"][:4].copy()}, {"scale": "a"}, {"rows": -1}, {"X": None},
+                {"Lens": given["Sums"].reshape(-1).view("i4")[:6]}, {"threads": -1}):
+    try:
+        totals.run(**{"scale": 1.0, **given, **mistake})
+    except totals.ProgramError as problem:
+        print(problem.status, str(problem).splitlines()[0])
+"""
+
+SAID = """\
+16 {cycles} ['X', 'Lens', 'Sums'] Symbol(name='rows', kind='whole', default=6)
+5 the program has nothing called `Z` to bind: it has X, Half, Lens, Sums, rows, scale
+5 tensor `X` is bound to something that is no array: int
+5 tensor `X` is bound to an array of another dtype: expected float32, found float64
+2 an index lies outside its tensor: `X[b]`
+5 symbol `scale` is bound to a value of another kind: 'a'
+5 symbol `rows` is -1: expected 0 .. 9223372036854775807
+5 tensor `X` is bound to something that is no array: NoneType
+5 `Lens` is read as a scalar and shares memory with `Sums`, which tasks write
+5 threads is a whole number from 0 to 1024, found -1
+"""
+
+
+@pytest.mark.slow
+def test_the_extension_needs_no_pto_wsp(saved: Path, tmp_path: Path, program: Program) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "copied", ignore=shutil.ignore_patterns("build")))
+    away(tmp_path, sys.executable, str(folder / "build_ffi.py"))
+    np.savez(tmp_path / "given.npz", **inputs())
+    (folder / "user.py").write_text(USER)
+    text = away(tmp_path, sys.executable, str(folder / "user.py"), "given.npz", "sums.npy").stdout
+    assert (np.load(tmp_path / "sums.npy") == expected(0.5)).all()
+    program.run(**inputs(), scale=0.5)
+    assert text == SAID.format(cycles=program.stats.total_cycles)
+    assert load(folder).plan.name == "totals"          # what was built beside it is no part of it

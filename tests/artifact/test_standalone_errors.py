@@ -1,0 +1,65 @@
+"""What a program in C says of data that breaks a contract, of tasks that fail, and of processes that wait for each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pto_wsp import Dense, DType, In, Injective, Monotone, Out, P, Program, Sparse, Tensor, Tile, kernel, pto, workload
+from tests.artifact.test_standalone import SANITIZED, away, made
+
+F32, I32 = DType.F32, DType.I32
+pytestmark = pytest.mark.slow
+
+
+def picked() -> Program:
+    """Return a program that walks a sparse axis, writes through a table without repeats, and picks rows by an index in a kernel."""
+    @kernel
+    def pick(x: In[Tile[4, 8, F32]], index: In[Tile[4, 8, I32]], y: Out[Tile[4, 8, F32]]) -> None:
+        pto.store(y, pto.gather(x, index, axis=0))
+
+    X, Y = Tensor(shape=(3, 4, 8), dtype=F32, name="X"), Tensor(shape=(5, 4, 8), dtype=F32, name="Y")
+    Index = Tensor(shape=(3, 4, 8), dtype=I32, name="Index")
+    table, offsets = Injective(Tensor(shape=(3,), dtype=I32, name="table")), Monotone(Tensor(shape=(3,), dtype=I32, name="offsets"))
+    indptr, columns = Tensor(shape=(2,), dtype=I32, name="indptr"), Tensor(shape=(3,), dtype=I32, name="columns")
+    walked = Sparse(Dense[1](), indptr, columns)
+
+    @workload
+    def picks() -> None:
+        for r in P(1):
+            for c in P.sel(walked[r]):
+                with P.when(offsets[c] >= 0):
+                    pick[r, c](x=X[c], index=Index[c], y=Y[table[c]])
+
+    return picks().compile()
+
+
+GIVEN = {"table": [4, 0, 2], "offsets": [0, 1, 1], "indptr": [0, 3], "columns": [0, 1, 2], "Index": [1] * 96}
+WRONG: dict[str, tuple[dict[str, list[int]], str]] = {
+    "nothing": ({}, ""),
+    "injective": ({"table": [4, 0, 4]}, "`table` is declared Injective, and two of its elements are 4"),
+    "monotone": ({"offsets": [0, 3, -1]}, "`offsets` is declared Monotone, and falls from 3 to -1 at element 2"),
+    "columns": ({"columns": [0, 2, 2]}, "sparse axis `walked`: the columns of row 0 do not ascend from 0 on: `columns`[2] is 2"),
+    "indptr": ({"indptr": [0, 4]}, "sparse axis `walked`: `indptr` falls, or points outside `columns`, at row 0"),
+    "table": ({"table": [4, 0, 5]}, "an index lies outside its tensor: `Y[table[c]]`"),
+    "gather": ({"Index": [1] * 32 + [9] + [1] * 63}, "task pick[r=0, c=1] failed: gather along axis 0"),
+}
+
+
+@pytest.fixture(scope="module")
+def picks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, built under sanitizers."""
+    return made(picked().save(tmp_path_factory.mktemp("picks") / "saved"), SANITIZED)
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_data_that_breaks_what_was_promised(picks: Path, tmp_path: Path, case: str) -> None:
+    changed, message = WRONG[case]
+    options = []
+    for name, values in {**GIVEN, **changed}.items():
+        np.array(values, np.int32).tofile(tmp_path / name)
+        options += ["--in", f"{name}={tmp_path / name}"]
+    done = away(picks, "build/picks", *options, status=1 if message else 0)
+    assert ("tasks = 3\n" in done.stdout) if not message else f"error: {message}" in done.stderr, done
