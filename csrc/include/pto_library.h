@@ -241,6 +241,7 @@ typedef struct pto_sim pto_sim;
 #define PTO_AFTER_ALL -1           /* pto_sim_options.start_after: until no stream can go on */
 
 #define PTO_MAX_POOLS 4096         /* the numbers of pools are below it */
+#define PTO_MAX_CALENDAR 65536     /* the same of workers, where a calendar says how many there are */
 
 /* What runs tasks. At one time, what ends comes first, then submissions and releases, then dispatch; all of it again while tasks take
    no time.
@@ -269,7 +270,7 @@ typedef struct pto_sim pto_sim;
    than bytes_per_cycle, all of them run slower by one factor, asked / bytes_per_cycle; the others do not. An end is rounded up to a
    whole cycle; what doubles lose, up to a millionth of a cycle, does not count. */
 typedef struct pto_sim_options {
-    int64_t n_workers;         /* AICPUs: the homes of tasks */
+    int64_t n_workers;         /* AICPUs: the homes of tasks; 0, with a calendar: those that it names, and all below them */
     const int64_t *pool_size;  /* [n_pools] executors that a worker has of each pool; borrowed for pto_sim_new */
     int32_t n_pools;           /* 0: those that tasks name, of one executor a worker */
     int32_t keep_trace;        /* 1: what happened to every task */

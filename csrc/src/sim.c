@@ -241,7 +241,7 @@ static bool has_valid_rules(const pto_sim_options *o)
 {
     bool has_timing = o->timing == PTO_TIMING_IMMEDIATE || (o->timing == PTO_TIMING_RATE && o->release_num > 0 && o->release_den > 0) ||
                       ((o->timing == PTO_TIMING_BATCHED || o->timing == PTO_TIMING_INTERLEAVED) && o->timing_n > 0);
-    return o->n_workers >= 1 && o->n_workers <= INT32_MAX && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
+    return o->n_workers >= !o->is_calendar && o->n_workers <= INT32_MAX && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
            o->window_unit <= PTO_WINDOW_ENTRIES && o->window_mode >= PTO_WINDOW_STALL && o->window_mode <= PTO_WINDOW_BENCHMARK &&
            o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
 }

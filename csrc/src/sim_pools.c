@@ -103,7 +103,8 @@ static bool grow_pools(pto_sim *s, int64_t pool)
 static bool is_acceptable(const pto_sim *s, const pto_columns *c, int64_t task)
 {
     int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
-    if (c->task_worker[task] < 0 || c->task_worker[task] >= s->options.n_workers || c->task_cost[task] < 0 || pool < 0)
+    int64_t n_workers = s->options.n_workers > 0 ? s->options.n_workers : PTO_MAX_CALENDAR;
+    if (c->task_worker[task] < 0 || c->task_worker[task] >= n_workers || c->task_cost[task] < 0 || pool < 0)
         return false;
     if ((c->task_lane != NULL && c->task_lane[task] < 0) || (c->task_bytes != NULL && c->task_bytes[task] < 0))
         return false;
@@ -129,6 +130,9 @@ int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
         s->window_task = c->first_task;
         return PTO_E_ARGUMENT;
     }
+    for (int64_t i = 0, n = s->options.n_workers; i < c->n_tasks && n == 0; i++)
+        if (c->task_worker[i] >= s->options.n_workers)
+            s->options.n_workers = c->task_worker[i] + 1;
     if ((!s->is_open && !open_pools(s, c)) || (s->options.n_pools == 0 && !grow_pools(s, max_pool)))
         return s->status = PTO_E_NOMEM;
     for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
@@ -191,6 +195,8 @@ static void renumber(pto_sim *s, int64_t n_executors)
 
 bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out)
 {
+    if (s->options.n_workers == 0)
+        s->options.n_workers = 1;
     if (!s->is_open && (!open_pools(s, NULL) || (s->n_pools == 0 && !grow_pools(s, 0))))
         return pto_sim_fail(s);
     if (s->n_tasks == 0 && s->options.n_pools == 0)

@@ -83,6 +83,20 @@ static void pools_of_a_worker_run_at_once(void)
     pto_record_free(record);
 }
 
+/* 130 executors behind 3 others: tasks of 1, 2, 3 ... cycles all start at 0, one after another by number; one more at 1, on the first. */
+static void executors_are_taken_by_number(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POOL);
+    for (int32_t i = 0; i <= 130; i++)
+        add(record, (pto_task){.pool = 1, .cost = 1 + i}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, POOLS(3, 130));
+    for (int32_t i = 0; i < 130; i++)
+        CHECK(r.executor[i] == 3 + i && r.start[i] == 0);
+    CHECK(r.executor[130] == 3 && r.start[130] == 1);
+    pto_record_free(record);
+}
+
 /* Two workers, pools that tasks name: 2 and 5 alone, so there are four executors. */
 static void pools_grow_as_tasks_name_them(void)
 {
@@ -249,6 +263,8 @@ static void a_task_that_is_not_ready_blocks_its_executor(void)
     CHECK_EQ(r.total_cycles, 10);
     is_held(&r, 2, PTO_HELD_EDGE, 0);
     is_held(&r, 1, PTO_HELD_CALENDAR, 2);
+    SIMULATE(record, &r, POOLS(1), .is_calendar = 1);      /* it names two workers */
+    CHECK(r.n_executors == 2 && r.total_cycles == 10);
     pto_record_free(record);
 }
 
@@ -265,6 +281,12 @@ static void calendars_that_cannot_go_on_end(void)
     add(record, (pto_task){.cost = 1, .position = -1}, 2);      /* before task 0, whose result it needs */
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .is_calendar = 1}, &r), PTO_E_DEADLOCK);
     CHECK_EQ(pto_sim_feed(last, record), PTO_E_DEADLOCK);
+    pto_record_reset(record);
+    SIMULATE(record, &r, .is_calendar = 1);
+    CHECK(r.n_executors == 1 && r.total_cycles == 0);
+    add(record, (pto_task){.worker = PTO_MAX_CALENDAR}, -1);
+    CHECK_EQ(simulate(record, (pto_sim_options){.is_calendar = 1}, &r), PTO_E_ARGUMENT);
+    CHECK_EQ(r.window_task, 0);
     pto_record_reset(record);
     add(record, (pto_task){.position = 4}, -1);
     add(record, (pto_task){.position = 4, .worker = 1}, -1);
@@ -383,7 +405,8 @@ static void the_rest_of_a_task_speeds_up_again(void)
 int main(void)
 {
     static const check_test tests[] = {
-        TEST(a_pool_runs_as_many_as_it_has_executors), TEST(pools_of_a_worker_run_at_once), TEST(pools_grow_as_tasks_name_them),
+        TEST(a_pool_runs_as_many_as_it_has_executors), TEST(pools_of_a_worker_run_at_once), TEST(executors_are_taken_by_number),
+        TEST(pools_grow_as_tasks_name_them),
         TEST(tasks_without_an_executor_are_refused), TEST(options_that_contradict_are_refused),
         TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
