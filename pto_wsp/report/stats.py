@@ -1,28 +1,48 @@
-"""Figures of a run: tasks, wall time, and the simulated cycles with their bounds."""
+"""Figures of a run: tasks, wall time, and the simulated cycles with their bounds and with what they went to."""
 
 from __future__ import annotations
 
+from pto_wsp.plan.rules import WindowUnit
 from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutorStats:
-    """One executor in simulated time: cycles busy, cycles idle while a task of its own waited for others, tasks run."""
+    """One executor in simulated time, in cycles; busy, waiting, late and idle are all of the makespan.
+
+    `waiting`: idle while a task of its own waited for others. `late`: idle while a task that it may not take was ready elsewhere in its
+    pool, or its AICPU was busy with other tasks.
+    """
 
     busy: int
     waiting: int
     idle: int
     tasks: int
+    late: int = 0
+    pool: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """The executors of one kind: how many, and the cycles of all tasks that run on them, without what memory slows them down by."""
+
+    pool: int
+    executors: int
+    work: int
 
 
 @dataclass(frozen=True, slots=True)
 class WindowStats:
-    """The task window: times and cycles for which the orchestrator waited for a slot, and the most slots ever in use."""
+    """The task window, in its unit: times and cycles for which streams waited for room, and the most that one ever took.
+
+    With a window that is only counted (BENCHMARK): times that a task found no room.
+    """
 
     size: int
     stalls: int
     stall_cycles: int
     high_water: int
+    unit: WindowUnit = WindowUnit.TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +51,37 @@ class StallStats:
 
     reason: str
     count: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStats:
+    """A channel: its slots, how many tokens went through it, and the most that were in it at a time."""
+
+    name: str
+    depth: int
+    tokens: int
+    high_water: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControlStats:
+    """What a task costs the control processors in simulated time, in cycles, and how many there are."""
+
+    submit: int = 0
+    dispatch: int = 0
+    retire: int = 0
+    aicpus: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStats:
+    """A bounded resource, by the name of its stall: its size ("" where nothing bounds it), the most in use, stalls and their cycles."""
+
+    name: str
+    size: str
+    high_water: str
+    stalls: int
     cycles: int
 
 
@@ -48,7 +99,8 @@ _STALLED = {
 class Stats:
     """What a run did. Cycles are of the arch model; the same number on every machine and with any number of threads.
 
-    `stalls` has the reasons that occurred.
+    `stalls` has the reasons that occurred. `memory_cycles`: that tasks took longer because all of them together asked for more than the
+    shared memory gives.
     """
 
     task_count: int
@@ -60,12 +112,16 @@ class Stats:
     execute_time_ms: float
     compile_time_ms: float
     stalls: tuple[StallStats, ...] = ()
+    pools: tuple[PoolStats, ...] = ()
+    channels: tuple[ChannelStats, ...] = ()
+    memory_cycles: int = 0
+    control: ControlStats = ControlStats()
 
     @property
     def lower_bound(self) -> int:
-        """No schedule on these executors takes less: the critical path, or the work shared evenly."""
-        shares = -(-self.work // max(1, len(self.executors)))
-        return max(self.critical_path, shares)
+        """No schedule on these executors takes less: the critical path, or the work of a pool shared evenly by its executors."""
+        pools = self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
+        return max(self.critical_path, *(-(-pool.work // pool.executors) for pool in pools))
 
     @property
     def gap(self) -> float:
@@ -80,6 +136,8 @@ class Stats:
         busiest = max(executor.busy for executor in self.executors)
         if self.critical_path >= self.total_cycles:
             return "the critical path: one chain of dependent tasks takes all the time"
+        if self.memory_cycles > 0.25 * self.work:
+            return f"memory: tasks took {self.memory_cycles / max(1, self.work):.0%} longer because all cores share it"
         if busiest >= 0.95 * self.total_cycles:
             if len(self.executors) == 1:
                 return "work on the one executor: more executors would help"
@@ -91,4 +149,69 @@ class Stats:
         longest = max(self.stalls, key=lambda stall: stall.cycles, default=None)
         if longest is not None and longest.cycles > 0.5 * self.total_cycles:
             return _STALLED[longest.reason]
+        control, n_tasks = self.control, self.task_count
+        if control.submit * n_tasks > 0.9 * self.total_cycles:
+            return "submission: the orchestrator needed the time to submit tasks"
+        if (control.dispatch + control.retire) * n_tasks > 0.5 * self.total_cycles * control.aicpus:
+            return "dispatch: AICPUs needed most of the time to dispatch and retire tasks"
+        late, waiting, idle = (sum(column) for column in zip(*((e.late, e.waiting, e.idle) for e in self.executors), strict=True))
+        if late > max(waiting, idle):
+            return "lateness: tasks were ready, and those executors idle that may not take them"
         return "waiting: executors were idle while their tasks waited for others"
+
+    @property
+    def resources(self) -> tuple[ResourceStats, ...]:
+        """Every bounded resource by the name of its stall, with what was used of it.
+
+        One resource is bounded by the window, by its unit. Ready queues and lists of dependencies grow: they hold no more than the window
+        lets in, so READY_QUEUE_FULL and DEPLIST_POOL_FULL cannot occur.
+        """
+        window, unit = self.window, _UNITS[self.window.unit]
+        found = [ResourceStats(name, f"{window.size} {unit[1]}", f"{window.high_water}", window.stalls, window.stall_cycles)
+                 if unit[0] == name and window.size else ResourceStats(name, "", "", 0, 0) for name, _ in _UNITS.values()]
+        found += [ResourceStats(name, "", "", 0, 0) for name in ("DEPLIST_POOL_FULL", "READY_QUEUE_FULL")]
+        told = {stall.reason: stall for stall in self.stalls}
+        depths = ", ".join(f"{channel.name}: {channel.depth}" for channel in self.channels)
+        used = ", ".join(f"{channel.name}: {channel.high_water}" for channel in self.channels)
+        for reason in STALL_REASONS[1:]:
+            stall = told.get(reason, StallStats(reason, 0, 0))
+            if self.channels and reason in ("CHANNEL_EMPTY_WAIT", "CHANNEL_FULL_WAIT"):
+                found.append(ResourceStats(reason, depths, used, stall.count, stall.cycles))
+            elif stall.count:
+                found.append(ResourceStats(reason, "", "", stall.count, stall.cycles))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return stats_text(self)
+
+
+_UNITS = {WindowUnit.TASKS: ("TASK_RING_FULL", "tasks"), WindowUnit.BYTES: ("HEAP_ARENA_FULL", "bytes"),
+          WindowUnit.ENTRIES: ("TENSORMAP_POOL_FULL", "entries")}
+_SHOWN = 16
+
+
+def stats_text(stats: Stats) -> str:
+    """Return the figures as people read them in a terminal."""
+    n, total = len(stats.executors), max(1, stats.total_cycles)
+    pools = stats.pools or (PoolStats(0, n, stats.work),)
+    shares = [f"work {pool.work} on {pool.executors} executor{'s' * (pool.executors != 1)}" + f" of pool {pool.pool}" * (len(pools) > 1)
+              for pool in pools]
+    lines = [f"{stats.task_count} task{'s' * (stats.task_count != 1)} in {stats.total_cycles} cycles; run {stats.execute_time_ms:.1f} ms, "
+             f"compile {stats.compile_time_ms:.1f} ms",
+             f"lower bound {stats.lower_bound} cycles: critical path {stats.critical_path}, {', '.join(shares)}; {stats.gap:.0%} above it",
+             f"mostly {stats.dominated_by}"]
+    if stats.memory_cycles:
+        lines.append(f"memory: tasks took {stats.memory_cycles} cycles longer because all cores share it")
+    with_pools = len({executor.pool for executor in stats.executors}) > 1
+    lines.append(f"{'executor' + ' (pool)' * with_pools:<16}{'busy':>12}{'waiting':>12}{'late':>12}{'idle':>12}{'tasks':>10}")
+    for k, one in enumerate(stats.executors[:_SHOWN]):
+        parts = "".join(f"{cycles:>6} {cycles / total:>5.0%}" for cycles in (one.busy, one.waiting, one.late, one.idle))
+        lines.append(f"{k:>4}{f' ({one.pool})' * with_pools:<12}{parts}{one.tasks:>10}")
+    if n > _SHOWN:
+        rest = stats.executors[_SHOWN:]
+        lines.append(f"   … {n - _SHOWN} more, busy {min(e.busy for e in rest)} to {max(e.busy for e in rest)}")
+    used = [resource for resource in stats.resources if resource.size or resource.stalls]
+    if used:
+        lines.append(f"{'stall':<20}{'size':>18}{'most used':>18}{'stalls':>10}{'cycles':>12}")
+        lines += [f"{r.name:<20}{r.size:>18}{r.high_water:>18}{r.stalls:>10}{r.cycles:>12}" for r in used]
+    return "\n".join(lines)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.report.channels import channel_stats
 from pto_wsp.report.edges import Edges
 from pto_wsp.report.explain import Explainer
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.path import CriticalPath, critical_path
 from pto_wsp.report.regions import Regions
-from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
+from pto_wsp.report.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Trace
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.native import SimResult
@@ -32,14 +35,33 @@ class TimedRun:
     @property
     def stats(self) -> Stats:
         """The figures."""
-        sim = self.sim
+        sim, rules = self.sim, self.plan.rules
         total = sim.total_cycles
-        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting, tasks)
-                          for busy, waiting, tasks in zip(sim.busy, sim.waiting, sim.tasks_run, strict=True))
-        window = WindowStats(self.plan.rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water)
+        columns = zip(sim.busy, sim.waiting, sim.late, sim.tasks_run, sim.pool, strict=True)
+        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting - late, tasks, late, pool)
+                          for busy, waiting, late, tasks, pool in columns)
+        window = WindowStats(rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water, rules.window_unit)
         stalls = tuple(StallStats(reason, count, cycles)
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
-        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls)
+        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, rules.n_workers)
+        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
+                     self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control)
+
+    def _pools(self) -> tuple[PoolStats, ...]:
+        """Return the executors of each pool and their work: the costs of tasks where a trace is kept, else how long they took."""
+        sim = self.sim
+        pool = np.array(sim.pool, np.int64)
+        if not len(pool):
+            return ()
+        size = np.bincount(pool)
+        if sim.executor is None:
+            work = np.bincount(pool, weights=np.array(sim.busy))
+        else:
+            work = np.zeros(len(size), np.int64)
+            np.add.at(work, pool[sim.executor], self.columns.task_cost)
+        if len(size) == 1:
+            work = np.array([sim.work])
+        return tuple(PoolStats(k, int(size[k]), int(work[k])) for k in range(len(size)) if size[k])
 
     @property
     def trace(self) -> Trace:

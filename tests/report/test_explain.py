@@ -186,6 +186,14 @@ def test_the_critical_path_is_that_of_the_simulator() -> None:
     assert PAIRS.critical_path[1].reason == "RAW on Y[0, 0:8], order" and len(PAIRS.critical_path[0:2]) == 2
 
 
+def test_figures_of_executors_pools_and_channels() -> None:
+    """Two executors a worker of one pool; the channel of one slot holds a token from its send until it is taken, at once."""
+    found = timed(PAIRS, pool_size=(2,), dispatch_cycles=5).stats
+    assert [(pool.pool, pool.executors, pool.work) for pool in found.pools] == [(0, 6, 6 * C)] and found.control.dispatch == 5
+    assert all(e.busy + e.waiting + e.late + e.idle == found.total_cycles for e in found.executors)
+    assert [(c.name, c.depth, c.tokens, c.high_water) for c in PIPED.stats.channels] == [("tokens", 1, 4, 1)]
+
+
 def test_what_names_no_task_is_refused() -> None:
     with pytest.raises(ArgumentKindError, match="there is no task 6"):
         PAIRS.explain(6)

@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from pto_wsp.report.stats import STALL_REASONS, ExecutorStats, StallStats, Stats, WindowStats
+from pto_wsp.plan.rules import WindowUnit
+from pto_wsp.report.stats import (
+    STALL_REASONS,
+    ChannelStats,
+    ControlStats,
+    ExecutorStats,
+    PoolStats,
+    ResourceStats,
+    StallStats,
+    Stats,
+    WindowStats,
+)
 
 
 def stats(total: int, path: int, busy: tuple[int, ...], stalled: int = 0) -> Stats:
@@ -39,3 +50,52 @@ def test_processes_that_mostly_stand_still_are_told_by_reason(reason: str, text:
     found = replace(stats(100, 60, (50, 50)), stalls=(others, StallStats(reason, 2, 51)))
     assert found.dominated_by.startswith(text)
     assert replace(found, stalls=(others, StallStats(reason, 2, 50))).dominated_by.startswith("waiting")
+
+
+def test_the_lower_bound_goes_pool_by_pool() -> None:
+    """Two cube cores with 90 cycles of work, four vector cores with 100: 45 and 25 at best."""
+    found = replace(stats(100, 40, (50, 40, 25, 25, 25, 25)), pools=(PoolStats(0, 2, 90), PoolStats(1, 4, 100)))
+    assert found.lower_bound == 45 and found.gap == pytest.approx(100 / 45 - 1)
+    assert replace(found, critical_path=60).lower_bound == 60
+
+
+@pytest.mark.parametrize("change, text", [
+    ({"memory_cycles": 26}, "memory: tasks took 26% longer"), ({"memory_cycles": 25}, "waiting"),
+    ({"control": ControlStats(46, 0, 0, 2)}, "submission"), ({"control": ControlStats(45, 0, 0, 2)}, "waiting"),
+    ({"control": ControlStats(0, 30, 21, 2)}, "dispatch"), ({"control": ControlStats(0, 30, 20, 2)}, "waiting"),
+    ({"executors": (ExecutorStats(50, 10, 9, 1, 31), ExecutorStats(50, 20, 0, 1, 30))}, "lateness"),
+    ({"executors": (ExecutorStats(50, 20, 9, 1, 21), ExecutorStats(50, 25, 0, 1, 25))}, "lateness"),
+    ({"executors": (ExecutorStats(50, 30, 9, 1, 11), ExecutorStats(50, 25, 0, 1, 25))}, "waiting"),
+])
+def test_memory_control_and_lateness_are_named(change: dict[str, object], text: str) -> None:
+    assert replace(stats(100, 60, (50, 50)), **change).dominated_by.startswith(text)     # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit, name, size", [
+    (WindowUnit.TASKS, "TASK_RING_FULL", "8 tasks"), (WindowUnit.BYTES, "HEAP_ARENA_FULL", "8 bytes"),
+    (WindowUnit.ENTRIES, "TENSORMAP_POOL_FULL", "8 entries"),
+])
+def test_the_window_bounds_the_resource_of_its_unit(unit: WindowUnit, name: str, size: str) -> None:
+    found = replace(stats(100, 60, (50, 50)), window=WindowStats(8, 2, 30, 7, unit))
+    bounded = [resource for resource in found.resources if resource.size]
+    assert bounded == [ResourceStats(name, size, "7", 2, 30)]
+    assert {"TASK_RING_FULL", "HEAP_ARENA_FULL", "TENSORMAP_POOL_FULL", "DEPLIST_POOL_FULL", "READY_QUEUE_FULL"} == {
+        resource.name for resource in found.resources}
+
+
+def test_figures_read_well() -> None:
+    executors = ExecutorStats(50, 30, 15, 3, 5), ExecutorStats(40, 20, 30, 2, 10, 1)
+    found = replace(stats(100, 60, (50, 40)), executors=executors, task_count=5, pools=(PoolStats(0, 1, 50), PoolStats(1, 1, 40)),
+                    channels=(ChannelStats("tokens", 4, 9, 3),),
+                    stalls=(StallStats("CHANNEL_FULL_WAIT", 2, 20),))
+    assert str(found) == """\
+5 tasks in 100 cycles; run 0.0 ms, compile 0.0 ms
+lower bound 60 cycles: critical path 60, work 50 on 1 executor of pool 0, work 40 on 1 executor of pool 1; 67% above it
+mostly waiting: executors were idle while their tasks waited for others
+executor (pool)         busy     waiting        late        idle     tasks
+   0 (0)            50   50%    30   30%     5    5%    15   15%         3
+   1 (1)            40   40%    20   20%    10   10%    30   30%         2
+stall                             size         most used    stalls      cycles
+TASK_RING_FULL                 8 tasks                 8         1           0
+CHANNEL_EMPTY_WAIT           tokens: 4         tokens: 3         0           0
+CHANNEL_FULL_WAIT            tokens: 4         tokens: 3         2          20"""
