@@ -80,7 +80,7 @@ def shared_bandwidth(arch: Arch) -> float:
     return found or 0.0
 
 
-def cycles_between(arch: Arch, per_ms: int) -> Fraction:
+def cycles_between(arch: Arch, per_ms: float) -> Fraction:
     """Return the cycles between two of so many things a millisecond.
 
     Raises: C110 for an arch without a clock.
@@ -88,4 +88,9 @@ def cycles_between(arch: Arch, per_ms: int) -> Fraction:
     if arch.clock_ghz is None:
         raise ArchError(f"arch `{arch.name}` has no clock, and a rate is in milliseconds", here(), expected="clock_ghz",
                         found="None: its sources give no number", help="give what you know: arch.with_clock(...)")
-    return Fraction(arch.clock_ghz).limit_denominator(1 << 20) * 1_000_000 / per_ms
+    every = _as_written(arch.clock_ghz) * 1_000_000 / _as_written(per_ms)
+    return every.limit_denominator(1 << 20)
+
+
+def _as_written(number: float) -> Fraction:
+    return Fraction(repr(float(number)))     # 2.4 is 12 / 5, not the double that it is stored as

@@ -50,7 +50,7 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     recorded = check_directives(schedule, target, strict=strict)
     dumps: dict[str, str] = {}
     context = Context(schedule, model, None if target != "cpu_sim" or checked.portable else cache_bytes(),
-                      enforced_part(schedule, target))
+                      enforced_part(schedule, target), checked.overheads, intermediates)
     lowered = lower(workload)
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)

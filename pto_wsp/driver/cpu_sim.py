@@ -27,6 +27,7 @@ from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES
 from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
+from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.runtime.native import Engine
@@ -123,7 +124,7 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
 
 def _kernel_entries(plan: TaskPlan, tree: SourceTree) -> tuple[KernelEntry, ...]:
     return tuple(
-        KernelEntry(id=k, name=use.kernel.name, unit="vector", entry=emitted.symbol, scratch_bytes=emitted.scratch_bytes,
+        KernelEntry(id=k, name=use.kernel.name, unit=unit_of(use.kernel).value, entry=emitted.symbol, scratch_bytes=emitted.scratch_bytes,
                     cost=print_scalar(use.cost), source=use.kernel.span.short,
                     params=tuple(print_param(p) for p in use.kernel.params))
         for k, (use, emitted) in enumerate(zip(plan.kernels, tree.kernels, strict=True)))

@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError, DirectiveError, raise_all
-from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, has_a_reason, supports
+from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
+from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
 from pto_wsp.records import Field, Record, first_problem
+from pto_wsp.schedule.conflicts import needs_of
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
-
-_LATER = ("overheads",)
 
 
 class NpuOptions(Record):
@@ -39,6 +38,8 @@ class CompileOptions(Record):
         default=False, description="run each kernel before and after each of its passes and compare the numbers")
     sanitize: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="look for races and for memory that is misused, in a random legal order of tasks; slow")
+    overheads: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="count, in simulated time, what submitting, dispatching and retiring a task costs an AICPU")
     options: NpuOptions = Field(default_factory=NpuOptions, description="what one target alone knows")
 
 
@@ -49,8 +50,6 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     """
     known = list(CompileOptions.model_fields)
     for name in options:
-        if name in _LATER:
-            raise CompileOptionError(f"compile() option `{name}` is not supported yet", here(), expected=f"one of {', '.join(known)}")
         if name not in known:
             near = difflib.get_close_matches(name, ["target", "arch", "strict", *known], 1)
             raise CompileOptionError(f"compile() has no option `{name}`", here(), expected=f"one of {', '.join(known)}",
@@ -67,17 +66,17 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     if checked.sanitize and target == "interp":
         raise CompileOptionError("target interp has no sanitize", here(),
                                  help="interp runs tasks in program order, one by one; compile for cpu_sim to look for races")
-    if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite):
-        refused = ", ".join(name for name in options if name != "check_finite")
+    if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite, overheads=checked.overheads):
+        refused = ", ".join(name for name in options if name not in ("check_finite", "overheads"))
         raise CompileOptionError(f"target interp has no {refused}", here(),
                                  help="these options are for targets that generate code")
     if target not in DEVICE_TARGETS and checked.options != NpuOptions():
         raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(options["options"]),
                                  help="options={\"runtime\": ...} is for ascend_npu")
-    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize")]
+    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads")]
     if target in DEVICE_TARGETS and on_host:
         raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
-                                 help="these options are for targets that run in this process")
+                                 help="these options are for targets that run, and simulate, in this process")
     return checked
 
 
@@ -114,12 +113,20 @@ def read_arch(arch: object, target: str) -> Arch:
 
 
 def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:
-    """Return the directives that are only recorded, and say so once; refuse, when `strict`, what more than performance depends on."""
+    """Return the directives that are only recorded, and say so once; refuse, when `strict`, what more than performance depends on.
+
+    Raises: S101 for what is refused, S105 for directives that contradict each other or lack another one.
+    """
     able = supports(target)
+    schedule.refuse_conflicts()
+    acting = [name for name, _ in schedule.directives() if able[name].capability is Capability.ENFORCED]
+    raise_all([ScheduleConflictError(f"{need.directive} means nothing without {' or '.join(need.others)}", here(), notes=(need.reason,),
+                                     help=f"say {' or '.join(f'.{other}(...)' for other in need.others)} too, or leave it out")
+               for need in needs_of(acting)])
     left_out = [(name, text) for name, text in schedule.directives() if able[name].capability is not Capability.ENFORCED]
     if strict:
         raise_all([DirectiveError(f"target {target} does not enforce {name}", here(), found=text, expected=_alternatives(name, able),
-                                  help=_help(name), notes=(able[name].reason,) if has_a_reason(able[name]) else ())
+                                  help=_help(name), notes=(able[name].reason,))
                    for name, text in left_out if able[name].capability is Capability.REFUSED])
     if left_out:
         names = ", ".join(name for name, _ in left_out)
@@ -144,5 +151,5 @@ def _alternatives(name: str, able: Mapping[str, Support]) -> str:
 
 def _help(name: str) -> str:
     targets = enforcing_targets(name)
-    able = f"compile for {' or '.join(targets)}, which enforce{'s' * (len(targets) == 1)} it; or " if targets else ""
+    able = f"compile for {' or '.join(targets)}, which do; or " if targets else ""
     return f"{able}drop it, or compile(..., strict=False) to have it recorded and not enforced"

@@ -63,6 +63,7 @@ from pto_wsp.errors.run import NotFiniteError as NotFiniteError
 from pto_wsp.errors.run import ProgramStateError as ProgramStateError
 from pto_wsp.errors.run import RunBoundsError as RunBoundsError
 from pto_wsp.errors.run import TaskFailedError as TaskFailedError
+from pto_wsp.errors.run import WindowError as WindowError
 from pto_wsp.errors.sanitize import RunRaceError as RunRaceError
 from pto_wsp.errors.sanitize import StrayAccessError as StrayAccessError
 from pto_wsp.errors.sanitize import UnwrittenError as UnwrittenError
@@ -77,6 +78,7 @@ from pto_wsp.errors.workload import KeyTraceError as KeyTraceError
 from pto_wsp.errors.workload import LoopVariableError as LoopVariableError
 from pto_wsp.errors.workload import PipelineError as PipelineError
 from pto_wsp.errors.workload import PolicyValueError as PolicyValueError
+from pto_wsp.errors.workload import ScheduleConflictError as ScheduleConflictError
 from pto_wsp.errors.workload import SlotOrderError as SlotOrderError
 from pto_wsp.errors.workload import TensorDataError as TensorDataError
 from pto_wsp.errors.workload import TokenError as TokenError

@@ -40,6 +40,13 @@ class NotFiniteError(PtoError):
     fix = "The report names the task, the operation, the element and what it was made from."
 
 
+class WindowError(PtoError):
+    code = "R106"
+    cause = "A task found no room in the task window: it needs more than there is, or the window is one that does not wait."
+    example = "TaskWindow(4, \"tasks\", WindowMode.ABORT)  # with more than 4 tasks under way"
+    fix = "Give the window more room, or WindowMode.STALL."
+
+
 class ContractError(PtoError):
     code = "R110"
     cause = "An array breaks the contract that its tensor was declared with: proofs of the program rely on it."

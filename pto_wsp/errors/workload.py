@@ -101,3 +101,10 @@ class KeyRangeError(PtoError):
     cause = "A key of a schedule gives a number that means nothing there: a stream, a pool, an executor or a cost below 0."
     example = ".stream_by(lambda t: t.b - 1)"
     fix = "Give a key that is >= 0 for every task: (key).max(0), or key % n."
+
+
+class ScheduleConflictError(PtoError):
+    code = "S105"
+    cause = "Directives of a schedule contradict each other, or one means nothing without another."
+    example = ".dispatch(DispatchPolicy.round_robin(2)).calendar(lambda t: (0, t.b))"
+    fix = "Leave one of them out; docs/schedules.md says which go together."

@@ -42,15 +42,39 @@ DIRECTIVES = (
     "task_graph.ready.priority", "task_graph.start.immediate", "task_graph.start.after_orchestration",
     "task_graph.start.threshold", "task_graph.trace.none", "task_graph.trace.cycles", "calendar", "spatial_map",
 )
-_ON_HOST = frozenset({
-    "dispatch.round_robin", "dispatch.affinity", "dispatch.hash", "dispatch.dispatch_by", "streams", "stream_by", "timing.immediate",
-    "task_graph.deps.overlap", "task_graph.deps.explicit", "task_graph.deps.hybrid", "task_graph.window.tasks.stall",
-    "task_graph.pools.single",
-    "task_graph.ready.fifo", "task_graph.start.immediate", "task_graph.trace.none", "task_graph.trace.cycles",
-})
-_ENGINE = Support(Capability.ENFORCED, "the engine and the simulator do it")
-_EXACT = Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the same where none do")
-_NOT_YET = Support(Capability.REFUSED, "the engine and the simulator do not do it yet")
+
+# The engine, the interpreter and the simulator, by directive, as below. What acts in simulated time alone says so.
+_IN_TIME = "in simulated time; host threads take ready tasks as they come, and results are the same"
+_FULL = {
+    "abort": Support(Capability.ENFORCED, "tasks are simulated before a kernel runs, and a run without room for one ends there"),
+    "benchmark": Support(Capability.ENFORCED, "tasks without room are counted in stats.window, and nothing waits"),
+}
+_ON_HOST: Mapping[str, Support] = {
+    "dispatch": Support(Capability.ENFORCED, f"each task has its home {_IN_TIME}"),
+    "dispatch.work_steal": Support(Capability.ENFORCED, f"executors share one queue {_IN_TIME}"),
+    "stream": Support(Capability.ENFORCED, "edges order the tasks of a stream, for host threads and in simulated time alike"),
+    "timing.immediate": Support(Capability.ENFORCED, "a task may run once it is submitted"),
+    "timing": Support(Capability.ENFORCED, f"tasks are released {_IN_TIME}"),
+    "task_graph.deps.overlap": Support(Capability.ENFORCED, "edges come from regions that share an element, and from after="),
+    "task_graph.deps.explicit": Support(Capability.ENFORCED, "edges come from structure alone; what it leaves open is proved to be apart"),
+    "task_graph.deps.hybrid": Support(Capability.ENFORCED, "edges come from structure and from regions that share an element"),
+    "task_graph.deps.exact": Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the "
+                                     "same where none do"),
+    "task_graph.window.tasks.stall": Support(Capability.ENFORCED, "a stream waits for room"),
+    "task_graph.window.bytes.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),
+    "task_graph.window.entries.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),
+    **{f"task_graph.window.{unit}.{mode}": support for unit in ("tasks", "bytes", "entries") for mode, support in _FULL.items()},
+    "task_graph.pools.single": Support(Capability.ENFORCED, f"each AICPU is one executor {_IN_TIME}"),
+    "task_graph.pools.by_exec_unit": Support(Capability.ENFORCED, f"a task runs on a core of its unit {_IN_TIME}"),
+    "task_graph.pools.custom": Support(Capability.ENFORCED, f"a task runs in the pool that its key names {_IN_TIME}"),
+    "task_graph.ready": Support(Capability.ENFORCED, f"an executor takes ready tasks in this order {_IN_TIME}"),
+    "task_graph.start.immediate": Support(Capability.ENFORCED, "a task may run once it is submitted"),
+    "task_graph.start": Support(Capability.ENFORCED, f"the first task waits {_IN_TIME}"),
+    "task_graph.trace.none": Support(Capability.ENFORCED, "a task takes the cycles that the arch model gives"),
+    "task_graph.trace.cycles": Support(Capability.ENFORCED, "a task takes the cycles that its key gives, in simulated time"),
+    "calendar": Support(Capability.REFUSED, "the engine does not follow one yet"),
+    "spatial_map": Support(Capability.REFUSED, "no target lays tasks out on a grid of cores yet"),
+}
 
 # The device's runtime: by directive, or by what the directives begin with that have no line of their own.
 _PLACES = Support(Capability.RECORDED, "how many control processors make tasks, and on which core a task runs, is the runtime's choice")
@@ -128,12 +152,7 @@ def supports(target: str) -> Mapping[str, Support]:
         return {name: _longest(name, _ON_DEVICE) for name in DIRECTIVES}
     if target == "pto":
         return {name: _KERNELS_ONLY for name in DIRECTIVES}
-    return {name: _ENGINE if name in _ON_HOST else _EXACT if name == "task_graph.deps.exact" else _NOT_YET for name in DIRECTIVES}
-
-
-def has_a_reason(support: Support) -> bool:
-    """Tell whether a support says more than that it is not there yet."""
-    return support not in (_ENGINE, _NOT_YET)
+    return {name: _longest(name, _ON_HOST) for name in DIRECTIVES}
 
 
 def enforcing_targets(directive: str) -> tuple[str, ...]:

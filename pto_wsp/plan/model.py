@@ -5,7 +5,7 @@ A plan is a workload whose views are places in memory, whose tasks have an execu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
@@ -29,7 +29,7 @@ _ZERO = Const(0)
 class TensorSlot:
     """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it.
 
-    `fresh`: a `Fresh` of the plan makes it, each time another one.
+    `fresh`: a `Fresh` of the plan makes it, each time another one. `kept`: what tasks write into it counts in a window of bytes.
     """
 
     ref: TensorRef
@@ -38,6 +38,11 @@ class TensorSlot:
     scalars: bool
     allocated: bool = False
     fresh: bool = False
+    kept: bool = False
+
+    def is_between_tasks(self, intermediates: Set[int]) -> bool:
+        """Tell whether it only hands values from task to task: one that nobody reads is a result, one that nobody writes is given."""
+        return self.fresh or (self.ref.id in intermediates and (self.reads or self.scalars) and self.writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class CheckKind(Enum):
     ELEMENT = "a scalar is read outside its tensor"
     EXTENT = "a loop's extent is negative"
     RESHAPE = "a view is reshaped that is not contiguous as it is bound"
+    ROOM = "a task alone needs more than the whole window"
     KEY = "a key of the schedule gives a number that means nothing"
 
 
@@ -355,13 +361,16 @@ class TaskPlan:
 class Context:
     """What the passes are told beside the plan. `cache_bytes`: of the caches that the code will run with, None where nobody knows.
 
-    `enforced`: the part of the schedule that the target enforces, None for all of it.
+    `enforced`: the part of the schedule that the target enforces, None for all of it; `overheads`: what submitting, dispatching and
+    retiring a task costs an AICPU is counted; `intermediates`: the ids of tensors that hold results between tasks.
     """
 
     schedule: Schedule
     arch: Arch
     cache_bytes: int | None = None
     enforced: Schedule | None = None
+    overheads: bool = False
+    intermediates: frozenset[int] = frozenset()
 
     @property
     def acting(self) -> Schedule:

@@ -11,7 +11,7 @@ from pto_wsp.errors import PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
 from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
-from pto_wsp.plan.schedule.keys import key_error
+from pto_wsp.plan.schedule.keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.runtime.guard_text import Failure, describe
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import Span, argument_span
@@ -79,8 +79,8 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     notes = (*((f"in the iteration {where}",) if where else ()),
              *((_ran_before(n_run),) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
-    if check.kind is CheckKind.KEY:
-        return key_error(check, shown_value(check.value, found), upper, notes)
+    if check.kind in SCHEDULE_CHECKS:
+        return schedule_error(check, shown_value(check.value, found), upper, notes)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
     elif upper < lower:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
@@ -20,6 +21,7 @@ from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
 from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.runtime.stuck import run_stuck_error
+from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 
@@ -132,6 +134,11 @@ class Interpreter:
         stream = _Stream(self.plan, execute)
         self._stream = _enumerated(self.plan, bindings, stream, lambda: n_run)
         self._bindings = bindings
+        if self.plan.rules.full_window is FullWindow.ABORT:
+            try:
+                self.simulate(keep_trace=False)
+            except WindowFull as full:
+                raise window_error(self.plan, self.recorder.runtime, self.recorder.raw_columns(), full, n_run) from None
         stream.catch_up()
 
     def _task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
@@ -222,7 +229,8 @@ class _RecordWriter:
         use = self.plan.kernels[submit.kernel]
         args = ffi.new("pto_arg[]", max(1, len(task.views)))
         for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
-            self._bind(raw, view, (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE if param.role.writes else 0))
+            kept = lib.PTO_KEPT if self.plan.tensors[view.slot].kept else 0
+            self._bind(raw, view, (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE | kept if param.role.writes else 0))
         slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
         arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
             ("scalars", slots), ("index", list(task.index)), ("order", [self.ids[n] for n in task.order]),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.errors import BindingError, InternalError, raise_all
 from pto_wsp.plan.channel_state import Stuck, Wait
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
-from pto_wsp.plan.rules import ExecutionRules
+from pto_wsp.plan.rules import ExecutionRules, FullWindow
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Array, Bindings
 from pto_wsp.runtime.failures import bounds_error
@@ -25,6 +26,7 @@ from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, 
 from pto_wsp.runtime.record import RecordColumns, RecordedArg, read_columns
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
 from pto_wsp.runtime.stuck import run_stuck_error
+from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.values import dataclass
 
 MAX_RECORDED_TASKS = 1 << 20
@@ -140,9 +142,18 @@ class Recorder:
 
     def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
         """Replay the record in virtual time."""
-        sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
-        check_status(self.runtime.lib.pto_sim_feed(sim, self.raw), "simulation")
+        raw = self.raw_columns()
+        sim = new_sim(self.runtime, with_workers(self.runtime, rules, raw), keep_trace=keep_trace)
+        feed_columns(self.runtime, sim, raw)
         return finish_sim(self.runtime, sim)
+
+
+def with_workers(runtime: Runtime, rules: ExecutionRules, raw: Any) -> ExecutionRules:
+    """Return the rules with as many workers as the tasks of a pto_columns name, where a calendar leaves that to them."""
+    if rules.n_workers or not raw.n_tasks:
+        return rules if rules.n_workers else replace(rules, n_workers=1)
+    workers = np.frombuffer(runtime.ffi.buffer(raw.task_worker, raw.n_tasks * 8), np.int64)
+    return replace(rules, n_workers=int(workers.max()) + 1)
 
 
 def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
@@ -158,15 +169,21 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
 
 
 def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
-    """Give a simulator tasks: a pto_columns that follows what it has been fed."""
-    check_status(runtime.lib.pto_sim_feed_columns(sim, columns), "simulation")
+    """Give a simulator tasks: a pto_columns that follows what it has been fed.
+
+    Raises: WindowFull.
+    """
+    _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
 
 
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
-    """Drain a simulator and return what it found."""
+    """Drain a simulator and return what it found.
+
+    Raises: WindowFull.
+    """
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
-    check_status(runtime.lib.pto_sim_finish(sim, out), "simulation")
+    _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
         return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
@@ -229,9 +246,11 @@ class Engine:
             self._overflow = None
             self.recorder.generation += 1
             self._tensors = raw_bindings(self.runtime, self.plan, bindings)
-            sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
-            options.orchestrate = self.artifact.table.orchestrate
             options.bindings = self._tensors[0]
+            options.orchestrate = self.artifact.table.orchestrate
+            if self.plan.rules.full_window is FullWindow.ABORT and not self._waits:
+                self._rehearse(options)
+            sim = ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
             options.sim = sim
         options.kernels = self.artifact.table.kernels
         options.n_kernels = self.artifact.table.n_kernels
@@ -270,8 +289,34 @@ class Engine:
         self._fingerprint = fingerprint
         columns_out = ffi.new("pto_columns *")
         lib.pto_record_columns(self.recorder.raw, columns_out)
-        if columns_out.first_node > 0 and sim is not None:
+        if columns_out.first_node > 0 and sim:
             self._overflow = finish_sim(self.runtime, sim)
+        if self._waits and self.plan.rules.full_window is FullWindow.ABORT:
+            self._refuse_full_window(lambda: self.simulate(keep_trace=False), result.n_run)
+
+    def _rehearse(self, options: Any) -> None:
+        """Simulate the stream before a kernel runs, where the window ends a run that does not fit.
+
+        Raises: R106, and nothing has been touched.
+        """
+        ffi, lib = self.runtime.ffi, self.runtime.lib
+        sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
+        rehearsal = ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim})
+        if lib.pto_run(ffi.NULL, self.recorder.raw, rehearsal, ffi.new("pto_execute_result *")) not in (lib.PTO_OK, lib.PTO_E_WINDOW):
+            return      # the run itself finds the same, and says what it is
+        raw = self.recorder.raw_columns()
+
+        def simulate() -> None:
+            if raw.first_node == 0:     # else it has been fed
+                feed_columns(self.runtime, sim, raw)
+            finish_sim(self.runtime, sim)
+        self._refuse_full_window(simulate, 0)
+
+    def _refuse_full_window(self, simulate: Callable[[], object], n_run: int) -> None:
+        try:
+            simulate()
+        except WindowFull as full:
+            raise window_error(self.plan, self.runtime, self.recorder.raw_columns(), full, n_run) from None
 
     def cancel(self) -> None:
         """Ask a run in another thread to stop after its current tasks."""
@@ -328,6 +373,14 @@ def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
     if raw == runtime.ffi.NULL:
         raise MemoryError(f"no worker thread could be started (of {threads})")
     return raw    # for the life of the process: its threads sleep when idle
+
+
+def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
+    if status == runtime.lib.PTO_E_WINDOW:
+        out = runtime.ffi.new("pto_sim_result *")
+        runtime.lib.pto_sim_finish(sim, out)
+        raise WindowFull(out.window_task, out.window_high_water)
+    check_status(status, "simulation")
 
 
 def check_status(status: int, what: str) -> None:

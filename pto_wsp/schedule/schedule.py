@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from pto_wsp.errors import ScheduleConflictError
+from pto_wsp.schedule.conflicts import conflict_of
 from pto_wsp.schedule.directives import Calendar, Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
 from pto_wsp.schedule.policy import Count, Key, KeyExpr, Policy
+from pto_wsp.source import here
 
 DEFAULT_WINDOW_TASKS = 8192
 
@@ -23,8 +26,26 @@ class Schedule(Policy):
     spatial_map: SpatialMap | None = None
 
     def having(self, **fields: object) -> Schedule:
-        """Return the schedule with some directives set."""
-        return Schedule(**{**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
+        """Return the schedule with some directives set.
+
+        Raises: S105 when they contradict others.
+        """
+        changed = Schedule(**{**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
+        changed.refuse_conflicts()
+        return changed
+
+    def refuse_conflicts(self) -> None:
+        """Refuse directives that contradict each other.
+
+        Raises: S105.
+        """
+        said = dict(self.directives())
+        conflict = conflict_of(said)
+        if conflict is not None:
+            pair = [text for part in (conflict.first, conflict.second) for name, text in said.items()
+                    if name == part or name.startswith(f"{part}.")]
+            raise ScheduleConflictError(f"{conflict.first} and {conflict.second} contradict each other", here(), found=" and ".join(pair),
+                                        help="leave one of them out", notes=(conflict.reason,))
 
     def with_task_graph(self, **fields: object) -> Schedule:
         """Return the schedule with the given fields of the task graph set, the others as they were."""

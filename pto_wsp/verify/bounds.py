@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pto_wsp.errors import ViewBoundsError
 from pto_wsp.plan.model import Check, CheckKind, Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
-from pto_wsp.plan.schedule.keys import key_error
+from pto_wsp.plan.schedule.keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
@@ -192,9 +192,9 @@ def _wrong(name: str, check: Check, where: Mapping[int, int], names: Mapping[int
 
     found, lower, upper = at(check.value), at(check.lower), at(check.upper)
     point = ", ".join(f"{shown} = {where[var]}" for var, shown in names.items())
-    if check.kind is CheckKind.KEY:
+    if check.kind in SCHEDULE_CHECKS:
         notes = (f"for example where {point}",) if point else ()
-        return Finding(name, Verdict.COUNTEREXAMPLE, point, key_error(check, str(found), upper, notes))
+        return Finding(name, Verdict.COUNTEREXAMPLE, point, schedule_error(check, str(found), upper, notes))
     error = ViewBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param),
                             expected=f"{lower} .. {upper}" if upper >= lower else "nothing: it is empty", found=str(found),
                             help="bound the loop by the tensor, or use .clip(...) for a last block that may be short"

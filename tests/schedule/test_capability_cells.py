@@ -1,4 +1,4 @@
-"""Each directive on the host: what it does to the simulated run, worked out by hand, in both targets alike."""
+"""The table of host targets and directives, a test a cell: each does what was worked out by hand, in figures, trace or graph."""
 
 from __future__ import annotations
 
@@ -8,30 +8,61 @@ import numpy as np
 import pytest
 
 from pto_wsp import (
+    Deps,
     DispatchPolicy,
     DType,
+    In,
     Out,
     P,
+    Pools,
     Program,
+    PtoError,
+    ReadyPolicy,
     Scalar,
+    StartPolicy,
     Symbol,
+    TaskWindow,
     Tensor,
     Tile,
+    TimingPolicy,
     TracePolicy,
+    WindowMode,
     Workload,
+    builtin_arch,
+    capabilities,
     kernel,
     pto,
     workload,
 )
-from pto_wsp.errors import KeyRangeError
+from pto_wsp.errors import DirectiveError, KeyRangeError, WindowError
+from pto_wsp.plan.capability import DIRECTIVES, Capability, supports
+from pto_wsp.schedule.schedule import Schedule
 
-I64 = DType.I64
+F32, I64 = DType.F32, DType.I64
 Y = Tensor(np.zeros((8, 1), np.int64), name="Y")
+A = Tensor(np.eye(16, dtype=np.float32), name="A")
+B = Tensor(np.zeros((3, 16, 16), np.float32), name="B")
+BUSY = builtin_arch("unit").with_aicpu(submit_cycles=10)     # an AICPU submits a task each 10 cycles
 
 
 @kernel
 def fill(n: Scalar[I64], y: Out[Tile[1, 1, I64]]) -> None:
     pto.store(y, pto.full((1, 1), n, I64))
+
+
+@kernel
+def copy(x: In[Tile[1, 1, I64]], y: Out[Tile[1, 1, I64]]) -> None:
+    pto.store(y, x)
+
+
+@kernel
+def double(x: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+@kernel
+def product(a: In[Tile[16, 16, F32]], b: In[Tile[16, 16, F32]], c: Out[Tile[16, 16, F32]]) -> None:
+    pto.store(c, pto.matmul(a, b))
 
 
 @workload
@@ -41,62 +72,361 @@ def eight() -> None:
         fill[k](k, Y[k])
 
 
-COST = TracePolicy.cycles(lambda t: t.k + 1)     # 1 … 8 cycles: 36 in all
+@workload
+def made() -> None:
+    """Four times: 10 cycles fill a tensor made there, 8 bytes; 1 cycle copies it out."""
+    for k in P(4):
+        t = Tensor.empty((1, 1), I64)
+        fill[k, 10](k, t)
+        copy[k, 1](t, Y[k])
 
 
-def costed(w: Workload) -> Workload:
-    """Return the workload with tasks of 1 … 8 cycles, without the order of the program."""
-    return w.task_graph(trace=COST)
+@workload
+def units() -> None:
+    """10 cycles for the cube unit, 4 and 3 for the vector unit."""
+    product[10](A, A, B[0])
+    double[4](A, B[1])
+    double[3](A, B[2])
 
 
-# Each: the schedule, the makespan.
-CELLS: dict[str, tuple[Callable[[], Workload], int]] = {
-    "trace.cycles": (lambda: costed(eight()), 36),
-    # k = 0 2 4 6 and 1 3 5 7: 1 + 3 + 5 + 7 and 2 + 4 + 6 + 8
-    "round_robin": (lambda: costed(eight()).dispatch(DispatchPolicy.round_robin(2)), 20),
-    "affinity": (lambda: costed(eight()).dispatch(DispatchPolicy.affinity(lambda t: t.k // 6, 2)), 21),
-    # stream k on executor k: k mod 3 = 0 has 1 + 4 + 7, 1 has 2 + 5 + 8, 2 has 3 + 6
-    "streams": (lambda: costed(eight()).streams(3), 15),
-    # one executor all the same
-    "stream_by": (lambda: costed(eight()).stream_by(lambda t: t.k // 4), 36),
-    # streams 0 … 3 of two tasks each on two executors: those of a stream one after another
-    "streams and stream_by": (lambda: costed(eight()).streams(2).stream_by(lambda t: t.k // 2), 22),     # 1+2+5+6 and 3+4+7+8
-    # with dispatch, a stream only adds order: all in one stream is one after another on 8 executors
-    "stream_by and dispatch": (lambda: costed(eight()).stream_by(lambda t: 0).dispatch(DispatchPolicy.round_robin(8)), 36),
-    "symbol": (lambda: costed(eight()).streams(2).stream_by(lambda t: t.k // Symbol("n")), 26),     # n = 4: 10 and 26
+@workload
+def pair() -> None:
+    """Two tasks that touch different elements."""
+    fill[0](1, Y[0])
+    fill[1](2, Y[1])
+
+
+@workload
+def chain() -> None:
+    """Two tasks on the same element."""
+    fill[0](1, Y[0])
+    fill[1](2, Y[0])
+
+
+def of_k(w: Workload) -> Workload:
+    """Let tasks take 1 … 8 cycles, 36 in all, without the order of the program."""
+    return w.task_graph(trace=TracePolicy.cycles(lambda t: t.k + 1))
+
+
+def of_last(w: Workload) -> Workload:
+    """Let tasks take as many cycles as their last bracket index says."""
+    return w.task_graph(trace=TracePolicy.cycles(lambda t: t.params[1] if w.node.name == "made" else t.params[0]))
+
+
+APART = DispatchPolicy.round_robin(8)     # each of eight tasks has an executor of its own
+
+
+def run(w: Workload, **options: object) -> Program:
+    """Return the program after a run in NumPy."""
+    return w.compile(target="interp", **options).run()
+
+
+def total(w: Workload, **options: object) -> int:
+    """Return the makespan."""
+    return run(w, **options).stats.total_cycles
+
+
+def starts(w: Workload, **options: object) -> list[int]:
+    """Return when each task starts."""
+    return [int(start) for start in run(w, **options).trace.start]
+
+
+def edges(w: Workload) -> int:
+    """Return the number of edges between tasks."""
+    return len(run(w).graph.edges)
+
+
+def hashed(k: int) -> int:
+    """FNV-1a-64 of the eight little-endian bytes of k, as RFC 9923 has it."""
+    state = 0xCBF29CE484222325
+    for byte in k.to_bytes(8, "little"):
+        state = ((state ^ byte) * 0x100000001B3) % (1 << 64)
+    return state
+
+
+def windowed(size: int, unit: str, mode: WindowMode) -> Workload:
+    """Eight tasks (bytes: four pairs) with an executor each, under a window."""
+    w = of_last(made()) if unit == "bytes" else of_k(eight())
+    return w.dispatch(APART).task_graph(window=TaskWindow(size, unit, mode))  # type: ignore[arg-type]
+
+
+def ends_without_room(size: int, unit: str, *words: str) -> None:
+    """Run what finds no room, in both targets: the error says so, and nothing was touched."""
+    for target in ("interp", "cpu_sim"):
+        Y.data[:] = -1
+        program = windowed(size, unit, WindowMode.ABORT).compile(target=target)
+        for _ in range(2):
+            with pytest.raises(WindowError) as caught:
+                program.run()
+        assert all(word in str(caught.value) for word in words) and set(Y.data[:, 0]) == {-1}, str(caught.value)
+
+
+def counts(size: int, unit: str, cycles: int, times: int) -> None:
+    """Run what finds no room and goes on: it takes as long as without a window, and stats count."""
+    stats = run(windowed(size, unit, WindowMode.BENCHMARK)).stats
+    assert (stats.total_cycles, stats.window.stalls) == (cycles, times)
+
+
+def test_round_robin() -> None:
+    assert total(of_k(eight()).dispatch(DispatchPolicy.round_robin(2))) == 20     # 1+3+5+7 and 2+4+6+8
+
+
+def test_affinity() -> None:
+    assert total(of_k(eight()).dispatch(DispatchPolicy.affinity(lambda t: t.k // 6, 2))) == 21     # 1 … 6 and 7+8
+
+
+def test_hash() -> None:
+    loads = [sum(k + 1 for k in range(8) if hashed(k) % 3 == home) for home in range(3)]
+    assert total(of_k(eight()).dispatch(DispatchPolicy.hash("k", 3))) == max(loads) < 36
+
+
+def test_dispatch_by() -> None:
+    assert total(of_k(eight()).dispatch(DispatchPolicy.dispatch_by(lambda t: (t.k < 7).where(0, 1), 2))) == 28
+
+
+def test_one_shared_queue() -> None:
+    # each takes the next when it is free: 1, 3, 5, 7 end at 1 4 9 16 and 2, 4, 6, 8 at 2 6 12 20
+    found = run(of_k(eight()).dispatch(DispatchPolicy.work_steal(2)))
+    assert [int(end) for end in found.trace.end] == [1, 2, 4, 6, 9, 12, 16, 20]
+
+
+def test_streams() -> None:
+    assert total(of_k(eight()).streams(3)) == 15     # stream and executor k mod 3: 1+4+7, 2+5+8, 3+6
+
+
+def test_stream_by() -> None:
+    assert total(of_k(eight()).stream_by(lambda t: t.k // 4)) == 36     # one executor all the same
+    assert total(of_k(eight()).stream_by(lambda t: t.k // 4).dispatch(APART)) == 26     # 5+6+7+8, one after another
+    assert total(of_k(eight()).streams(2).stream_by(lambda t: t.k // 2)) == 22     # 1+2+5+6 and 3+4+7+8
+    assert edges(eight().stream_by(lambda t: t.k // 4).task_graph()) == 6
+
+
+def test_immediate() -> None:
+    assert starts(of_k(eight()).dispatch(APART).timing(TimingPolicy.immediate), arch=BUSY, overheads=True) == list(range(0, 80, 10))
+
+
+def test_batched() -> None:
+    found = starts(of_k(eight()).dispatch(APART).timing(TimingPolicy.batched(4)), arch=BUSY, overheads=True)
+    assert found == [30] * 4 + [70] * 4     # when the fourth, and the eighth, is submitted
+
+
+def test_interleaved() -> None:
+    w = eight().stream_by(lambda t: (t.k % 4 == 3).where(1, t.k % 4 * 2)).task_graph()     # 0 and 4, 1 and 5, 2 and 6; 3 and 7 in stream 1
+    assert list(np.argsort(starts(w))) == [0, 1, 2, 3, 4, 5, 6, 7]
+    # lanes 1, 3, 5 and lane 2 take turns
+    assert list(np.argsort(starts(w.timing(TimingPolicy.interleaved(2))))) == [3, 0, 7, 1, 2, 4, 5, 6]
+
+
+def test_rate_limit() -> None:
+    found = starts(of_k(eight()).dispatch(APART).timing(TimingPolicy.rate_limit(250_000)))     # at 1 GHz: one in 4 cycles
+    assert found == list(range(0, 32, 4))
+
+
+def test_overlap() -> None:
+    assert (edges(pair().task_graph(deps=Deps.infer_bytes_overlap())), edges(chain().task_graph(deps=Deps.infer_bytes_overlap()))) == (0, 1)
+
+
+def test_explicit() -> None:
+    assert edges(pair().task_graph(deps=Deps.explicit())) == 1
+    assert edges(eight().task_graph(deps=Deps.explicit())) == 0
+
+
+def test_hybrid() -> None:
+    assert (edges(pair().task_graph(deps=Deps.hybrid())), edges(chain().task_graph(deps=Deps.hybrid()))) == (1, 1)
+    reasons = {edge.reasons for edge in run(chain().task_graph(deps=Deps.hybrid())).graph.edges}
+    assert {str(reason) for each in reasons for reason in each} >= {"WAW", "order"}
+
+
+def test_tasks_wait_for_room() -> None:
+    # two at a time, freed in order: the next starts when the second last has ended: 0 0 1 2 4 6 9 12
+    found = run(windowed(2, "tasks", WindowMode.STALL))
+    assert [int(start) for start in found.trace.start] == [0, 0, 1, 2, 4, 6, 9, 12]
+    assert (found.stats.total_cycles, found.stats.window.stalls, found.stats.window.high_water) == (20, 6, 2)
+
+
+def test_tasks_without_room_end_the_run() -> None:
+    ends_without_room(4, "tasks", "fill[k=4]", "room for 1 task in a window of 4 tasks")
+
+
+def test_tasks_without_room_are_counted() -> None:
+    counts(2, "tasks", 8, 6)
+
+
+def test_bytes_wait_for_room() -> None:
+    assert total(windowed(8, "bytes", WindowMode.STALL)) == 41     # one tensor at a time, 10 cycles each, and a copy
+    # two: the third goes in at 10, the fourth at 11, when the first copy, which lies before the second tensor, has ended
+    assert total(windowed(16, "bytes", WindowMode.STALL)) == 22
+    assert total(windowed(1024, "bytes", WindowMode.STALL)) == 11
+
+
+def test_bytes_without_room_end_the_run() -> None:
+    ends_without_room(24, "bytes", "fill[k=3, 10]", "room for 8 bytes in a window of 24 bytes")
+
+
+def test_bytes_without_room_are_counted() -> None:
+    counts(16, "bytes", 11, 2)
+
+
+def test_entries_wait_for_room() -> None:
+    assert total(windowed(2, "entries", WindowMode.STALL)) == 20     # one argument in memory each: as two tasks
+
+
+def test_entries_without_room_end_the_run() -> None:
+    ends_without_room(7, "entries", "fill[k=7]", "room for 1 entry in a window of 7 entries")
+
+
+def test_entries_without_room_are_counted() -> None:
+    counts(3, "entries", 8, 5)
+
+
+def test_single() -> None:
+    assert total(of_last(units()).task_graph(pools=Pools.single())) == 17
+
+
+def test_by_exec_unit() -> None:
+    assert total(of_last(units()).task_graph(pools=Pools.by_exec_unit())) == 10     # 10 beside 4+3
+    three = builtin_arch("unit").with_cores(cube=1, vector=2)
+    assert total(of_last(units()).task_graph(pools=Pools.by_exec_unit(), trace=TracePolicy.cycles(lambda t: 5)), arch=three) == 5
+
+
+def test_custom() -> None:
+    assert total(of_k(eight()).task_graph(pools=Pools.custom(lambda t: t.k % 2))) == 20     # of one AICPU: 1+3+5+7 and 2+4+6+8
+
+
+def test_fifo() -> None:
+    assert starts(of_k(eight()).task_graph(ready=ReadyPolicy.fifo())) == [0, 1, 3, 6, 10, 15, 21, 28]
+
+
+def test_work_steal() -> None:
+    most = of_k(eight()).dispatch(DispatchPolicy.affinity(lambda t: t.k // 7, 2))     # 1 … 7 at home on one, 8 on the other
+    assert total(most) == 28
+    found = run(most.task_graph(ready=ReadyPolicy.work_steal()))
+    assert [int(start) for start in found.trace.start] == [0, 1, 3, 6, 8, 10, 13, 0]     # from 8 on, the other takes 5 and 7
+    assert found.stats.total_cycles == 20
+
+
+def test_priority() -> None:
+    assert starts(of_k(eight()).task_graph(ready=ReadyPolicy.priority("k"))) == [35, 33, 30, 26, 21, 15, 8, 0]
+
+
+def test_start_immediate() -> None:
+    assert starts(of_k(eight()).dispatch(APART).task_graph(start=StartPolicy()), arch=BUSY, overheads=True)[:3] == [0, 10, 20]
+
+
+def test_after_orchestration() -> None:
+    w = of_k(eight()).dispatch(APART).task_graph(start=StartPolicy.after_orchestration())
+    assert starts(w, arch=BUSY, overheads=True) == [80] * 8     # submitting the last one takes until then
+
+
+def test_threshold() -> None:
+    w = of_k(eight()).dispatch(APART).task_graph(start=StartPolicy.threshold(3))
+    assert starts(w, arch=BUSY, overheads=True) == [20, 20, 20, 30, 40, 50, 60, 70]
+
+
+def test_the_archs_cycles() -> None:
+    assert total(eight().task_graph(trace=TracePolicy.none())) == 8 * 2     # an element made and stored: 2 cycles
+
+
+def test_cycles() -> None:
+    assert total(of_k(eight())) == 36
+
+
+ENFORCED: dict[str, Callable[[], None]] = {
+    "dispatch.round_robin": test_round_robin, "dispatch.affinity": test_affinity, "dispatch.hash": test_hash,
+    "dispatch.dispatch_by": test_dispatch_by, "dispatch.work_steal": test_one_shared_queue, "streams": test_streams,
+    "stream_by": test_stream_by, "timing.immediate": test_immediate, "timing.batched": test_batched,
+    "timing.interleaved": test_interleaved, "timing.rate_limit": test_rate_limit, "task_graph.deps.overlap": test_overlap,
+    "task_graph.deps.explicit": test_explicit, "task_graph.deps.hybrid": test_hybrid,
+    "task_graph.window.tasks.stall": test_tasks_wait_for_room, "task_graph.window.tasks.abort": test_tasks_without_room_end_the_run,
+    "task_graph.window.tasks.benchmark": test_tasks_without_room_are_counted, "task_graph.window.bytes.stall": test_bytes_wait_for_room,
+    "task_graph.window.bytes.abort": test_bytes_without_room_end_the_run,
+    "task_graph.window.bytes.benchmark": test_bytes_without_room_are_counted,
+    "task_graph.window.entries.stall": test_entries_wait_for_room,
+    "task_graph.window.entries.abort": test_entries_without_room_end_the_run,
+    "task_graph.window.entries.benchmark": test_entries_without_room_are_counted, "task_graph.pools.single": test_single,
+    "task_graph.pools.by_exec_unit": test_by_exec_unit, "task_graph.pools.custom": test_custom, "task_graph.ready.fifo": test_fifo,
+    "task_graph.ready.work_steal": test_work_steal, "task_graph.ready.priority": test_priority,
+    "task_graph.start.immediate": test_start_immediate, "task_graph.start.after_orchestration": test_after_orchestration,
+    "task_graph.start.threshold": test_threshold, "task_graph.trace.none": test_the_archs_cycles, "task_graph.trace.cycles": test_cycles,
+}
+REFUSED: dict[str, Callable[[], Workload]] = {
+    "task_graph.deps.exact": lambda: eight().task_graph(deps=Deps.infer_tensor_map_exact()),
+    "calendar": lambda: eight().calendar(lambda t: (t.k % 2, t.k)),
+    "spatial_map": lambda: eight().spatial_map((2, 2)),
 }
 
 
-def program(name: str, target: str) -> Program:
-    """Return a cell's program after a run."""
-    return CELLS[name][0]().compile(target=target).run(**({"n": 4} if name == "symbol" else {}))
+def test_every_cell_has_its_test() -> None:
+    assert {name for name, found in capabilities("interp").items() if found is Capability.ENFORCED} == ENFORCED.keys()
+    assert ENFORCED.keys() | REFUSED.keys() == set(DIRECTIVES)
+    assert supports("cpu_sim") == supports("interp") and all(found.reason for found in supports("interp").values())
 
 
-@pytest.mark.parametrize("name", CELLS)
-def test_the_makespan_is_that_worked_out_by_hand(name: str) -> None:
-    assert program(name, "interp").stats.total_cycles == CELLS[name][1]
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name: str) -> None:
+    with pytest.raises(DirectiveError) as caught:
+        REFUSED[name]().compile(target="interp")
+    assert f"target interp does not enforce {name}" in str(caught.value) and supports("interp")[name].reason in str(caught.value)
+    with pytest.warns(UserWarning, match=name):
+        assert REFUSED[name]().compile(target="interp", strict=False).run().stats.total_cycles == eight().compile(
+            target="interp").run().stats.total_cycles
 
 
-@pytest.mark.parametrize("name", ["streams", "stream_by and dispatch", "symbol"])
-def test_generated_code_says_the_same(name: str) -> None:
-    Y.data[:] = 0
-    found = program(name, "cpu_sim")
-    assert found.stats.total_cycles == CELLS[name][1]
-    assert Y.data[:, 0].tolist() == list(range(8))
+@pytest.mark.parametrize("w", [
+    lambda: of_k(eight()).streams(3), lambda: of_k(eight()).dispatch(DispatchPolicy.work_steal(2)),
+    lambda: windowed(8, "bytes", WindowMode.STALL), lambda: of_last(units()).task_graph(pools=Pools.by_exec_unit()),
+], ids=["streams", "queue", "bytes", "units"])
+def test_generated_code_says_the_same(w: Callable[[], Workload]) -> None:
+    found, oracle = w().compile(target="cpu_sim").run(), w().compile(target="interp").run()
+    assert found.stats.total_cycles == oracle.stats.total_cycles
+    assert found.trace.start.tolist() == oracle.trace.start.tolist()
 
+
+# ---- keys that say what means nothing ----
 
 def test_a_stream_below_zero_ends_the_run_before_anything_is_touched() -> None:
-    Y.data[:] = -1
     for target in ("interp", "cpu_sim"):
+        Y.data[:] = -1
         built = eight().stream_by(lambda t: t.k - Symbol("n")).compile(target=target)
         with pytest.raises(KeyRangeError, match=r"stream_by: k - n") as caught:
             built.run(n=3)
         assert "k - n = -3" in str(caught.value) and set(Y.data[:, 0]) == {-1}
         assert built.run(n=0).stats.task_count == 8
-        Y.data[:] = -1
 
 
 def test_a_cost_below_zero_is_found_when_compiling() -> None:
     with pytest.raises(KeyRangeError, match=r"TracePolicy\.cycles: -k \+ 3") as caught:
         eight().task_graph(trace=TracePolicy.cycles(lambda t: 3 - t.k)).compile(target="interp")
     assert "where k = 7" in str(caught.value) and "-4" in str(caught.value)
+
+
+@pytest.mark.parametrize("window, needs", [(TaskWindow(1, "entries"), "copy"), (TaskWindow(7, "bytes"), "fill")], ids=["entries", "bytes"])
+def test_a_task_that_needs_more_than_the_window_is_found_when_compiling(window: TaskWindow, needs: str) -> None:
+    with pytest.raises(WindowError, match=f"`{needs} under"):
+        made().task_graph(window=window).compile(target="interp")
+    assert run(made().task_graph(window=TaskWindow(window.size, window.unit, WindowMode.BENCHMARK))).stats.task_count == 8
+
+
+# ---- what contradicts ----
+
+@pytest.mark.parametrize("make", [
+    lambda: eight().calendar(lambda t: (0, t.k)).dispatch(APART), lambda: eight().dispatch(APART).calendar([(0, 0)]),
+    lambda: eight().streams(2).calendar([(0, 0)]), lambda: eight().stream_by("k").calendar([(0, 0)]),
+    lambda: eight().calendar([(0, 0)]).timing(TimingPolicy.interleaved(2)),
+    lambda: eight().calendar([(0, 0)]).task_graph(ready=ReadyPolicy.priority("k")),
+    lambda: eight().calendar([(0, 0)]).task_graph(ready=ReadyPolicy.work_steal()),
+    lambda: eight().task_graph(pools=Pools.by_exec_unit()).calendar([(0, 0)]),
+    lambda: eight().task_graph(pools=Pools.custom("k")).calendar([(0, 0)]),
+    lambda: eight().timing(TimingPolicy.interleaved(2)).compile(target="interp"),
+], ids=["dispatch", "dispatch before", "streams", "stream_by", "interleaved", "priority", "steal", "units", "custom", "no streams"])
+def test_what_contradicts_is_refused_where_it_is_said(make: Callable[[], object]) -> None:
+    with pytest.raises(PtoError) as caught:
+        make()
+    assert caught.value.code == "S105" and "test_capability_cells.py" in str(caught.value)
+
+
+def test_a_schedule_from_json_may_not_contradict_itself_either() -> None:
+    schedule = Schedule.model_validate_json(eight().calendar([(0, 0)]).schedule.model_dump_json())
+    both = Schedule(**{**{name: getattr(schedule, name) for name in Schedule.model_fields}, "streams": 2})
+    with pytest.raises(PtoError, match="contradict"):
+        both.refuse_conflicts()

@@ -8,9 +8,9 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
+from pto_wsp.expr.kernel import Role
 from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
-from pto_wsp.types.dtype import DType
 
 
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
@@ -22,8 +22,7 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
     if n_args:
         yield c.Declare("pto_arg", "args", array=(n_args,))
     for k, (place, param) in enumerate(zip(task.places, use.kernel.memory_params, strict=True)):
-        dtype = names.plan.tensors[place.slot].ref.dtype
-        yield c.Evaluate(_bind(names, k, place, dtype, param.role.reads, param.role.writes))
+        yield c.Evaluate(_bind(names, k, place, param.role))
     scalars = tuple(names.slot(value.value, value.dtype) for value in task.scalars)
     order = (*(() if after is None else (names.ref(after),)), *((names.ref(WAITED),) if names.reads.slots else ()))
     arrays: list[tuple[str, c.Expr]] = []
@@ -55,9 +54,11 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
         yield c.If(added, (c.Return(STATUS),))
 
 
-def _bind(names: Names, position: int, place: Place, dtype: DType, reads: bool, writes: bool) -> c.Expr:
-    flags = " | ".join(flag for flag, on in (("PTO_READ", reads), ("PTO_WRITE", writes)) if on)
+def _bind(names: Names, position: int, place: Place, role: Role) -> c.Expr:
+    slot = names.plan.tensors[place.slot]
+    flags = " | ".join(flag for flag, on in (("PTO_READ", role.reads), ("PTO_WRITE", role.writes),
+                                             ("PTO_KEPT", role.writes and slot.kept)) if on)
     target = c.Prefix("&", c.Index(c.Name("args"), c.Int(position)))
-    tensor = names.tensor(names.plan.tensors[place.slot].ref)
+    tensor = names.tensor(slot.ref)
     return c.Call("pto_bind", (target, tensor, names.scalar(place.offset), *(names.scalar(n) for n in place.extent),
-                               *(names.scalar(n) for n in place.stride), c.Name(flags), c.Int(dtype.nbytes)))
+                               *(names.scalar(n) for n in place.stride), c.Name(flags), c.Int(slot.ref.dtype.nbytes)))

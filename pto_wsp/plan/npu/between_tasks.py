@@ -32,10 +32,10 @@ _ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F3
 def mark_between_tasks(plan: TaskPlan, intermediates: Set[int]) -> TaskPlan:
     """Return the plan with those of its intermediate tensors marked that a package need not be given. `intermediates`: ids.
 
-    One that nobody reads is a result, and one that nobody writes is given. What a body makes for itself is never given.
+    What a body makes for itself is never given.
     """
     def mark(slot: TensorSlot) -> TensorSlot:
-        inside = slot.fresh or (slot.ref.id in intermediates and (slot.reads or slot.scalars) and slot.writes and all(slot.ref.shape))
+        inside = slot.fresh or (slot.is_between_tasks(intermediates) and all(slot.ref.shape))
         return replace(slot, allocated=True) if inside else slot
 
     return replace(plan, tensors=tuple(map(mark, plan.tensors)))

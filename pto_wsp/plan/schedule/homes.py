@@ -4,42 +4,29 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from pto_wsp.arch.control import aicpus_of
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError
 from pto_wsp.plan.model import Submit
+from pto_wsp.plan.schedule.calendar import calendar_workers
 from pto_wsp.plan.schedule.keys import TaskKeys
 from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 
-MAX_WORKERS = 1 << 16
-
 
 def n_homes(schedule: Schedule, arch: Arch) -> int | None:
-    """Return the number of AICPUs that the schedule names; None where it names none, so that each process has its own.
+    """Return the number of AICPUs that the schedule names; None where it names none, so that each process has its own; 0 where a run tells.
 
-    Raises: C104 when the arch has fewer.
+    Raises: C110 when the arch has fewer.
     """
-    dispatch = schedule.dispatch
-    match dispatch:
+    match schedule.dispatch:
+        case None if schedule.calendar is not None:
+            return calendar_workers(schedule.calendar)
         case None:
-            return schedule.streams if schedule.streams is None else checked_count(schedule.streams, f"streams({schedule.streams})", arch)
-        case DispatchSteal(num_aicpus=None):
-            return arch.aicpu.count or arch.aicpu.default_count
-        case _:
-            return checked_count(dispatch.num_aicpus or 1, repr(dispatch), arch)
-
-
-def checked_count(count: int, said: str, arch: Arch) -> int:
-    """Return a number of AICPUs that the arch has.
-
-    Raises: C104 when it has fewer.
-    """
-    if arch.aicpu.count is not None and count > arch.aicpu.count:
-        raise CompileOptionError(f"arch `{arch.name}` has fewer AICPUs than the schedule names", None,
-                                 expected=f"at most {arch.aicpu.count}: aicpu.count", found=said)
-    return count
+            return None if schedule.streams is None else aicpus_of(arch, schedule.streams)
+        case dispatch:
+            return aicpus_of(arch, dispatch.num_aicpus)
 
 
 def home_of(schedule: Schedule, keys: TaskKeys, task: Submit, lane: s.Scalar, n_workers: int) -> s.Scalar:

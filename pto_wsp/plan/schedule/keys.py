@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pto_wsp.errors import KeyRangeError, KeyTraceError, raise_all
+from pto_wsp.errors import KeyRangeError, KeyTraceError, WindowError, raise_all
 from pto_wsp.plan.model import Check, CheckKind, Loop, Submit, TaskPlan, items_of
 from pto_wsp.schedule.keys import BY_NAME
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 
+SCHEDULE_CHECKS = (CheckKind.KEY, CheckKind.ROOM)
 LARGEST = (1 << 63) - 1
 _LARGE = 1 << 31     # indices times more than this might not fit
 
 
-def key_error(check: Check, found: str, upper: int, notes: tuple[str, ...]) -> KeyRangeError:
-    """Return the error for a key that gives a number outside 0 .. upper: at a task that has it."""
+def schedule_error(check: Check, found: str, upper: int, notes: tuple[str, ...]) -> KeyRangeError | WindowError:
+    """Return the error for a check of the schedule, KEY or ROOM, that a task does not pass."""
+    if check.kind is CheckKind.ROOM:
+        return WindowError(f"{check.kind.value}: `{check.subject}`", check.span, expected=f"at most {upper}", found=found, notes=notes,
+                           help="give the window more room, or take WindowMode.BENCHMARK to count and go on")
     allowed = ">= 0" if upper >= LARGEST - 1 else f"0 .. {upper}"
     return KeyRangeError(f"{check.kind.value}: `{check.subject}`", check.span, expected=allowed, found=found, notes=notes,
                          help="change the key: key.max(0) is never negative, key % n lies in 0 .. n - 1")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
+from pto_wsp.arch.control import cycles_between
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError
+from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.plan.rules import FullWindow, Release, WindowUnit
 from pto_wsp.schedule.directives import StartPolicy, TaskWindow, Timing, WindowMode
+from pto_wsp.types import scalar as s
 
 _UNITS = {"tasks": WindowUnit.TASKS, "bytes": WindowUnit.BYTES, "entries": WindowUnit.ENTRIES}
 _MODES = {WindowMode.STALL: FullWindow.STALL, WindowMode.ABORT: FullWindow.ABORT, WindowMode.BENCHMARK: FullWindow.BENCHMARK}
-_MOST_PARTS = 1 << 20     # of a cycle, between two releases
 
 
 def window_of(window: TaskWindow) -> tuple[int, WindowUnit, FullWindow]:
@@ -19,25 +18,33 @@ def window_of(window: TaskWindow) -> tuple[int, WindowUnit, FullWindow]:
     return window.size, _UNITS[window.unit], _MODES[window.mode]
 
 
+def room_checks(window: TaskWindow, plan: TaskPlan, task: Submit) -> tuple[Check, ...]:
+    """Return the check that a task alone does not need more than there is of a window that waits or ends the run."""
+    if window.mode is WindowMode.BENCHMARK or window.unit == "tasks":
+        return ()
+    need: s.Scalar = s.Const(len(task.places))
+    if window.unit == "bytes":
+        need = s.Const(0)
+        for place in task.places:
+            slot = plan.tensors[place.slot]
+            if slot.kept and place.role.writes:
+                need = s.add(need, s.mul(s.mul(*place.extent), s.Const(slot.ref.dtype.nbytes)))
+    if isinstance(need, s.Const) and need.value <= window.size:
+        return ()
+    name = plan.kernels[task.kernel].kernel.name
+    return (Check(CheckKind.ROOM, need, s.Const(0), s.Const(window.size), f"{name} under {window!r}", span=task.span),)
+
+
 def release_of(timing: Timing | None, arch: Arch) -> tuple[Release, int, tuple[int, int]]:
     """Return how tasks are released: the way, the size of a batch or the number of lanes in turn, the cycles between two.
 
-    Raises: C104 for a rate on an arch that does not say how fast its clock is, or one of more than a task a part of a cycle.
+    Raises: C110 for a rate on an arch without a clock.
     """
     if timing is None or timing.kind == "immediate":
         return Release.IMMEDIATE, 0, (0, 1)
     if timing.tasks_per_ms is None:
         return (Release.BATCHED if timing.kind == "batched" else Release.INTERLEAVED), timing.n or 1, (0, 1)
-    if arch.clock_ghz is None:
-        raise CompileOptionError(f"arch `{arch.name}` has no clock, and rate_limit counts tasks a millisecond", None,
-                                 expected="clock_ghz", found="None: its sources give no number",
-                                 help='give what you know: arch.model_copy(update={"clock_ghz": 1.8})')
-    every = _exactly(arch.clock_ghz) * 1_000_000 / _exactly(timing.tasks_per_ms)
-    return Release.RATE, 0, every.limit_denominator(_MOST_PARTS).as_integer_ratio()
-
-
-def _exactly(number: float) -> Fraction:
-    return Fraction(repr(float(number)))     # 2.5 as it is written, not as it is stored
+    return Release.RATE, 0, cycles_between(arch, timing.tasks_per_ms).as_integer_ratio()
 
 
 def start_of(start: StartPolicy | None) -> int | None:

@@ -9,8 +9,11 @@ from pto_wsp.plan.walk import map_sequence
 from pto_wsp.types import scalar as s
 
 
-def with_own_executors(plan: TaskPlan) -> tuple[TaskPlan, int]:
-    """Return the plan with `worker` of every task set, and the number of executors: streams without tasks have none."""
+def with_own_executors(plan: TaskPlan, most: int | None = None) -> tuple[TaskPlan, int]:
+    """Return the plan with `worker` of every task set, and the number of executors: streams without tasks have none.
+
+    `most`: of executors, of which processes then share some; None: no bound.
+    """
     first: dict[int, int] = {}     # of each process with tasks, by its stream
     count = int(_has_tasks(plan.body, into_pipelines=False))
     for item in items_of(plan):
@@ -23,14 +26,18 @@ def with_own_executors(plan: TaskPlan) -> tuple[TaskPlan, int]:
     def placed(item: Item) -> Item:
         if not isinstance(item, Pipeline):
             return item
-        return replace(item, processes=tuple(_on(process, first.get(process.stream, 0)) for process in item.processes))
+        return replace(item, processes=tuple(_on(process, first.get(process.stream, 0), folded) for process in item.processes))
 
-    return replace(plan, body=map_sequence(plan.body, placed)), max(1, count)
+    folded = most if most is not None and most < count else None
+    return replace(plan, body=map_sequence(plan.body, placed)), max(1, folded or count)
 
 
-def _on(process: Process, executor: int) -> Process:
+def _on(process: Process, executor: int, folded: int | None) -> Process:
     """Let the tasks of a process run on an executor, those of its other replicas on the ones behind it."""
-    worker = s.Const(executor) if process.replicas == 1 else s.add(s.Const(executor), s.ReplicaIndex())
+    worker: s.Scalar = s.Const(executor) if process.replicas == 1 else s.add(s.Const(executor), s.ReplicaIndex())
+    if folded is not None:
+        worker = s.binary(s.Op.MOD, worker, s.Const(folded))
+
     def placed(item: Item) -> Item:
         return replace(item, worker=worker) if isinstance(item, Submit) else item
 

@@ -7,18 +7,19 @@ from functools import lru_cache
 
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
+from pto_wsp.arch.traffic import kernel_traffic
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
 from pto_wsp.plan.model import Context, Submit, TaskPlan, submits
 from pto_wsp.plan.schedule.keys import Keys
 from pto_wsp.plan.walk import map_submits
-from pto_wsp.schedule.directives import TracePolicy
 from pto_wsp.types import scalar as s
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set `cost` of every kernel and task, the latter from the schedule's own function where it has one, and the latency of channels.
+    """Set `cost` of every kernel and task, the latter from the schedule's own function where it has one, and the latency of channels;
+    where cores share a memory with a bound, also the bytes that each task moves.
 
     Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
     """
@@ -28,12 +29,15 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     graph = context.acting.task_graph
     said = None if graph is None or graph.trace is None else graph.trace.key
     keys = Keys(priced)
+    bounded = bool(plan.rules.bytes_per_cycle)      # else nobody asks what moves
+    traffic = tuple(kernel_traffic(priced_kernel(use.kernel, context.arch)) for use in plan.kernels) if bounded else ()
 
     def price(task: Submit) -> Submit:
+        moved = _of_task(priced, task, traffic[task.kernel]) if traffic else s.Const(0)
         if said is None:
-            return replace(task, cost=_instantiate(priced, task))
+            return replace(task, cost=_of_task(priced, task, priced.kernels[task.kernel].cost), traffic=moved)
         own = keys.of(task)
-        return replace(task, cost=own.natural(said, f"{TracePolicy.__name__}.cycles"), checks=(*task.checks, *own.checks))
+        return replace(task, cost=own.natural(said, "TracePolicy.cycles"), traffic=moved, checks=(*task.checks, *own.checks))
 
     found = map_submits(priced, price)
     keys.raise_errors()
@@ -53,11 +57,13 @@ def priced_kernel(kernel: Kernel, arch: Arch) -> Kernel:
 def verify_after_price_tasks(plan: TaskPlan) -> None:
     """No price refers to a kernel's parameters, or to names of a key, any more."""
     for task in submits(plan):
-        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.AxisName | s.BracketIndex) for leaf in s.leaves(task.cost)):
+        leaves = (*s.leaves(task.cost), *s.leaves(task.traffic))
+        if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.AxisName | s.BracketIndex) for leaf in leaves):
             raise InternalError("a price was not instantiated", s.print_scalar(task.cost))
 
 
-def _instantiate(plan: TaskPlan, task: Submit) -> s.Scalar:
+def _of_task(plan: TaskPlan, task: Submit, formula: s.Scalar) -> s.Scalar:
+    """Return what a formula of a kernel is for one task: extents of its views, values of its scalars."""
     use = plan.kernels[task.kernel]
     places = {param.name: place for param, place in zip(use.kernel.memory_params, task.places, strict=True)}
     values = {param.name: value for param, value in zip(use.kernel.scalar_params, task.scalars, strict=True)}
@@ -70,4 +76,4 @@ def _instantiate(plan: TaskPlan, task: Submit) -> s.Scalar:
                 return values[name].value
             case _:
                 return None
-    return s.substitute(use.cost, change)
+    return s.substitute(formula, change)

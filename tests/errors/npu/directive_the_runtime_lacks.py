@@ -26,7 +26,7 @@ def mistake():
 #      |
 #   22 |     bounded.compile(target="ascend_npu")
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: no such directive: no target of this version enforces it
+#    = expected: no such directive
 #    = found:    TaskWindow(size=64, unit='tasks', mode=WindowMode.ABORT)
-#    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced
+#    = help:     compile for cpu_sim or interp, which do; or drop it, or compile(..., strict=False) to have it recorded and not enforced
 #    = note:     the runtime only stalls: it neither ends the run nor counts

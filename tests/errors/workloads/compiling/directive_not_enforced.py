@@ -30,3 +30,4 @@ def mistake() -> None:
 #    = expected: no such directive: no target of this version enforces it
 #    = found:    SpatialMap(grid=(2, 2))
 #    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced
+#    = note:     no target lays tasks out on a grid of cores yet

@@ -19,13 +19,13 @@ from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.passes import KernelObserver, KernelPass, run_kernel_passes
 from pto_wsp.plan.kernel.tiles.common import merge_common
+from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.npu.split.circles.open_circles import open_circles
 from pto_wsp.plan.npu.split.cores.crossings import free_name
 from pto_wsp.plan.npu.split.cores.distribute import Distributed, distribute
 from pto_wsp.plan.npu.split.cores.levels import levels_of
 from pto_wsp.plan.npu.split.cores.part_of import part_of
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
-from pto_wsp.plan.npu.split.products.part_products import is_product
 from pto_wsp.plan.npu.split.products.turn_loads import turn_loads
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.types.scalar import ParamScalar
@@ -44,9 +44,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     Raises: N102 where products and vector work depend on each other in a circle.
     """
     if kernel.cpp_body is not None:   # the user's own body: it is given all of its parameters
-        multiplies = any(is_product(stmt) for stmt in walk(kernel.body)) or any("TMATMUL" in own.text for own in kernel.bodies)
-        core = Unit.CUBE if multiplies else Unit.VECTOR
-        return SplitKernel((Part(kernel, core, use.access, tuple(p.name for p in kernel.memory_params),
+        return SplitKernel((Part(kernel, unit_of(kernel), use.access, tuple(p.name for p in kernel.memory_params),
                                  tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
     flow = open_circles(kernel, use, observe)
     of = flow.of

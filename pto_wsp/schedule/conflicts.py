@@ -1,0 +1,60 @@
+"""Directives that contradict one another, and those that mean nothing without another.
+
+A pair that contradicts is refused where the second one is said. What is missing is refused by compile(), as the order of calls is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two directives, each the beginning of names as `Schedule.directives` has them, that cannot both act, and why."""
+
+    first: str
+    second: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A directive that needs one of others, and why."""
+
+    directive: str
+    others: tuple[str, ...]
+    reason: str
+
+
+_ORDER = "a calendar says in which order each executor runs its tasks"
+CONFLICTS = (
+    Conflict("calendar", "dispatch", "a calendar says on which executor each task runs"),
+    Conflict("calendar", "streams", _ORDER),
+    Conflict("calendar", "stream_by", _ORDER),
+    Conflict("calendar", "timing.interleaved", _ORDER),
+    Conflict("calendar", "task_graph.ready.work_steal", "nobody may take a task that a calendar gives to another executor"),
+    Conflict("calendar", "task_graph.ready.priority", _ORDER),
+    Conflict("calendar", "task_graph.pools.by_exec_unit", "a calendar's worker is one executor, and an AICPU would have one for each core"),
+    Conflict("calendar", "task_graph.pools.custom", "a calendar's worker is one executor, and an AICPU would have one for each pool"),
+)
+NEEDS = (
+    Need("timing.interleaved", ("streams", "stream_by"), "tasks of streams take turns, and no task is in one"),
+)
+
+
+def conflict_of(names: Collection[str]) -> Conflict | None:
+    """Return the first pair of directives among `names` that contradict each other."""
+    return next((pair for pair in CONFLICTS if _named(pair.first, names) and _named(pair.second, names)), None)
+
+
+def needs_of(names: Collection[str]) -> Iterator[Need]:
+    """Yield what is missing for directives among `names`."""
+    for need in NEEDS:
+        if _named(need.directive, names) and not any(_named(other, names) for other in need.others):
+            yield need
+
+
+def _named(prefix: str, names: Collection[str]) -> bool:
+    return any(name == prefix or name.startswith(f"{prefix}.") for name in names)
