@@ -66,7 +66,10 @@
     PTO_LAYOUT_STRUCT(pto_record_options) PTO_LAYOUT_FIELD(pto_record_options, max_tasks) PTO_LAYOUT_FIELD(pto_record_options, window) \
     PTO_LAYOUT_FIELD(pto_record_options, arena_bytes) PTO_LAYOUT_FIELD(pto_record_options, infer) \
     PTO_LAYOUT_FIELD(pto_record_options, poison) PTO_LAYOUT_FIELD(pto_record_options, keep) \
+    PTO_LAYOUT_FIELD(pto_record_options, window_unit) PTO_LAYOUT_FIELD(pto_record_options, forgets_nothing) \
     PTO_LAYOUT_FIELD(pto_record_options, reserved) \
+    PTO_LAYOUT_STRUCT(pto_memory) PTO_LAYOUT_FIELD(pto_memory, peak_bytes) PTO_LAYOUT_FIELD(pto_memory, held_bytes) \
+    PTO_LAYOUT_FIELD(pto_memory, n_gates) \
     PTO_LAYOUT_STRUCT(pto_columns) PTO_LAYOUT_FIELD(pto_columns, n_tasks) PTO_LAYOUT_FIELD(pto_columns, n_nodes) \
     PTO_LAYOUT_FIELD(pto_columns, n_edges) PTO_LAYOUT_FIELD(pto_columns, n_marks) PTO_LAYOUT_FIELD(pto_columns, first_node) \
     PTO_LAYOUT_FIELD(pto_columns, first_task) PTO_LAYOUT_FIELD(pto_columns, total_tasks) PTO_LAYOUT_FIELD(pto_columns, node_kind) \

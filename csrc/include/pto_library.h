@@ -8,13 +8,20 @@ typedef struct pto_record pto_record;
 
 typedef struct pto_record_options {
     int64_t max_tasks;         /* tasks kept; past it pto_run executes and drops them, else PTO_E_NOMEM; 0: no cap */
-    int64_t window;            /* the dependency map forgets dropped tasks once they have completed, but for as many; 0: none */
+    int64_t window;            /* fresh tensors use the memory of others again whose users are a window earlier; 0: none */
     int64_t arena_bytes;       /* of fresh tensors kept with their tasks, as max_tasks; 0: PTO_ARENA_BYTES */
     int32_t infer;             /* 1: edges from overlapping regions, 0: only order, after and before */
     int32_t poison;            /* 1: fresh tensors are full of 0xFF (NaN) before each run */
     int32_t keep;              /* PTO_KEEP_ bits: which columns that a schedule may leave out are kept; the others are NULL */
+    int32_t window_unit;       /* PTO_WINDOW_; of bytes: of fresh tensors in use at a time */
+    int32_t forgets_nothing;   /* 0: conflicts with dropped tasks that have completed are forgotten, but for a window of tasks */
     int32_t reserved;
 } pto_record_options;
+
+/* What a window is counted in: what a task takes of it, from its submission until it and all earlier tasks of its stream have completed */
+#define PTO_WINDOW_TASKS 0     /* 1 */
+#define PTO_WINDOW_BYTES 1     /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT and PTO_WRITE */
+#define PTO_WINDOW_ENTRIES 2   /* 1 for each argument in memory */
 
 /* pto_record_options.keep */
 #define PTO_KEEP_LANE 1        /* and tasks of a lane get edges */
@@ -72,6 +79,15 @@ pto_sink *pto_record_sink(pto_record *record);      /* borrowed, lives as long a
 void pto_record_columns(const pto_record *record, pto_columns *out);   /* valid until the record changes */
 const pto_guard *pto_record_guard(const pto_record *record);           /* the first guard that failed, or NULL */
 int32_t pto_record_stuck(const pto_record *record, const pto_stuck **out);  /* the rows of a deadlock; 0: there was none */
+
+/* The memory of fresh tensors. */
+typedef struct pto_memory {
+    int64_t peak_bytes;        /* most that was in use at a time since the stream began */
+    int64_t held_bytes;        /* taken from the system */
+    int64_t n_gates;           /* of the tasks kept: times that tasks wait for those a window earlier, to use memory again */
+} pto_memory;
+
+void pto_record_memory(const pto_record *record, pto_memory *out);
 
 /* True when two strided boxes share a byte: exact unless max_steps is used up, then true. */
 int32_t pto_regions_overlap(const pto_arg *a, const pto_arg *b, int64_t max_steps);
@@ -215,12 +231,6 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
 
 /* ---- simulator: virtual time ---- */
 typedef struct pto_sim pto_sim;
-
-/* pto_sim_options.window_unit: what a task takes of the window, from its submission until it and all earlier tasks of its stream
-   have completed */
-#define PTO_WINDOW_TASKS 0         /* 1 */
-#define PTO_WINDOW_BYTES 1         /* the bytes of intermediates that it writes: args[].flags has PTO_KEPT and PTO_WRITE */
-#define PTO_WINDOW_ENTRIES 2       /* 1 for each argument in memory */
 
 /* pto_sim_options.window_mode: what becomes of a stream whose next task finds no room. One that takes nothing always does */
 #define PTO_WINDOW_STALL 0         /* it waits; the simulation ends with PTO_E_WINDOW for a task that takes more than there is */

@@ -10,11 +10,11 @@
 #define PTO_ALONE_TASKS 1024
 #define PTO_ALONE_COST 32768           /* cycles; more is worth sharing from the start */
 
-/* Nodes from `at` on in submission order; returns the first not run, n_nodes unless stopped or out of time. */
+/* Nodes from `at` on in submission order, in which no gate waits; returns the first not run, n_own unless stopped or out of time. */
 static int64_t run_in_order(pto_worker *worker, int64_t at, bool may_call_help)
 {
     pto_pool *pool = worker->pool;
-    int64_t n = pool->graph->n_nodes, until = may_call_help ? pto_now_ns() + PTO_ALONE_NS : 0;
+    int64_t n = pool->graph->n_own, until = may_call_help ? pto_now_ns() + PTO_ALONE_NS : 0;
     for (; at < n; at++) {
         if (!pto_worker_run_node(worker, (uint32_t)at))
             return at;
@@ -42,23 +42,27 @@ static void start_at_once(pto_pool *pool)
     pool->n_start = graph->n_ready;
 }
 
-/* As above when the first n_completed nodes have run already. */
-static void start_late(pto_pool *pool, const pto_record *record, int64_t n_completed)
+/* As above when the first n_completed nodes have run already. Returns how many nodes are left. */
+static int64_t start_late(pto_pool *pool, int64_t n_completed)
 {
+    const pto_graph *graph = pool->graph;
+    int64_t n_gates_completed = 0;
     pool->n_start = 0;
     pool->start = pool->ready;
-    for (int64_t i = n_completed; i < pool->graph->n_nodes; i++) {
-        uint32_t n_preds = 0;
-        int64_t node = pool->graph->begin + i;
-        for (int64_t e = record->pred_begin[node]; e < record->pred_begin[node + 1]; e++)
-            n_preds += record->edge_src[e] >= record->first_node + pool->graph->begin + n_completed;
-        atomic_init(&pool->pending[i], n_preds);
-        if (n_preds == 0)
+    while (graph->n_own + n_gates_completed < graph->n_nodes && graph->gate_end[n_gates_completed] <= n_completed)
+        n_gates_completed++;
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        atomic_init(&pool->pending[i], graph->nodes[i].n_preds);
+    for (int64_t i = 0; i < graph->n_own + n_gates_completed; i = i + 1 == n_completed ? graph->n_own : i + 1)
+        for (int64_t s = graph->nodes[i].succ; s < graph->nodes[i + 1].succ; s++)
+            atomic_init(&pool->pending[graph->succ[s]], atomic_load(&pool->pending[graph->succ[s]]) - 1);
+    for (int64_t i = n_completed; i < graph->n_own; i++)
+        if (atomic_load(&pool->pending[i]) == 0)
             pool->ready[pool->n_start++] = (uint32_t)i;
-    }
+    return graph->n_nodes - n_completed - n_gates_completed;
 }
 
-static void run_shared(pto_pool *pool, int64_t n_completed)
+static void run_shared(pto_pool *pool, int64_t n_left)
 {
     int64_t n = pool->limit, n_start = pool->n_start;
     for (int64_t i = 0; i < n; i++) {
@@ -69,7 +73,7 @@ static void run_shared(pto_pool *pool, int64_t n_completed)
         w->block = w->block_end = 0;
     }
     atomic_store(&pool->n_overflow, 0);
-    atomic_store(&pool->remaining, pool->graph->n_nodes - n_completed);
+    atomic_store(&pool->remaining, n_left);
     pto_run_open(pool);
     int64_t idle_since = pto_now_ns();
     for (;;) {
@@ -119,7 +123,7 @@ static void set_limit(pto_pool *pool, int32_t limit)
 static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *done, uint64_t seed)
 {
     pto_worker *caller = &pool->workers[0];
-    int64_t n_nodes = pool->graph->n_nodes, n_completed = 0;
+    int64_t n_nodes = pool->graph->n_own, n_left = pool->graph->n_nodes, n_completed = 0;
     if (seed == 0 && (pool->limit == 1 || n_nodes <= 1)) {
         run_in_order(caller, 0, false);
         return PTO_OK;
@@ -138,8 +142,8 @@ static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *don
     if (n_completed == 0)
         start_at_once(pool);
     else
-        start_late(pool, record, n_completed);
-    run_shared(pool, n_completed);
+        n_left = start_late(pool, n_completed);
+    run_shared(pool, n_left);
     return PTO_OK;
 }
 

@@ -113,20 +113,38 @@ void pto_deps_forget(pto_deps *deps, int32_t buffer);      /* forget an alias gr
 /* ---- arena.c: the memory of fresh tensors, each an alias group of its own (negative, so never a bound one) ---- */
 typedef struct pto_block {
     char *data;                /* NULL: the row is free */
+    char *place;               /* in a chunk: data, or with poison only what is counted */
     int64_t bytes;
+    int64_t end_task;          /* of a released one: its users are tasks and nodes before these */
+    int64_t end_node;
     int32_t next_free;
     bool released;
 } pto_block;
+
+typedef struct pto_gap {
+    char *data;
+    int64_t bytes;
+} pto_gap;
 
 typedef struct pto_arena {
     pto_block *blocks;
     int64_t n;
     int64_t capacity;
-    int32_t *released;         /* rows of blocks that go with the tasks kept */
+    int32_t *released;         /* rows of blocks that go with the tasks kept, in the order of their release */
     int64_t n_released;
+    int64_t n_retired;         /* of these, whose memory is for others */
     int64_t released_capacity;
+    char **chunks;
+    int64_t n_chunks;
+    int64_t chunks_capacity;
+    pto_gap *gaps;             /* memory that nobody uses, by address */
+    int64_t n_gaps;
+    int64_t gaps_capacity;
     int64_t open_bytes;
-    int64_t released_bytes;
+    int64_t released_bytes;    /* not retired */
+    int64_t poisoned_bytes;    /* retired, and with poison nobody's */
+    int64_t peak_bytes;        /* most of both at a time */
+    int64_t held_bytes;        /* all chunks */
     int64_t max_bytes;
     int32_t first_free;        /* row, -1: none */
     bool poison;
@@ -135,12 +153,17 @@ typedef struct pto_arena {
 void pto_arena_init(pto_arena *arena, int64_t max_bytes, bool poison);
 void pto_arena_free(pto_arena *arena);
 void pto_arena_reset(pto_arena *arena);                    /* gives all memory back */
-void pto_arena_drop(pto_arena *arena);                     /* gives back what has been released */
+void pto_arena_drop(pto_arena *arena);                     /* makes gaps of all that has been released */
 void pto_arena_poison(pto_arena *arena);                   /* every block, where asked for */
 bool pto_arena_is_full(const pto_arena *arena, int64_t bytes);         /* and a drop would help */
 int64_t pto_tensor_bytes(int32_t elem_bytes, int32_t rank, const int64_t *dims);   /* of a block; -1: no such tensor */
 int32_t pto_arena_fresh(pto_arena *arena, int64_t bytes, pto_tensor *out);      /* its data and buffer */
-int32_t pto_arena_release(pto_arena *arena, int32_t buffer);           /* PTO_E_ARGUMENT: no open block of this arena */
+/* PTO_E_ARGUMENT: no open block of this arena */
+int32_t pto_arena_release(pto_arena *arena, int32_t buffer, int64_t end_task, int64_t end_node);
+/* Make gaps of released blocks, from the oldest on: of those whose users come before end_task; until no more than `left` bytes are in
+   use. Returns the node that whoever takes such a gap has to run after all nodes before it; -1: there was none. */
+int64_t pto_arena_retire_tasks(pto_arena *arena, int64_t end_task);
+int64_t pto_arena_retire_bytes(pto_arena *arena, int64_t left);
 
 /* ---- joins.c: open joins, reusable lists of nodes ---- */
 typedef struct pto_join {
@@ -163,7 +186,14 @@ int64_t pto_joins_open(pto_joins *joins);                  /* -1: no memory */
 pto_join *pto_joins_get(pto_joins *joins, int64_t join);   /* NULL unless open */
 void pto_joins_close(pto_joins *joins, int64_t join);
 
-/* ---- graph.c: successors, for the engine. Nodes are counted from `begin`, those before it have completed ---- */
+/* Nodes from `from` on run after all nodes before `before`: they use memory again. Both are absolute, and grow from gate to gate. */
+typedef struct pto_gate {
+    int64_t before;
+    int64_t from;
+} pto_gate;
+
+/* ---- graph.c: successors, for the engine. Nodes are counted from `begin`, those before it have completed. Behind the nodes of the
+   record come its gates, as joins that nobody else sees ---- */
 typedef struct pto_graph_node {
     int64_t arg;               /* of the task, in the record's args */
     int64_t scalar;
@@ -177,16 +207,21 @@ typedef struct pto_graph {
     pto_graph_node *nodes;     /* [n_nodes + 1] */
     uint32_t *succ;            /* node positions */
     uint32_t *ready;           /* [n_ready] nodes without predecessors, ascending */
-    int64_t n_nodes;
+    int64_t *gate_end;         /* [n_nodes - n_own] a gate has completed when the nodes before this one have */
+    uint32_t *first_succ;      /* while gates are added: the first successor of a node */
+    int64_t n_nodes;           /* with gates */
+    int64_t n_own;             /* without */
     int64_t n_ready;
     int64_t nodes_capacity;
+    int64_t gates_capacity;
+    int64_t first_succ_capacity;
     int64_t succ_capacity;
     int64_t ready_capacity;
     uint32_t max_preds;
     bool valid;
 } pto_graph;
 
-int32_t pto_graph_build(pto_graph *graph, const pto_columns *columns, int64_t begin);
+int32_t pto_graph_build(pto_graph *graph, const pto_columns *columns, const pto_gate *gates, int64_t n_gates, int64_t begin);
 void pto_graph_free(pto_graph *graph);
 
 /* ---- record.c ---- */
@@ -241,6 +276,9 @@ struct pto_record {
     pto_joins joins;
     pto_deps *deps;            /* NULL without inference */
     pto_arena arena;
+    pto_gate *gates;           /* of the tasks kept */
+    int64_t n_gates, gates_capacity;
+    int64_t window_task;       /* with a window of entries: tasks before this one are outside it */
 
     pto_hook_fn on_full;       /* these are set by pto_run while it orchestrates: execute, feed (then all is dropped) */
     pto_hook_fn on_now;        /* execute what has not run; NULL: nothing executes */

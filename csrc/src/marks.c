@@ -79,6 +79,33 @@ int64_t pto_sink_mark(pto_sink *sink, const pto_mark *m)
     return node;
 }
 
+/* Take back the memory of tensors whose users are a window earlier than the task that comes next, which has to wait for them then. In
+   program order, whatever the stream, so that waiting ends. */
+static bool make_room(pto_record *r, int64_t bytes)
+{
+    int64_t window = r->options.window, end_node;
+    if (r->options.window_unit == PTO_WINDOW_BYTES) {
+        end_node = pto_arena_retire_bytes(&r->arena, window - bytes);
+    } else if (r->options.window_unit == PTO_WINDOW_ENTRIES) {
+        while (r->window_task < r->n_tasks && r->n_args + 1 - r->arg_begin[r->window_task] > window)
+            r->window_task++;
+        end_node = pto_arena_retire_tasks(&r->arena, r->first_task + r->window_task);
+    } else {
+        end_node = pto_arena_retire_tasks(&r->arena, r->first_task + r->n_tasks + 1 - window);
+    }
+    if (end_node < 0)
+        return true;
+    int64_t from = r->first_node + r->n_nodes;
+    if (r->n_gates == 0 || r->gates[r->n_gates - 1].from != from) {
+        if (!PTO_RESERVE(r->gates, r->gates_capacity, r->n_gates + 1))
+            return false;
+        r->n_gates++;
+    }
+    r->gates[r->n_gates - 1] = (pto_gate){end_node, from};
+    r->graph.valid = false;
+    return true;
+}
+
 int32_t pto_sink_fresh(pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int32_t rank, const int64_t *dims)
 {
     pto_record *r = (pto_record *)sink;
@@ -86,6 +113,8 @@ int32_t pto_sink_fresh(pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int3
         return sink->status;
     int64_t bytes = pto_tensor_bytes(elem_bytes, rank, dims);
     int32_t status = bytes < 0 ? PTO_E_ARGUMENT : PTO_OK;
+    if (status == PTO_OK && r->options.window > 0 && !make_room(r, bytes))
+        status = PTO_E_NOMEM;
     if (status == PTO_OK && pto_arena_is_full(&r->arena, bytes))
         status = pto_record_hand_over(r);
     memset(out, 0, sizeof *out);
@@ -110,7 +139,7 @@ int32_t pto_sink_release(pto_sink *sink, const pto_tensor *tensor)
     pto_record *r = (pto_record *)sink;
     if (sink->status != PTO_OK)
         return sink->status;
-    int32_t status = pto_arena_release(&r->arena, tensor->buffer);
+    int32_t status = pto_arena_release(&r->arena, tensor->buffer, r->first_task + r->n_tasks, r->first_node + r->n_nodes);
     if (status != PTO_OK)
         pto_record_fail(r, status);
     else if (r->deps != NULL)

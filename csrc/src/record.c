@@ -115,6 +115,11 @@ static void mark_staged(pto_arg *args, const pto_box *boxes, int32_t n)
     }
 }
 
+static bool prunes(const pto_record_options *options)
+{
+    return !options->forgets_nothing && options->window > 0 && options->window_unit == PTO_WINDOW_TASKS;
+}
+
 int32_t pto_record_hand_over(pto_record *r)
 {
     if (r->on_full == NULL)
@@ -123,7 +128,7 @@ int32_t pto_record_hand_over(pto_record *r)
     if (status != PTO_OK)
         return status;
     pto_record_drop(r);
-    if (r->deps != NULL && r->options.window > 0)
+    if (r->deps != NULL && prunes(&r->options))
         pto_deps_prune(r->deps, r->first_task - r->options.window,
                        r->completed_node < r->first_node ? r->completed_node : r->first_node);
     return PTO_OK;
@@ -286,6 +291,8 @@ void pto_record_drop(pto_record *r)
     r->total_cost = 0;
     r->max_kernel = -1;
     r->graph.valid = false;
+    r->n_gates = 0;
+    r->window_task = 0;
     pto_arena_drop(&r->arena);
 }
 
@@ -317,7 +324,7 @@ pto_record *pto_record_new(const pto_record_options *options)
     r->options = *options;
     pto_arena_init(&r->arena, options->arena_bytes > 0 ? options->arena_bytes : PTO_ARENA_BYTES, options->poison != 0);
     if (options->infer)
-        r->deps = pto_deps_new(options->window > 0);
+        r->deps = pto_deps_new(prunes(options));
     if ((options->infer && r->deps == NULL) || !reserve_tasks(r, 1) || !reserve_nodes(r, 1) ||
         !pto_reserve_marks(r, 1)) {
         pto_record_free(r);
@@ -335,7 +342,7 @@ void pto_record_free(pto_record *r)
     void *owned[] = {r->node_kind, r->node_task, r->pred_begin, r->edge_src, r->edge_why, r->edge_arg, r->task_node,
                      r->task_worker, r->task_cost, r->arg_begin, r->scalar_begin, r->index_begin, r->task_kernel,
                      r->task_site, r->task_stream, r->args, r->scalars, r->index, r->mark_node, r->mark_delay,
-                     r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck};
+                     r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck, r->gates};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     for (int k = 0; k < PTO_N_KEPT; k++)
@@ -381,6 +388,11 @@ void pto_record_columns(const pto_record *r, pto_columns *out)
         .mark_flags = r->mark_flags, .mark_stall = r->mark_stall};
 }
 
+void pto_record_memory(const pto_record *r, pto_memory *out)
+{
+    *out = (pto_memory){r->arena.peak_bytes, r->arena.held_bytes, r->n_gates};
+}
+
 /* The cache is not part of what a caller sees change, so a record that is const to the engine may fill it. */
 int32_t pto_record_graph(const pto_record *record, int64_t begin, const pto_graph **out)
 {
@@ -390,7 +402,7 @@ int32_t pto_record_graph(const pto_record *record, int64_t begin, const pto_grap
     if (!r->graph.valid || r->graph.begin != begin) {
         pto_columns columns;
         pto_record_columns(r, &columns);
-        status = pto_graph_build(&r->graph, &columns, begin);
+        status = pto_graph_build(&r->graph, &columns, r->gates, r->n_gates, begin);
         r->graph.valid = status == PTO_OK;
     }
     pthread_mutex_unlock(&r->graph_lock);

@@ -79,13 +79,18 @@ class ExecutionRules:
     columns: frozenset[Column] = frozenset()
 
     @property
+    def held_window(self) -> int:
+        """The window in its unit; 0 where it is none, or one that is only counted."""
+        return 0 if self.full_window is FullWindow.BENCHMARK else self.window
+
+    @property
     def task_window(self) -> int:
         """The window in tasks; 0 where it is none, or counts something else."""
-        return self.window if self.window_unit is WindowUnit.TASKS and self.full_window is not FullWindow.BENCHMARK else 0
+        return self.held_window if self.window_unit is WindowUnit.TASKS else 0
 
     def record_options(self) -> dict[str, int]:
         """Return what they say in `pto_record_options`."""
-        return {"window": self.task_window, "keep": sum(1 << column.value for column in self.columns)}
+        return {"window": self.held_window, "window_unit": int(self.window_unit), "keep": sum(1 << column.value for column in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
         """Return them as `pto_sim_options`, but for the sizes of pools."""

@@ -108,7 +108,7 @@ class Recorder:
         self.runtime = runtime
         ffi = runtime.ffi
         options = ffi.new("pto_record_options *", {
-            **rules.record_options(), **({} if prunes else {"window": 0}), "infer": int(infer), "poison": int(poison),
+            **rules.record_options(), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison),
             "max_tasks": 0 if rules.calendar else max_tasks})    # only all tasks together say which one an executor is to begin with
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:

@@ -190,7 +190,7 @@ static void a_million_of_them_take_no_memory(void)
     pto_pool *pool = pto_pool_new(2);
     int64_t before = resident_kib();
     for (int32_t by_tasks = 0; by_tasks < 2; by_tasks++) {
-        pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .window = 16, .max_tasks = by_tasks ? 900 : 0,
+        pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .window = by_tasks ? 16 : 30000, .max_tasks = by_tasks ? 900 : 0,
                                                                   .arena_bytes = by_tasks ? 0 : 1 << 20});
         pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 1, .window = 16});
         pto_run_options options = {.orchestrate = through_fresh, .kernels = kernels, .n_kernels = 2, .sim = sim};
@@ -238,7 +238,7 @@ static int32_t sum_in_fresh(const pto_bindings *bindings, pto_sink *sink)
 static void an_open_one_outlives_a_hand_over(void)
 {
     pto_pool *pool = pto_pool_new(2);
-    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .arena_bytes = 2000, .window = 4});
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1, .arena_bytes = 2000});
     pto_run_options options = {.orchestrate = sum_in_fresh, .kernels = kernels, .n_kernels = 2};
     pto_execute_result result;
     int64_t expected = 0;
