@@ -41,7 +41,7 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
     pools = plan.rules.pool_size or ()
     texts = [*lists.texts(), *_guards(plan), *(_table(kind, f"all_{name}", rows) for name, (kind, rows) in tables.items()),
              _table("int64_t", "all_pools", [str(size) for size in pools])]
-    record = {"max_tasks": max_tasks, **plan.rules.record_options(), "infer": int(plan.infer)}
+    record = {"max_tasks": 0 if plan.rules.calendar else max_tasks, **plan.rules.record_options(), "infer": int(plan.infer)}
     sim = {**plan.rules.sim_options(), "n_pools": len(pools)}
     counted = [(f"n_{name}", len(rows)) for name, (_, rows) in tables.items() if name not in ("slots", "kernels")]
     unit = ProgramUnit(
