@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -268,7 +269,7 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        return self._timed().stats
+        return replace(self._timed().stats, intermediate_bytes=self._runner.intermediate_bytes)
 
     @property
     def trace(self) -> Trace:

@@ -101,6 +101,7 @@ class Stats:
 
     `stalls` has the reasons that occurred. `memory_cycles`: that tasks took longer because all of them together asked for more than the
     shared memory gives.
+    `intermediate_bytes`: the most memory that tensors made in bodies took natively at a time; the window bounds it.
     """
 
     task_count: int
@@ -116,6 +117,7 @@ class Stats:
     channels: tuple[ChannelStats, ...] = ()
     memory_cycles: int = 0
     control: ControlStats = ControlStats()
+    intermediate_bytes: int = 0
 
     @property
     def lower_bound(self) -> int:

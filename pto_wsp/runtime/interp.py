@@ -165,6 +165,11 @@ class Interpreter:
         return taken
 
     @property
+    def intermediate_bytes(self) -> int:
+        """Nothing is said of the memory of tensors made in bodies: the interpreter has NumPy make them."""
+        return 0
+
+    @property
     def recorder(self) -> Recorder:
         """The last stream as a record of the runtime library, which needs a C compiler once.
 

@@ -133,6 +133,12 @@ class Recorder:
         self.runtime.lib.pto_record_columns(self.raw, raw)
         return raw
 
+    def memory(self) -> int:
+        """Return the most bytes that tensors made in bodies took at a time since the stream began."""
+        out = self.runtime.ffi.new("pto_memory *")
+        self.runtime.lib.pto_record_memory(self.raw, out)
+        return int(out.peak_bytes)
+
     def stuck(self) -> tuple[Stuck, ...]:
         """Return what the streams of a pipeline stand at that cannot go on."""
         found = self.runtime.ffi.new("const pto_stuck **")
@@ -317,6 +323,11 @@ class Engine:
             simulate()
         except WindowFull as full:
             raise window_error(self.plan, self.runtime, self.recorder.raw_columns(), full, n_run) from None
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """The most memory that tensors made in bodies took at a time in the last run."""
+        return self.recorder.memory()
 
     def cancel(self) -> None:
         """Ask a run in another thread to stop after its current tasks."""
