@@ -332,7 +332,7 @@ class Program:
         if self._sim is None:
             self._sim = self._runner.simulate(keep_trace=True)
         return TimedRun(self.plan, self._recorded(), self._sim, self._execute_time_ms, self._compiled.compile_time_ms,
-                        self._regions())
+                        self._regions(), self._compiled.arch.clock_ghz)
 
     def _regions(self) -> Regions:
         return Regions(self.plan, self._recorded(), self._runner.recorder, self._bound)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.channels import channel_stats
+from pto_wsp.report.completion import Completion
 from pto_wsp.report.edges import Edges
 from pto_wsp.report.explain import Explainer
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.path import CriticalPath, critical_path
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats
-from pto_wsp.report.trace import Trace
+from pto_wsp.report.trace import Causes, Home, Trace
 from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.native import SimResult
+from pto_wsp.runtime.native import Held, SimResult
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+
+_MOST_BEHIND = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +36,7 @@ class TimedRun:
     execute_time_ms: float
     compile_time_ms: float
     regions: Regions | None = None
+    clock_ghz: float | None = None
 
     @property
     def stats(self) -> Stats:
@@ -74,7 +80,36 @@ class TimedRun:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         executor = columns.task_worker if sim.executor is None else sim.executor
         return Trace(sim.start, sim.end, sim.ready, executor, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles)
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles,
+                     self._homes(), self.clock_ghz, self._causes())
+
+    def _homes(self) -> tuple[Home, ...]:
+        """Return whose each executor is. They are counted pool by pool, in each pool AICPU by AICPU."""
+        found = []
+        for pool, run in itertools.groupby(self.sim.pool):
+            size = len(list(run))
+            each = max(1, size // self.plan.rules.n_workers)
+            found += [Home(pool, k // each) for k in range(size)]
+        return tuple(found)
+
+    def _causes(self) -> Causes | None:
+        """Return what delayed each task last. Behind joins and marks nobody looks where there are very many."""
+        sim, columns = self.sim, self.columns
+        if sim.submit is None or sim.end is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
+            return None
+        task = np.full(sim.n_tasks, -1, np.int64)
+        is_task = np.isin(sim.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (sim.held_by >= 0)
+        task[is_task] = sim.held_by[is_task]
+        is_node = np.isin(sim.held, (Held.EDGE, Held.MARK)) & (sim.held_by >= 0)
+        task[is_node] = columns.node_task[sim.held_by[is_node]]
+        behind = np.flatnonzero(is_node & (task < 0))
+        if len(behind) <= _MOST_BEHIND:
+            completion = Completion(columns, sim.submit, sim.end)
+            for at in behind.tolist():
+                moment = completion.of(int(sim.held_by[at]))[1]
+                task[at] = -1 if moment.task is None or moment.is_submitted else moment.task
+        words = [held.name.lower() for held in Held]
+        return Causes(sim.submit, [words[held] for held in sim.held.tolist()], task)
 
     @property
     def graph(self) -> TaskGraph:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pto_wsp.report.perfetto import write_perfetto
 from pto_wsp.values import dataclass
 
 
@@ -22,9 +24,29 @@ class TraceEvent:
     ready: int
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Whose an executor is: its pool, and the AICPU that has it."""
+
+    pool: int
+    aicpu: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Causes:
+    """By task: when it was submitted, what delayed it last (PTO_HELD_ in words), and the task whose end did, -1 for none."""
+
+    submit: np.ndarray[Any, Any]
+    held: Sequence[str]
+    task: np.ndarray[Any, Any]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Tasks in submission order as columns: start, end and ready in cycles, executor, and a name each on demand."""
+    """Tasks in submission order as columns: start, end and ready in cycles, executor, and a name each on demand.
+
+    `homes`: by executor. `clock_ghz`: of the arch, None where it has none.
+    """
 
     start: np.ndarray[Any, Any]
     end: np.ndarray[Any, Any]
@@ -35,6 +57,23 @@ class Trace:
     names: Sequence[str]
     n_executors: int
     total_cycles: int
+    homes: tuple[Home, ...] = ()
+    clock_ghz: float | None = None
+    causes: Causes | None = None
+
+    def to_perfetto(self, path: str | Path) -> Path:
+        """Write the trace as Chrome JSON, which ui.perfetto.dev opens, and return where it is.
+
+        A process is an AICPU, a thread an executor, arrows show what tasks waited for last, counters how many were submitted and how many
+        ready. Times are those of the arch's clock; without one a cycle is a microsecond.
+
+        Raises: C108 for a file that cannot be written.
+        """
+        return write_perfetto(self, Path(path))
+
+    def home_of(self, executor: int) -> Home:
+        """Return the pool and AICPU of an executor."""
+        return self.homes[executor] if self.homes else Home(0, executor)
 
     def __len__(self) -> int:
         return len(self.start)

@@ -65,7 +65,7 @@ class Retimer:
         columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
                           edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy())
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms,
-                        Regions(stream.plan, stream.columns, stream.recorder, self._bindings))
+                        Regions(stream.plan, stream.columns, stream.recorder, self._bindings), arch.clock_ghz)
 
     def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _Stream:
         return _Stream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)

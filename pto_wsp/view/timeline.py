@@ -34,7 +34,13 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     origin = int(trace.start.min()) if len(trace) else 0
     edges = np.linspace(0, span, width + 1)
     lines = []
+    homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
+    has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
+    named = shares or has_pools       # else an executor is an AICPU
     for executor in range(min(trace.n_executors, max_executors)):
+        home = homes[executor]
+        if has_pools and (executor == 0 or homes[executor - 1].pool != home.pool):
+            lines.append(f"pool {home.pool}")
         mine = trace.executor == executor
         busy = np.zeros((len(trace.kernels) + 1, width))
         for kernel in range(len(trace.kernels)):
@@ -46,12 +52,13 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
                         (symbols[strongest[k]].lower() if total[k] > 0 and symbols[strongest[k]].isupper() else _IDLE)
                         for k in range(width))
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
-        lines.append(f"executor {executor:>2} |{cells}| {share:4.0%} busy")
+        lines.append(f"executor {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{cells}| {share:4.0%} busy")
     if trace.n_executors > max_executors:
         lines.append(f"… and {trace.n_executors - max_executors} more executors")
     legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
-    lines.append(f"{'':>12}0{' cycles'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
-    lines.append(f"{'':>12}{legend}; a small letter: busy for less than half of that column")
+    indent = 12 + 10 * named
+    lines.append(f"{'':>{indent}}0{' cycles'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
+    lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
     return "\n".join(lines)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from pto_wsp.report.trace import Trace
+from pto_wsp.report.trace import Home, Trace
 from pto_wsp.view.timeline import timeline
 
 
@@ -49,3 +51,11 @@ def test_the_legend_names_the_kernels_and_the_scale() -> None:
 
 def test_an_empty_trace_has_idle_executors() -> None:
     assert rows(timeline(trace([], 2, 0), width=4)) == ["····", "····"]
+
+
+def test_executors_stand_by_pool_with_their_aicpu() -> None:
+    homes = (Home(0, 0), Home(0, 1), Home(1, 0), Home(1, 0))
+    found = timeline(replace(trace([(0, 0, 0, 40), (3, 1, 0, 20)], 4, 40), homes=homes), width=4).splitlines()
+    assert found[:6] == ["pool 0", "executor  0, AICPU  0 |AAAA| 100% busy", "executor  1, AICPU  1 |····|   0% busy",
+                         "pool 1", "executor  2, AICPU  0 |····|   0% busy", "executor  3, AICPU  0 |BB··|  50% busy"]
+    assert found[6].index("0") == found[1].index("|AAAA")

@@ -1,0 +1,69 @@
+"""A trace as Chrome JSON: processes, threads, slices, arrows and counters, by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pto_wsp.errors import CommandError
+from pto_wsp.report.trace import Causes, Home, Trace
+
+
+def column(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(values, np.int64)
+
+
+# 0 from 0 to 30 on executor 0 of AICPU 0; 1 from 30 to 50 there too; 2, which waits for 0, from 30 to 90 on executor 1 of AICPU 1
+TRACE = Trace(column(0, 30, 30), column(30, 50, 90), column(0, 0, 30), column(0, 0, 1), column(0, 1, 1), ("load", "exp"),
+              ("load", 'exp["é"]', "exp[1]"), 2, 90, (Home(0, 0), Home(1, 1)), 1.5,
+              Causes(column(0, 0, 0), ("not", "executor", "edge"), column(-1, 0, 0)))
+
+
+def events(trace: Trace, folder: Path) -> list[dict[str, object]]:
+    """Write a trace and return its events."""
+    written = trace.to_perfetto(str(folder / "trace.json"))
+    data = json.loads(written.read_text(encoding="utf-8"))
+    assert set(data) == {"traceEvents", "displayTimeUnit", "otherData"} and data["otherData"]["total_cycles"] == 90
+    found: list[dict[str, object]] = data["traceEvents"]
+    assert all({"ph", "name", "pid", "tid"} <= set(event) for event in found)
+    return found
+
+
+def test_aicpus_are_processes_and_executors_threads(tmp_path: Path) -> None:
+    names = [(e["name"], e["pid"], e["tid"], e["args"]) for e in events(TRACE, tmp_path) if e["ph"] == "M" and int(str(e["pid"])) < 9]
+    assert names == [("process_name", 0, 0, {"name": "AICPU 0"}), ("process_name", 1, 0, {"name": "AICPU 1"}),
+                     ("thread_name", 0, 0, {"name": "executor 0 (pool 0)"}), ("thread_name", 1, 1, {"name": "executor 1 (pool 1)"})]
+
+
+def test_a_task_is_a_slice_in_microseconds_of_the_clock(tmp_path: Path) -> None:
+    slices = [e for e in events(TRACE, tmp_path) if e["ph"] == "X"]
+    names = [(e["name"], e["cat"], e["pid"], e["tid"]) for e in slices]
+    assert names == [("load", "load", 0, 0), ('exp["é"]', "exp", 0, 0), ("exp[1]", "exp", 1, 1)]
+    assert [(e["ts"], e["dur"]) for e in slices] == [pytest.approx(times) for times in ((0, 0.02), (0.02, 0.04 / 3), (0.02, 0.04))]
+    assert slices[2]["args"] == {"task": 2, "cycles": 60, "ready": 30, "submitted": 0, "delayed by": "edge"}
+
+
+def test_arrows_come_from_the_task_that_was_waited_for(tmp_path: Path) -> None:
+    arrows = [(e["ph"], e["id"], e["pid"], e["tid"], round(float(str(e["ts"])) * 1500)) for e in events(TRACE, tmp_path) if e["ph"] in "sf"]
+    assert arrows == [("s", 1, 0, 0, 29), ("f", 1, 0, 0, 30), ("s", 2, 0, 0, 29), ("f", 2, 1, 1, 30)]
+
+
+def test_counters_change_when_tasks_come_and_go(tmp_path: Path) -> None:
+    counts = [(e["name"], round(float(str(e["ts"])) * 1500), e["args"]) for e in events(TRACE, tmp_path) if e["ph"] == "C"]
+    assert counts == [*(("submitted, not ended", at, {"tasks": n}) for at, n in ((0, 3), (30, 2), (50, 1), (90, 0))),
+                      *(("ready, not running", at, {"tasks": n}) for at, n in ((0, 1), (30, 0)))]
+
+
+def test_without_a_clock_a_cycle_is_a_microsecond(tmp_path: Path) -> None:
+    found = [e for e in events(replace(TRACE, clock_ghz=None, causes=None, homes=()), tmp_path) if e["ph"] != "M"]
+    assert [(e["ph"], e["ts"], e["dur"], e["pid"]) for e in found] == [("X", 0, 30, 0), ("X", 30, 20, 0), ("X", 30, 60, 1)]
+    assert "microsecond" in (tmp_path / "trace.json").read_text()
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="the trace cannot be written there"):
+        TRACE.to_perfetto(tmp_path / "no" / "trace.json")
