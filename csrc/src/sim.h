@@ -233,9 +233,10 @@ static inline int64_t pto_sim_weight_of(const pto_sim *s, int64_t node)
     return s->weights == NULL ? 1 : s->weights[node & (s->ring.capacity - 1)];
 }
 
-static inline bool pto_sim_must_wait(const pto_sim *s, const pto_sim_front *f, int64_t weight)     /* for room */
+/* For room. What is held is within the limit: a task that takes nothing never waits. */
+static inline bool pto_sim_must_wait(const pto_sim *s, const pto_sim_front *f, int64_t weight)
 {
-    return weight > s->window_limit - f->held && weight > 0;
+    return weight > s->window_limit - f->held;
 }
 
 /* Put a node behind the others of its stream. One that `first` has passed may have left the ring: only a list that is not

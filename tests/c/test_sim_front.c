@@ -117,6 +117,19 @@ static void a_window_of_bytes(void)
     pto_record_free(record);
 }
 
+/* 3 entries a task, 1200 in all: 400 tasks at 0, all of which end at 5, and as many then. */
+static void a_window_of_many_tasks(void)
+{
+    pto_record *record = record_new();
+    for (int64_t i = 0; i < 800; i++)
+        task_that_writes(pto_record_sink(record), i, 5, 1, 1);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 800, .window = 1200, .window_unit = PTO_WINDOW_ENTRIES}, &r), PTO_OK);
+    CHECK(r.submit[399] == 0 && r.submit[400] == 5 && r.submit[799] == 5 && r.total_cycles == 10);
+    CHECK(r.window_high_water == 1200 && r.window_stalls == 1);
+    pto_record_free(record);
+}
+
 /* Task 1 takes 96 of 95 bytes: waiting would not help. It is found when its stream comes to it, with nothing else to blame. */
 static void a_task_that_no_window_holds(void)
 {
@@ -213,6 +226,24 @@ static void streams_submit_side_by_side(void)
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .submit_cycles = 5}, &r), PTO_OK);
     TIMES(r.submit, 0, 0, 5, 10);
     CHECK_EQ(r.total_cycles, 11);
+    pto_record_free(record);
+}
+
+/* Stream 0 stood at a mark until 5; when it goes on after its rest, at 12, nothing had held it. */
+static void a_rest_ends_what_held_a_stream(void)
+{
+    pto_record *record = record_new();
+    pto_sink *sink = pto_record_sink(record);
+    int64_t stood = mark(sink, 0, PTO_MARK_BLOCKS, task(sink, 0, 0, 5), 0);
+    task(sink, 0, 0, 1);
+    mark(sink, 0, PTO_MARK_RESTS, -1, 0);
+    mark(sink, 1, PTO_MARK_BLOCKS, task(sink, 1, 1, 7), 0);
+    task(sink, 1, 1, 1);
+    task(sink, 0, 0, 1);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2}, &r), PTO_OK);
+    TIMES(r.submit, 0, 5, 5, 12, 12);
+    CHECK(r.held[1] == PTO_HELD_MARK && r.held_by[1] == stood && r.held[4] == PTO_HELD_NOT && r.held_by[4] == -1);
     pto_record_free(record);
 }
 
@@ -406,9 +437,10 @@ static void columns_at_fault_are_refused(void)
 int main(void)
 {
     static const check_test tests[] = {
-        TEST(a_window_of_entries), TEST(a_window_of_bytes), TEST(a_task_that_no_window_holds),
+        TEST(a_window_of_entries), TEST(a_window_of_bytes), TEST(a_window_of_many_tasks), TEST(a_task_that_no_window_holds),
         TEST(an_abort_is_where_a_stall_would_be), TEST(the_first_of_two_aborts_is_named), TEST(a_benchmark_counts_and_goes_on),
-        TEST(submitting_takes_its_stream_time), TEST(streams_submit_side_by_side), TEST(batches_go_together),
+        TEST(submitting_takes_its_stream_time), TEST(streams_submit_side_by_side), TEST(a_rest_ends_what_held_a_stream),
+        TEST(batches_go_together),
         TEST(every_stream_has_its_own_batch), TEST(a_rate_is_exact), TEST(an_idle_gap_lets_no_burst_through),
         TEST(a_rate_is_of_all_streams), TEST(the_start_waits_for_tasks), TEST(all_streams_have_to_stand_for_a_start),
         TEST(rules_without_a_meaning_are_refused), TEST(columns_at_fault_are_refused)};
