@@ -108,6 +108,24 @@ static int32_t tell_task(const pto_program *p, const pto_record *record, const p
     return r->status = PTO_E_KERNEL;
 }
 
+int32_t pto_tell_window(const pto_program *p, const pto_record *record, int64_t window_task, pto_program_result *r)
+{
+    pto_columns c;
+    pto_record_columns(record, &c);
+    int64_t task = window_task - c.first_task;
+    pto_text text = {r->message, sizeof r->message};
+    pto_say(&text, "task ");
+    if (window_task >= 0 && task >= 0 && task < c.n_tasks)
+        say_task(&text, p, &c, task);
+    else
+        pto_say(&text, "%lld of the stream", (long long)window_task);
+    static const char *const units[] = {"tasks", "bytes", "entries"};
+    pto_say(&text, " found no room in the window of %lld %s", (long long)p->sim.window, units[p->sim.window_unit]);
+    if (window_task >= 0 && task >= 0 && task < c.n_tasks)
+        pto_say(&text, "\n  the task was made at %s", p->sites[c.task_site[task]].place);
+    return r->status = PTO_E_WINDOW;
+}
+
 static int32_t tell_stuck(const pto_program *p, const pto_record *record, pto_program_result *r)
 {
     const pto_stuck *rows;
@@ -140,7 +158,6 @@ int32_t pto_tell_failure(const pto_program *p, int32_t status, const pto_record 
     case PTO_E_DEADLOCK: return tell_stuck(p, record, r);
     case PTO_E_NOMEM: return pto_refuse(r, status, "the run ran out of memory");
     case PTO_E_CANCELLED: return pto_refuse(r, status, "interrupted");
-    case PTO_E_WINDOW: return pto_refuse(r, status, "a task found no room in the window of the schedule, which does not wait");
     default: return pto_refuse(r, status, "the run ended with status %d", status);
     }
 }

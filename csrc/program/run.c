@@ -46,28 +46,57 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Run with everything made: `sim` sees the stream chunk by chunk where it is longer than the record keeps, else whole. */
+/* Feed what the record holds, where it holds all, and drain. */
+static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *timed)
+{
+    pto_columns columns;
+    pto_record_columns(record, &columns);
+    int32_t status = columns.first_node == 0 ? pto_sim_feed(sim, record) : PTO_OK;
+    memset(timed, 0, sizeof *timed);
+    timed->window_task = -1;
+    int32_t finished = pto_sim_finish(sim, timed);
+    return status != PTO_OK ? status : finished;
+}
+
+/* Simulate the stream before a kernel runs, where the window ends a run that does not fit: nothing has been touched then. */
+static int32_t rehearse(const pto_program *p, const pto_run_options *options, pto_record *record, pto_program_result *r)
+{
+    pto_sim *sim = pto_sim_new(&p->sim);
+    if (sim == NULL)
+        return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
+    const pto_run_options rehearsal = {.orchestrate = options->orchestrate, .bindings = options->bindings, .sim = sim};
+    pto_execute_result none;
+    pto_sim_result timed;
+    int32_t status = pto_run(NULL, record, &rehearsal, &none);
+    if (status == PTO_OK || status == PTO_E_WINDOW)
+        status = simulate(record, sim, &timed);
+    if (status == PTO_E_WINDOW)
+        pto_tell_window(p, record, timed.window_task, r);
+    pto_sim_free(sim);
+    return status == PTO_E_WINDOW ? status : PTO_OK;       /* of anything else the run itself finds the same, and says what it is */
+}
+
 static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_sim *sim,
                          pto_program_result *r)
 {
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
-                                     .n_kernels = p->artifact->n_kernels, .sim = sim};
+                                     .n_kernels = p->artifact->n_kernels, .sim = p->sim.is_calendar ? NULL : sim};
+    int32_t status = p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
+    if (status != PTO_OK)
+        return status;
     pto_execute_result run;
     memset(&run, 0, sizeof run);
     double started = now_ms();
-    int32_t status = pto_run(pool, record, &options, &run);
+    status = pto_run(pool, record, &options, &run);
     r->run_ms = now_ms() - started;
     r->threads = run.threads;
     if (status != PTO_OK)
         return pto_tell_failure(p, status, record, &run, r);
-    pto_columns columns;
-    pto_record_columns(record, &columns);
     pto_sim_result timed;
-    if (columns.first_node == 0)
-        status = pto_sim_feed(sim, record);
-    if (status == PTO_OK)
-        status = pto_sim_finish(sim, &timed);
+    status = simulate(record, sim, &timed);
+    if (status == PTO_E_WINDOW)
+        return pto_tell_window(p, record, timed.window_task, r);
     if (status != PTO_OK)
         return pto_tell_failure(p, status, record, &run, r);
     r->n_tasks = timed.n_tasks;

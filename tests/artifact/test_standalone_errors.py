@@ -7,7 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp import Dense, DType, In, Injective, Monotone, Out, P, Program, Sparse, Tensor, Tile, kernel, pto, workload
+from pto_wsp import (
+    Dense,
+    DType,
+    In,
+    Injective,
+    Monotone,
+    Out,
+    P,
+    Program,
+    Sparse,
+    TaskWindow,
+    Tensor,
+    Tile,
+    WindowMode,
+    kernel,
+    pto,
+    workload,
+)
 from tests.artifact.test_standalone import SANITIZED, away, made
 
 F32, I32 = DType.F32, DType.I32
@@ -20,10 +37,10 @@ def picked() -> Program:
     def pick(x: In[Tile[4, 8, F32]], index: In[Tile[4, 8, I32]], y: Out[Tile[4, 8, F32]]) -> None:
         pto.store(y, pto.gather(x, index, axis=0))
 
-    X, Y = Tensor(shape=(3, 4, 8), dtype=F32, name="X"), Tensor(shape=(5, 4, 8), dtype=F32, name="Y")
-    Index = Tensor(shape=(3, 4, 8), dtype=I32, name="Index")
-    table, offsets = Injective(Tensor(shape=(3,), dtype=I32, name="table")), Monotone(Tensor(shape=(3,), dtype=I32, name="offsets"))
-    indptr, columns = Tensor(shape=(2,), dtype=I32, name="indptr"), Tensor(shape=(3,), dtype=I32, name="columns")
+    X, Y = Tensor(shape=(4, 4, 8), dtype=F32, name="X"), Tensor(shape=(5, 4, 8), dtype=F32, name="Y")
+    Index = Tensor(shape=(4, 4, 8), dtype=I32, name="Index")
+    table, offsets = Injective(Tensor(shape=(4,), dtype=I32, name="table")), Monotone(Tensor(shape=(4,), dtype=I32, name="offsets"))
+    indptr, columns = Tensor(shape=(2,), dtype=I32, name="indptr"), Tensor(shape=(4,), dtype=I32, name="columns")
     walked = Sparse(Dense[1](), indptr, columns)
 
     @workload
@@ -33,18 +50,19 @@ def picked() -> Program:
                 with P.when(offsets[c] >= 0):
                     pick[r, c](x=X[c], index=Index[c], y=Y[table[c]])
 
-    return picks().compile()
+    return picks().task_graph(window=TaskWindow(9, "entries", WindowMode.ABORT)).compile()       # room for three tasks
 
 
-GIVEN = {"table": [4, 0, 2], "offsets": [0, 1, 1], "indptr": [0, 3], "columns": [0, 1, 2], "Index": [1] * 96}
+GIVEN = {"table": [4, 0, 2, 1], "offsets": [0, 1, 1, 2], "indptr": [0, 3], "columns": [0, 1, 2, 3], "Index": [1] * 128}
 WRONG: dict[str, tuple[dict[str, list[int]], str]] = {
     "nothing": ({}, ""),
-    "injective": ({"table": [4, 0, 4]}, "`table` is declared Injective, and two of its elements are 4"),
-    "monotone": ({"offsets": [0, 3, -1]}, "`offsets` is declared Monotone, and falls from 3 to -1 at element 2"),
-    "columns": ({"columns": [0, 2, 2]}, "sparse axis `walked`: the columns of row 0 do not ascend from 0 on: `columns`[2] is 2"),
-    "indptr": ({"indptr": [0, 4]}, "sparse axis `walked`: `indptr` falls, or points outside `columns`, at row 0"),
-    "table": ({"table": [4, 0, 5]}, "an index lies outside its tensor: `Y[table[c]]`"),
-    "gather": ({"Index": [1] * 32 + [9] + [1] * 63}, "task pick[r=0, c=1] failed: gather along axis 0"),
+    "injective": ({"table": [4, 0, 4, 1]}, "`table` is declared Injective, and two of its elements are 4"),
+    "monotone": ({"offsets": [0, 3, -1, 0]}, "`offsets` is declared Monotone, and falls from 3 to -1 at element 2"),
+    "columns": ({"columns": [0, 2, 2, 3]}, "sparse axis `walked`: the columns of row 0 do not ascend from 0 on: `columns`[2] is 2"),
+    "indptr": ({"indptr": [0, 5]}, "sparse axis `walked`: `indptr` falls, or points outside `columns`, at row 0"),
+    "table": ({"table": [4, 0, 5, 1]}, "an index lies outside its tensor: `Y[table[c]]`"),
+    "gather": ({"Index": [1] * 32 + [9] + [1] * 95}, "task pick[r=0, c=1] failed: gather along axis 0"),
+    "window": ({"indptr": [0, 4]}, "task pick[r=0, c=3] found no room in the window of 9 entries\n  the task was made at test_standalone"),
 }
 
 
