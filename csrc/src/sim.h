@@ -108,7 +108,8 @@ struct pto_sim {
     int64_t n_queues, queues_capacity;
     pto_sim_executor *executors;
     int64_t n_executors, executors_capacity;
-    uint64_t *idle;            /* a bit an executor */
+    bool seeks_idle;           /* someone asks which executors are idle: a queue has several, or other queues do */
+    uint64_t *idle;            /* a bit an executor, if so */
     int64_t idle_capacity;
     int64_t *figures;          /* of the executors, for the result: five arrays */
 
@@ -266,7 +267,9 @@ static inline bool pto_sim_submit_task(pto_sim *s, pto_sim_front *f, int64_t nod
 
 static inline int64_t pto_sim_queue_of(const pto_sim *s, const pto_columns *c, int64_t task)
 {
-    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
+    if (c->task_pool == NULL)
+        return s->options.is_shared ? 0 : c->task_worker[task];
+    int64_t pool = c->task_pool[task];
     return s->options.is_shared ? pool : pool * s->options.n_workers + c->task_worker[task];
 }
 
@@ -296,6 +299,14 @@ static inline int64_t pto_sim_take_head(pto_sim *s, pto_sim_queue *q)
     int64_t node = pto_sim_calendar_head(s, q);
     q->order += node >= 0;
     return node;
+}
+
+static inline void pto_sim_set_idle(pto_sim *s, int64_t executor, bool is_idle)
+{
+    if (s->seeks_idle && is_idle)
+        s->idle[executor / 64] |= (uint64_t)1 << executor % 64;
+    else if (s->seeks_idle)
+        s->idle[executor / 64] &= ~((uint64_t)1 << executor % 64);
 }
 
 /* ---- clocks of executors ---- */

@@ -42,7 +42,7 @@ static bool open_queue(pto_sim *s, int64_t pool, int64_t n_executors)
         int64_t at = s->n_executors++;
         s->executors[at] = (pto_sim_executor){.running = NONE, .last_task = NONE, .queue = (int32_t)s->n_queues,
                                               .worker = (int32_t)((at - s->pools[pool].first_executor) / s->pools[pool].n_executors)};
-        s->idle[at / 64] |= (uint64_t)1 << at % 64;
+        pto_sim_set_idle(s, at, true);
     }
     s->n_queues++;
     return true;
@@ -74,6 +74,9 @@ static bool open_pools(pto_sim *s, const pto_columns *c)
     s->memory.factor = 1;
     if (!pto_sim_open_servers(s))
         return false;
+    s->seeks_idle = s->options.steals || s->options.is_shared || s->servers != NULL;
+    for (int64_t pool = 0; pool < s->n_pools; pool++)
+        s->seeks_idle |= s->pools[pool].n_executors > 1;
     if (s->ring.keeps_more && s->ring.capacity > 0) {
         s->ring.more = calloc((size_t)s->ring.capacity, sizeof *s->ring.more);
         if (s->ring.more == NULL)
@@ -100,29 +103,37 @@ static bool grow_pools(pto_sim *s, int64_t pool)
 
 /* ---- tasks ---- */
 
-static bool is_acceptable(const pto_sim *s, const pto_columns *c, int64_t task)
+static int64_t first_outside(const int64_t *values, int64_t n, int64_t last)     /* 0 .. last; n: none is */
 {
-    int64_t pool = c->task_pool == NULL ? 0 : c->task_pool[task];
-    int64_t n_workers = s->options.n_workers > 0 ? s->options.n_workers : PTO_MAX_CALENDAR;
-    if (c->task_worker[task] < 0 || c->task_worker[task] >= n_workers || c->task_cost[task] < 0 || pool < 0)
-        return false;
-    if ((c->task_lane != NULL && c->task_lane[task] < 0) || (c->task_bytes != NULL && c->task_bytes[task] < 0))
-        return false;
-    return s->options.n_pools == 0 ? pool < PTO_MAX_POOLS : pool < s->n_pools && s->pools[pool].n_executors > 0;
+    for (int64_t i = 0; i < n && values != NULL; i++)
+        if (values[i] < 0 || values[i] > last)
+            return i;
+    return n;
+}
+
+/* The first task that no executor can run, or with a number that nothing can be; n_tasks: there is none. */
+static int64_t first_wrong(const pto_sim *s, const pto_columns *c)
+{
+    int64_t n_pools = s->options.n_pools == 0 ? PTO_MAX_POOLS : s->n_pools, n = c->n_tasks;
+    n = first_outside(c->task_worker, n, s->options.n_workers > 0 ? s->options.n_workers - 1 : PTO_MAX_CALENDAR - 1);
+    n = first_outside(c->task_cost, n, INT64_MAX);
+    n = first_outside(c->task_lane, n, INT64_MAX);
+    n = first_outside(c->task_bytes, n, INT64_MAX);
+    n = first_outside(c->task_pool, n, n_pools - 1);
+    for (int64_t i = 0; i < n && s->options.n_pools > 0; i++)
+        if (s->pools[c->task_pool == NULL ? 0 : c->task_pool[i]].n_executors == 0)
+            return i;
+    return n;
 }
 
 int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
 {
-    int64_t max_pool = 0;
-    s->window_task = NONE;
-    for (int64_t i = 0; i < c->n_tasks; i++) {
-        if (!is_acceptable(s, c, i)) {
-            s->window_task = c->first_task + i;
-            return PTO_E_ARGUMENT;
-        }
-        if (c->task_pool != NULL && c->task_pool[i] > max_pool)
-            max_pool = c->task_pool[i];
-    }
+    int64_t max_pool = 0, wrong = first_wrong(s, c);
+    s->window_task = wrong < c->n_tasks ? c->first_task + wrong : NONE;
+    if (wrong < c->n_tasks)
+        return PTO_E_ARGUMENT;
+    for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
+        max_pool = c->task_pool[i] > max_pool ? c->task_pool[i] : max_pool;
     if (c->n_tasks == 0)
         return PTO_OK;
     bool is_late = s->is_open && (s->options.is_calendar || (c->task_priority != NULL && !s->is_ranked));

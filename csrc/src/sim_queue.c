@@ -1,11 +1,8 @@
 /* sim_queue.c: the simulator's ring, heap and ready queue, see sim_queue.h. */
 #include "sim_queue.h"
 
-bool pto_sim_ring_reserve(pto_sim_ring *ring)
+bool pto_sim_ring_grow(pto_sim_ring *ring)
 {
-    int64_t held = ring->next - ring->first;
-    if (held < ring->capacity)
-        return true;
     int64_t grown = ring->capacity == 0 ? 256 : 2 * ring->capacity;
     pto_sim_node *nodes = malloc((size_t)grown * sizeof *nodes);
     pto_sim_more *more = ring->keeps_more ? malloc((size_t)grown * sizeof *more) : NULL;

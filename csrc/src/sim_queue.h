@@ -57,7 +57,12 @@ static inline pto_sim_more pto_sim_more_of(const pto_sim_ring *ring, int64_t nod
     return ring->more == NULL ? (pto_sim_more){0} : ring->more[node & (ring->capacity - 1)];
 }
 
-bool pto_sim_ring_reserve(pto_sim_ring *ring);             /* room for one node more */
+bool pto_sim_ring_grow(pto_sim_ring *ring);
+
+static inline bool pto_sim_ring_reserve(pto_sim_ring *ring)        /* room for one node more */
+{
+    return ring->next - ring->first < ring->capacity || pto_sim_ring_grow(ring);
+}
 
 typedef struct pto_sim_entry {
     int64_t key;               /* a time */

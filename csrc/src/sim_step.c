@@ -103,7 +103,7 @@ static inline void engage(pto_sim *s, int64_t at, int64_t node)
     }
     if (s->options.keep_trace)
         explain(s, e, pto_sim_at(&s->ring, node));
-    s->idle[at / 64] &= ~((uint64_t)1 << at % 64);
+    pto_sim_set_idle(s, at, false);
     q->n_idle--;
     e->running = node;
     e->since = s->now;
@@ -119,7 +119,7 @@ static inline bool begin(pto_sim *s, int64_t at)
         s->executor[n->task] = at;
         e->last_task = n->task;
     }
-    if (s->ring.keeps_more && s->options.bytes_per_cycle > 0) {
+    if (s->options.bytes_per_cycle > 0) {
         int64_t bytes = pto_sim_more_of(&s->ring, e->running).bytes;
         if (bytes > 0 && n->cost > 0)
             return pto_sim_memory_begin(s, at, n->cost, bytes);
@@ -153,7 +153,7 @@ static bool end_task(pto_sim *s, int64_t at)
     e->since = s->now;
     if (q->n > 1 || s->servers != NULL)      /* else dispatch() does, if it still is idle then */
         read_clocks(s, q, e);
-    s->idle[at / 64] |= (uint64_t)1 << at % 64;
+    pto_sim_set_idle(s, at, true);
     q->n_idle++;
     list_for_dispatch(s, e->queue);
     if (s->servers != NULL)

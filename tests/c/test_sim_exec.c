@@ -296,6 +296,19 @@ static void calendars_that_cannot_go_on_end(void)
     pto_record_free(record);
 }
 
+/* Released at 0 and 10: the one that comes first in the calendar is submitted last. */
+static void a_calendar_waits_for_releases(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    add(record, (pto_task){.cost = 1, .position = 1}, -1);
+    add(record, (pto_task){.cost = 1, .position = 0}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 1, .is_calendar = 1, .timing = PTO_TIMING_RATE, .release_num = 10, .release_den = 1);
+    IS(r.start, 11, 10);
+    is_held(&r, 1, PTO_HELD_RELEASE, -1);
+    pto_record_free(record);
+}
+
 static void a_calendar_needs_all_tasks_at_once(void)
 {
     pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POSITION});
@@ -411,7 +424,8 @@ int main(void)
         TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
         TEST(a_calendar_orders_an_executor), TEST(a_task_that_is_not_ready_blocks_its_executor),
-        TEST(calendars_that_cannot_go_on_end), TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
+        TEST(calendars_that_cannot_go_on_end), TEST(a_calendar_waits_for_releases),
+        TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
         TEST(successors_see_a_task_once_it_is_retired), TEST(workers_that_share_dispatch_for_their_own_executors),
         TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again)};
     int status = RUN_TESTS(tests);
