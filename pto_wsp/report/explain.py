@@ -169,8 +169,9 @@ class Explainer:
     @property
     def _window(self) -> str:
         rules = self._plan.rules
-        unit = {WindowUnit.TASKS: "tasks", WindowUnit.BYTES: "bytes of intermediates", WindowUnit.ENTRIES: "memory arguments"}
-        return f"the window of {rules.window} {unit[rules.window_unit]}"
+        one, of = {WindowUnit.TASKS: ("task", ""), WindowUnit.BYTES: ("byte", " of intermediates"),
+                   WindowUnit.ENTRIES: ("memory argument", "")}[rules.window_unit]
+        return f"the window of {rules.window} {one}{'s' * (rules.window != 1)}{of}"
 
     def _rule_text(self, held: Held) -> str:
         rules = self._plan.rules

@@ -201,7 +201,7 @@ def stats_text(stats: Stats) -> str:
     lines = [f"{stats.task_count} task{'s' * (stats.task_count != 1)} in {stats.total_cycles} cycles; run {stats.execute_time_ms:.1f} ms, "
              f"compile {stats.compile_time_ms:.1f} ms",
              f"lower bound {stats.lower_bound} cycles: critical path {stats.critical_path}, {', '.join(shares)}; {stats.gap:.0%} above it",
-             f"mostly {stats.dominated_by}"]
+             f"dominated by {stats.dominated_by}"]
     if stats.memory_cycles:
         lines.append(f"memory: tasks took {stats.memory_cycles} cycles longer because all cores share it")
     with_pools = len({executor.pool for executor in stats.executors}) > 1

@@ -95,7 +95,7 @@ def test_its_executor() -> None:
 
 
 def test_the_window() -> None:
-    assert delayed(5, window=1) == (Held.WINDOW, f"the window of 1 tasks, in which 4 step[b=2] made room at {5 * C}", 4, 5 * C)
+    assert delayed(5, window=1) == (Held.WINDOW, f"the window of 1 task, in which 4 step[b=2] made room at {5 * C}", 4, 5 * C)
     assert steps(timed(PAIRS, window=1)) == [(k * C, (k + 1) * C, k) for k in range(6)]
     assert steps(timed(PAIRS, window=2)) == [(0, C, 0), (C, 2 * C, 1), (2 * C, 3 * C, 3), (3 * C, 4 * C, 5)]
 

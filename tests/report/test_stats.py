@@ -91,7 +91,7 @@ def test_figures_read_well() -> None:
     assert str(found) == """\
 5 tasks in 100 cycles; run 0.0 ms, compile 0.0 ms
 lower bound 60 cycles: critical path 60, work 50 on 1 executor of pool 0, work 40 on 1 executor of pool 1; 67% above it
-mostly waiting: executors were idle while their tasks waited for others
+dominated by waiting: executors were idle while their tasks waited for others
 executor (pool)         busy     waiting        late        idle     tasks
    0 (0)            50   50%    30   30%     5    5%    15   15%         3
    1 (1)            40   40%    20   20%    10   10%    30   30%         2
