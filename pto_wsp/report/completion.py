@@ -62,7 +62,7 @@ class Completion:
         columns = self._columns
         found: list[int] = columns.edge_src[columns.pred_begin[node]:columns.pred_begin[node + 1]].tolist()
         front = int(self.before_in_stream[node])
-        return found + [front] * (columns.node_kind[node] == _MARK and front >= 0)
+        return [*found, front] if columns.node_kind[node] == _MARK and front >= 0 else found
 
     def _resolved(self, node: int) -> tuple[int, Moment]:
         columns = self._columns
