@@ -28,6 +28,12 @@ static bool reserve_chain(pto_sim *s)
     return true;
 }
 
+static bool make_room(pto_sim *s)
+{
+    return (pto_sim_ring_reserve(&s->ring) || pto_sim_fail(s)) &&
+           (s->options.window_unit == PTO_WINDOW_TASKS || pto_sim_reserve_weights(s));
+}
+
 static bool add_link(pto_sim *s, int64_t src, int64_t dst, bool is_order)
 {
     int32_t at = s->links_free;
@@ -48,13 +54,11 @@ static bool add_link(pto_sim *s, int64_t src, int64_t dst, bool is_order)
 }
 
 /* Enter a node of `stream` behind all others, with its predecessors src[0..n_src); why, for those of a mark. */
-static bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src, const uint16_t *why)
+static inline bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream, const int64_t *src, int64_t n_src, const uint16_t *why)
 {
-    if (!pto_sim_ring_reserve(&s->ring))
-        return pto_sim_fail(s);
-    if (!reserve_chain(s))
+    if (s->ring.next - s->ring.first >= s->ring.capacity && !make_room(s))
         return false;
-    if (s->options.window_unit != PTO_WINDOW_TASKS && !pto_sim_reserve_weights(s))
+    if (!reserve_chain(s))
         return false;
     int64_t node = s->ring.next++, longest = stream < 0 ? 0 : s->fronts[stream].chain;
     pto_sim_node *n = pto_sim_at(&s->ring, node);
