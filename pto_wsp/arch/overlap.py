@@ -18,7 +18,7 @@ from pto_wsp.expr.kernel_walk import result_of, uses_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
-_ITERATIONS = 4     # scheduled one by one; from then on each takes as long as the last
+_ITERATIONS = 4     # scheduled one by one; from then on two take as long as the last two: with two buffers, turns may differ by turns
 
 _Busy = Mapping[str, s.Scalar]
 
@@ -88,10 +88,14 @@ def _loop(stmt: k.For, stages: Stages, arch: Arch) -> Times:
     run = [(inner, stages.of(inner)) for inner in stmt.body]
     busy, limit = _busy(run, arch), max(_whole(run, arch).values())
     n = _ITERATIONS if not isinstance(trips, s.Const) else min(int(trips.value), _ITERATIONS)
-    last, before = _scheduled(run, arch, n), _scheduled(run, arch, n - 1) if n else 0
-    each = s.add(_longest(busy), s.Const(last - before - limit))
-    fill = s.Const(last - n * (last - before))
+    two = 2 * (_scheduled(run, arch, n) - _scheduled(run, arch, n - 1)) if 0 < n < _ITERATIONS else \
+        _scheduled(run, arch, n) - _scheduled(run, arch, n - 2) if n else 0
+    exposed = two - 2 * limit
+    fill = s.Const(_scheduled(run, arch, n) - n * two // 2)
+    each = s.add(_longest(busy), s.Const(exposed // 2))
     total = s.add(repeated(stmt, each), s.mul(s.minimum(trips, s.Const(1)), fill))
+    if exposed % 2:      # half a cycle a turn
+        total = s.add(total, s.binary(s.Op.FLOORDIV, trips, s.Const(2)))
     return Times({pipe: repeated(stmt, cycles) for pipe, cycles in busy.items()}, total)
 
 
