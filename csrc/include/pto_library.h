@@ -209,7 +209,7 @@ typedef struct pto_pool pto_pool;
 typedef struct pto_execute_options {
     uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
     int32_t threads;           /* at most the pool's; 0: all */
-    int32_t reserved;
+    int32_t by_calendar;       /* 1: tasks of one worker run on thread worker mod threads, in the order of their positions */
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
 } pto_execute_options;

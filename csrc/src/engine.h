@@ -63,6 +63,7 @@ struct pto_pool {
     const int64_t *node_task;          /* from the graph's first node on */
     int64_t first_task;
     pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
+    bool follows;                      /* every worker runs a list of graph->list: its range is of that */
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
     const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own list */
@@ -93,6 +94,10 @@ void pto_pause(int32_t n);
 void pto_print_value(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
                      int64_t row_step, int64_t col_step);
 
+/* calendar.c */
+int32_t pto_lists_of(const pto_record *record, int32_t n_threads, const pto_graph *graph);     /* graph->list, made when stale */
+bool pto_worker_follow(pto_worker *worker);                /* run its list to the end; false if nothing is left of it */
+
 /* random_order.c */
 int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on the calling thread alone */
 
@@ -100,6 +105,7 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on
 bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join or mark has nothing to run */
 bool pto_worker_run_watched(pto_worker *worker, uint32_t at);  /* the same with the pool's sanitizer */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
+void pto_worker_settle(pto_worker *worker);                /* tell the run what it has completed; whoever says the last ends it */
 
 static inline bool pto_run_over(pto_pool *pool)
 {

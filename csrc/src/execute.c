@@ -1,7 +1,7 @@
 /* execute.c: run the tasks of a record, each after its predecessors.
 
-   Three ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
-   legal order (random_order.c), or on the pool. Program order is legal as it stands, because predecessors
+   Four ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
+   legal order (random_order.c), by a calendar (calendar.c), or on the pool. Program order is legal as it stands, because predecessors
    always come first. No allocation while tasks run. */
 #include "sanitize.h"
 
@@ -62,18 +62,9 @@ static int64_t start_late(pto_pool *pool, int64_t n_completed)
     return graph->n_nodes - n_completed - n_gates_completed;
 }
 
-static void run_shared(pto_pool *pool, int64_t n_left)
+/* Worker 0's part of a run that the others may enter from here on. */
+static void run_opened(pto_pool *pool)
 {
-    int64_t n = pool->limit, n_start = pool->n_start;
-    for (int64_t i = 0; i < n; i++) {
-        pto_worker *w = &pool->workers[i];
-        atomic_store(&w->range, (uint64_t)(n_start * i / n) << 32 | (uint64_t)(n_start * (i + 1) / n));
-        atomic_store(&w->top, 0);
-        atomic_store(&w->bottom, 0);
-        w->block = w->block_end = 0;
-    }
-    atomic_store(&pool->n_overflow, 0);
-    atomic_store(&pool->remaining, n_left);
     pto_run_open(pool);
     int64_t idle_since = pto_now_ns();
     for (;;) {
@@ -90,6 +81,43 @@ static void run_shared(pto_pool *pool, int64_t n_left)
         }
     }
     pto_run_close(pool);
+}
+
+static void run_shared(pto_pool *pool, int64_t n_left)
+{
+    int64_t n = pool->limit, n_start = pool->n_start;
+    for (int64_t i = 0; i < n; i++) {
+        pto_worker *w = &pool->workers[i];
+        atomic_store(&w->range, (uint64_t)(n_start * i / n) << 32 | (uint64_t)(n_start * (i + 1) / n));
+        atomic_store(&w->top, 0);
+        atomic_store(&w->bottom, 0);
+        w->block = w->block_end = 0;
+    }
+    atomic_store(&pool->n_overflow, 0);
+    atomic_store(&pool->remaining, n_left);
+    run_opened(pool);
+}
+
+/* Strictly by the record's calendar, see calendar.c. */
+static int32_t run_lists(pto_pool *pool, const pto_record *record)
+{
+    int32_t status = pto_lists_of(record, pool->limit, pool->graph);
+    if (status != PTO_OK)
+        return status;
+    const pto_graph *graph = pool->graph;
+    for (int64_t i = 0; i < graph->n_nodes; i++)
+        atomic_init(&pool->pending[i], graph->nodes[i].n_preds);
+    for (int32_t i = 0; i < pool->limit; i++) {
+        pto_worker *w = &pool->workers[i];
+        uint64_t begin = i > 0 ? (uint64_t)graph->list_end[i - 1] : 0;
+        atomic_store(&w->range, begin << 32 | (uint64_t)graph->list_end[i]);
+        atomic_store(&w->top, 0);
+        atomic_store(&w->bottom, 0);
+    }
+    pool->n_start = pool->limit;
+    atomic_store(&pool->remaining, graph->n_nodes);
+    run_opened(pool);
+    return PTO_OK;
 }
 
 /* ---- entry ---- */
@@ -109,13 +137,14 @@ static bool reserve_scratch(pto_worker *worker, int64_t bytes)
 }
 
 /* How many workers this run gets; sleepers beyond them no longer count as such. */
-static void set_limit(pto_pool *pool, int32_t limit)
+static void set_limit(pto_pool *pool, int32_t limit, bool follows)
 {
     pthread_mutex_lock(&pool->sleep_lock);
     int32_t n_asleep = 0;
     for (int32_t i = 0; i < limit; i++)
         n_asleep += pool->workers[i].asleep;
     pool->limit = limit;
+    pool->follows = follows;
     atomic_store(&pool->n_asleep, n_asleep);
     pthread_mutex_unlock(&pool->sleep_lock);
 }
@@ -124,6 +153,8 @@ static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *don
 {
     pto_worker *caller = &pool->workers[0];
     int64_t n_nodes = pool->graph->n_own, n_left = pool->graph->n_nodes, n_completed = 0;
+    if (seed == 0 && pool->follows)
+        return n_nodes == 0 ? PTO_OK : reserve_run(pool) ? run_lists(pool, record) : PTO_E_NOMEM;
     if (seed == 0 && (pool->limit == 1 || n_nodes <= 1)) {
         run_in_order(caller, 0, false);
         return PTO_OK;
@@ -181,7 +212,7 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
     pool->node_task = record->node_task + done->n_nodes;
     pool->first_task = record->first_task;
     pool->sanitizer = options->sanitizer;
-    set_limit(pool, limit);
+    set_limit(pool, limit, options->by_calendar != 0 && options->order_seed == 0);
     return PTO_OK;
 }
 

@@ -13,6 +13,8 @@ void pto_graph_free(pto_graph *graph)
     free(graph->ready);
     free(graph->gate_end);
     free(graph->first_succ);
+    free(graph->list);
+    free(graph->list_end);
     memset(graph, 0, sizeof *graph);
 }
 
@@ -80,6 +82,7 @@ int32_t pto_graph_build(pto_graph *graph, const pto_columns *c, const pto_gate *
     graph->n_nodes = n + n_gates;
     graph->n_ready = 0;
     graph->max_preds = 0;
+    graph->list_threads = 0;
     for (int64_t i = 0; i <= graph->n_nodes + 1; i++)
         nodes[i] = (pto_graph_node){.kernel = -1};
     for (int64_t i = 0; n_gates > 0 && i < n; i++)

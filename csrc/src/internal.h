@@ -18,6 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 #define PTO_N_KEPT 5           /* PTO_KEEP_ bits */
+#define PTO_KEPT_POSITION 3
 
 /* Steps an overlap test may take inside the library; past it two regions count as overlapping, which is always safe. */
 #define PTO_OVERLAP_STEPS 16384
@@ -217,6 +218,11 @@ typedef struct pto_graph {
     int64_t first_succ_capacity;
     int64_t succ_capacity;
     int64_t ready_capacity;
+    uint32_t *list;            /* of a calendar, see calendar.c: [n_nodes], thread by thread; list_end: [list_threads] */
+    int64_t *list_end;
+    int64_t list_capacity;
+    int64_t list_end_capacity;
+    int32_t list_threads;      /* 0: not made */
     uint32_t max_preds;
     bool valid;
 } pto_graph;

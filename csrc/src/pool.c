@@ -26,16 +26,22 @@ void pto_pause(int32_t n)
 
 /* ---- sleeping and waking ---- */
 
-static bool has_work(pto_pool *pool)
+static bool is_left(pto_worker *w)
 {
+    uint64_t range = atomic_load(&w->range);
+    return (uint32_t)(range >> 32) < (uint32_t)range || atomic_load(&w->top) < atomic_load(&w->bottom);
+}
+
+static bool has_work(pto_worker *worker)
+{
+    pto_pool *pool = worker->pool;
+    if (pool->follows)
+        return is_left(worker);
     if (atomic_load(&pool->n_overflow) > 0)
         return true;
-    for (int32_t i = 0; i < pool->limit; i++) {
-        pto_worker *w = &pool->workers[i];
-        uint64_t range = atomic_load(&w->range);
-        if ((uint32_t)(range >> 32) < (uint32_t)range || atomic_load(&w->top) < atomic_load(&w->bottom))
+    for (int32_t i = 0; i < pool->limit; i++)
+        if (is_left(&pool->workers[i]))
             return true;
-    }
     return false;
 }
 
@@ -47,7 +53,7 @@ static bool must_stay_awake(pto_worker *worker)
         return true;
     if (worker->index == 0 && pto_run_over(pool))
         return true;
-    return atomic_load(&pool->open) && worker->index < pool->limit && !pto_run_over(pool) && has_work(pool);
+    return atomic_load(&pool->open) && worker->index < pool->limit && !pto_run_over(pool) && has_work(worker);
 }
 
 void pto_worker_sleep(pto_worker *worker)

@@ -198,8 +198,7 @@ static inline uint32_t complete(pto_worker *worker, uint32_t at)
     return next;
 }
 
-/* Tell the run what this worker has completed; whoever says the last ends it. */
-static void settle(pto_worker *worker)
+void pto_worker_settle(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
     if (worker->n_done > 0) {
@@ -214,6 +213,8 @@ bool pto_worker_work(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
     bool ran = false;
+    if (pool->follows)
+        return pto_worker_follow(worker);
     while (!pto_must_stop(pool)) {
         uint32_t node = take(worker);
         if (node == PTO_NO_NODE)
@@ -223,6 +224,6 @@ bool pto_worker_work(pto_worker *worker)
             node = complete(worker, node);
     }
     if (ran)
-        settle(worker);
+        pto_worker_settle(worker);
     return ran;
 }

@@ -29,6 +29,8 @@ from pto_wsp.report.stats import Stats
 from pto_wsp.report.tasks import TaskLike
 from pto_wsp.report.timed_run import TimedRun, graph_of
 from pto_wsp.report.trace import Trace
+from pto_wsp.retime.calendar_check import check_recorded
+from pto_wsp.retime.freeze import frozen
 from pto_wsp.retime.retimer import Retimer
 from pto_wsp.retime.simulation import Simulation
 from pto_wsp.runtime.axis_data import check_axes
@@ -63,6 +65,8 @@ class Program:
         self._sim: SimResult | None = None
         self._columns: RecordColumns | None = None
         self._retimer: Retimer | None = None
+        if compiled.runner is not None and self.plan.rules.calendar:
+            compiled.runner.look_first = partial(check_recorded, self.plan)
 
     # ---- running ----
 
@@ -304,21 +308,31 @@ class Program:
         """
         return self._timed().explainer.explain(task)
 
-    def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None, overheads: bool = False) -> Simulation:
+    def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None,
+                 overheads: bool | None = None) -> Simulation:
         """Return the tasks of the last run in simulated time under another schedule, on another arch: no kernel runs.
 
         schedule: a Schedule, or this workload under one (`w.dispatch(...)`); None: that of the program. arch: an Arch or the name of
-        one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU.
+        one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU; None: as compiled.
         Raises: R103 before a run is complete and where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
         self._check_ran()
-        if overheads is not False:
-            raise CompileOptionError("simulate() option `overheads` is not supported yet", here(), found=repr(overheads))
+        if not isinstance(overheads, bool | None):
+            raise CompileOptionError("simulate() option `overheads` does not take this value", here(), expected="True, False or None",
+                                     found=repr(overheads))
+        counted = self._compiled.options.overheads if overheads is None else overheads
         wanted = self.schedule if schedule is None else schedule_of(schedule, self._compiled.workload)
         if schedule is not None:
             check_directives(wanted, "cpu_sim", strict=True)
         model = self._compiled.arch if arch is None else read_arch(arch, "cpu_sim")
-        return Simulation(wanted, model, overheads, self._again().time(wanted, model))
+        return Simulation(wanted, model, counted, self._again().time(wanted, model, overheads=counted))
+
+    def freeze(self) -> Schedule:
+        """Return the program's schedule with a calendar: each task's executor, position and start in the simulated time of the last run.
+
+        Raises: R103 before a run is complete, and for a run of more tasks than a trace keeps.
+        """
+        return frozen(self._timed(), self.schedule)
 
     def _again(self) -> Retimer:
         """The last run, to be timed again."""

@@ -25,8 +25,8 @@ from pto_wsp.plan.lower import lower
 from pto_wsp.runtime.axis_data import check_axes
 from pto_wsp.runtime.binding import bind
 from pto_wsp.runtime.task_list import TaskList, list_tasks
+from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
-    Calendar,
     Deps,
     Dispatch,
     Pools,
@@ -166,8 +166,8 @@ class Workload(Scheduled):
         return self._scheduled(self.schedule.with_task_graph(deps=deps, window=window, pools=pools, ready=ready, start=start,
                                                              trace=trace))
 
-    def calendar(self, plan: KeyLike | Sequence[Sequence[int]]) -> Workload:
-        """Say for each task which executor runs it and in which position: a function of the task, or a table of pairs."""
+    def calendar(self, plan: KeyLike | Sequence[Sequence[int]] | Calendar) -> Workload:
+        """Say for each task which executor runs it and in which position: a function of the task, a table of pairs, or a Calendar."""
         return self._scheduled(self.schedule.having(calendar=Calendar.of(plan)))
 
     def spatial_map(self, grid: Sequence[int]) -> Workload:

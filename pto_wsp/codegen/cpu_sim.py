@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pto_wsp.codegen.c.printer import print_block, print_definition
 from pto_wsp.codegen.c.syntax import c_ident
@@ -16,6 +16,7 @@ from pto_wsp.values import dataclass
 
 UNIT = "src/library.c"
 _CHANNELS = ('#include "pto_channel.h"',)      # what processes call
+_ROWS_A_LINE = 8
 _INCLUDED = ("kernels.c", "orchestrator.c", "tables.c")
 
 
@@ -51,9 +52,25 @@ def emit_cpu_sim(plan: TaskPlan, lowered: tuple[Kernel, ...], plan_digest: str) 
         body=print_block(orchestrator.body),
         plan_digest=plan_digest,
         files=_INCLUDED,
+        declarations=(f"extern {_calendar(plan)};",) if plan.calendar else (),
+        tables=tuple(_calendar_lines(plan)),
     )
     names = (*_INCLUDED, "pto_artifact.h", "library.c")
     return SourceTree({f"src/{name}": render(f"cpu_sim/{name}.j2", unit) for name in names}, kernels, UNIT)
+
+
+def _calendar(plan: TaskPlan) -> str:
+    return f"const int32_t pto_calendar[{len(plan.calendar)}][2]"
+
+
+def _calendar_lines(plan: TaskPlan) -> Iterator[str]:
+    """Yield the table of a plan's calendar as C; nothing where it has none."""
+    if plan.calendar:
+        yield f"{_calendar(plan)} = {{    /* by task: its executor, its position there */"
+        for first in range(0, len(plan.calendar), _ROWS_A_LINE):
+            yield "    " + " ".join(f"{{ {worker}, {position} }}," for worker, position in plan.calendar[first:first + _ROWS_A_LINE])
+        yield "};"
+        yield ""
 
 
 def _emit(kernel: Kernel, symbol: str, unit_inner: Mapping[str, bool]) -> KernelC:

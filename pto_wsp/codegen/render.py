@@ -59,6 +59,8 @@ class CpuSimUnit(Unit):
     body: str
     plan_digest: Hex
     files: tuple[str, ...]
+    declarations: tuple[str, ...]          # of what tables.c has beside the kernels, line by line
+    tables: tuple[str, ...]
 
 
 class CTable(Unit):

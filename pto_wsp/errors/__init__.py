@@ -69,6 +69,7 @@ from pto_wsp.errors.sanitize import StrayAccessError as StrayAccessError
 from pto_wsp.errors.sanitize import UnwrittenError as UnwrittenError
 from pto_wsp.errors.tuning import AutoScheduleError as AutoScheduleError
 from pto_wsp.errors.tuning import TunableError as TunableError
+from pto_wsp.errors.workload import CalendarError as CalendarError
 from pto_wsp.errors.workload import DataDependentError as DataDependentError
 from pto_wsp.errors.workload import DeadlockError as DeadlockError
 from pto_wsp.errors.workload import DirectiveError as DirectiveError

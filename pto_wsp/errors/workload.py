@@ -108,3 +108,10 @@ class ScheduleConflictError(PtoError):
     cause = "Directives of a schedule contradict each other, or one means nothing without another."
     example = ".dispatch(DispatchPolicy.round_robin(2)).calendar(lambda t: (0, t.b))"
     fix = "Leave one of them out; docs/schedules.md says which go together."
+
+
+class CalendarError(PtoError):
+    code = "S106"
+    cause = "A calendar does not fit the tasks of the run: a task stands before one that it waits for, or there are other tasks than rows."
+    example = ".calendar([(0, 1), (0, 0)])  # and the second task reads what the first writes"
+    fix = "The report names the two tasks and why one waits for the other; give them positions in that order."

@@ -87,6 +87,7 @@ class CheckKind(Enum):
     TILE = "a view does not fit its tile"
     ELEMENT = "a scalar is read outside its tensor"
     EXTENT = "a loop's extent is negative"
+    CALENDAR = "the calendar has no row for a task"
     RESHAPE = "a view is reshaped that is not contiguous as it is bound"
     ROOM = "a task alone needs more than the whole window"
     KEY = "a key of the schedule gives a number that means nothing"
@@ -355,6 +356,7 @@ class TaskPlan:
     events: tuple[Event, ...] = ()
     n_streams: int = 1
     axes: tuple[BoundAxis, ...] = ()
+    calendar: tuple[tuple[int, int], ...] = ()     # executor and position of each task, in submission order; (): no table
 
 
 @dataclass(frozen=True, slots=True)

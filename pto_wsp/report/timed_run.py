@@ -88,7 +88,7 @@ class TimedRun:
         found = []
         for pool, run in itertools.groupby(self.sim.pool):
             size = len(list(run))
-            each = max(1, size // self.plan.rules.n_workers)
+            each = max(1, size // (self.plan.rules.n_workers or size or 1))     # of a calendar by keys: an executor each
             found += [Home(pool, k // each) for k in range(size)]
         return tuple(found)
 

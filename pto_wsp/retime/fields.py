@@ -49,7 +49,12 @@ def task_fields(tasks: RecordedTasks, plan: TaskPlan) -> TaskFields:
     """
     said = {task.site: task for task in submits(plan)}
     _check_keys(tasks, said)
-    kept = {name: _column(tasks, said, of, name) for column, (name, of) in _KEPT.items() if column in plan.rules.columns}
+    kept = {name: _column(tasks, said, of, name) for column, (name, of) in _KEPT.items()
+            if column in plan.rules.columns and not (plan.calendar and column is Kept.POSITION)}
+    if plan.calendar:       # the checks have found a row for each task; there may be more
+        worker, position = np.array(plan.calendar, np.int64)[:tasks.n_tasks].T
+        kept["position"] = np.ascontiguousarray(position)
+        return TaskFields(np.ascontiguousarray(worker), _column(tasks, said, lambda task: task.cost, "cost"), **kept)
     worker = _column(tasks, said, lambda task: task.worker, "worker")
     return TaskFields(worker, _column(tasks, said, lambda task: task.cost, "cost"), **kept)
 

@@ -15,6 +15,7 @@ from pto_wsp.plan.passes import SCHEDULE_PASSES
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import TimedRun
+from pto_wsp.retime.calendar_check import breach_of, check_places
 from pto_wsp.retime.columnar import columnar
 from pto_wsp.retime.edges import edges_under
 from pto_wsp.retime.feed import LongStream, simulate_columns
@@ -22,7 +23,7 @@ from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import MAX_RECORDED_TASKS, Engine, Recorder
+from pto_wsp.runtime.native import MAX_RECORDED_TASKS, Engine, Recorder, SimulationStuck
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
 from pto_wsp.schedule.schedule import Schedule
@@ -49,30 +50,36 @@ class Retimer:
         self._plan = columnar(replace(compiled.unscheduled, symbols=compiled.plan.symbols))
         self._streams = [self._stream(compiled.plan, runner.recorder, columns)]
 
-    def time(self, schedule: Schedule, arch: Arch) -> TimedRun:
+    def time(self, schedule: Schedule, arch: Arch, *, overheads: bool) -> TimedRun:
         """Return the run's tasks in simulated time.
 
         Raises: R103 where the record does not tell and the stream cannot be made again.
         """
-        plan = self._scheduled(schedule, arch)
+        plan = self._scheduled(schedule, arch, overheads)
         if self._streams[0].columns.first_node > 0:
             return self._timed_in_chunks(plan)
         stream = self._fitting(plan)
         tasks = stream.tasks
         fields = task_fields(tasks, plan)
         edges = edges_under(tasks, stream.plan, plan, fields.lane)
-        sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
         columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
-                          edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy())
-        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms,
-                        Regions(stream.plan, stream.columns, stream.recorder, self._bindings), arch.clock_ghz)
+                          edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy(), task_position=fields.position)
+        regions = Regions(stream.plan, stream.columns, stream.recorder, self._bindings)
+        if plan.rules.calendar:
+            check_places(plan, columns)
+        try:
+            sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
+        except SimulationStuck:
+            raise breach_of(plan, columns, regions) from None
+        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch.clock_ghz)
 
     def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _Stream:
         return _Stream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)
 
-    def _scheduled(self, schedule: Schedule, arch: Arch) -> TaskPlan:
+    def _scheduled(self, schedule: Schedule, arch: Arch, overheads: bool) -> TaskPlan:
         """Return the plan as the schedule's passes leave it, its tasks in terms of what the record has."""
-        plan, context = self._plan, Context(schedule, arch, enforced=enforced_part(schedule, "cpu_sim"))
+        intermediates = frozenset(slot.ref.id for slot in self._compiled.plan.tensors if slot.kept)
+        plan, context = self._plan, Context(schedule, arch, None, enforced_part(schedule, "cpu_sim"), overheads, intermediates)
         for step in SCHEDULE_PASSES:
             plan = step.run(plan, context)
         return plan
@@ -115,6 +122,9 @@ class Retimer:
         """Make the stream again, piece by piece, and simulate each as it comes."""
         recorded, runner = self._compiled.plan, self._runner
         assert isinstance(runner, Engine)      # an interpreter's record keeps all
+        if plan.rules.calendar:
+            raise ProgramStateError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a calendar can be checked for",
+                                    here(), help="simulate a smaller problem")
         if has_waits(recorded):
             raise reads_results(recorded)
         if (plan.structure and not recorded.structure) or (plan.structure != recorded.structure and plan.n_streams > 1):

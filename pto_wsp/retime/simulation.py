@@ -10,6 +10,7 @@ from pto_wsp.report.stats import Stats
 from pto_wsp.report.tasks import TaskLike
 from pto_wsp.report.timed_run import TimedRun
 from pto_wsp.report.trace import Trace
+from pto_wsp.retime.freeze import frozen
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 
@@ -56,6 +57,13 @@ class Simulation:
         Raises: T205 for what names no task.
         """
         return self.timed.explainer.explain(task)
+
+    def freeze(self) -> Schedule:
+        """Return this simulation's schedule with its decisions as a calendar: each task's executor, position and start.
+
+        Raises: R103 for a run of more tasks than a trace keeps.
+        """
+        return frozen(self.timed, self.schedule)
 
     def __repr__(self) -> str:
         return f"Simulation({self.total_cycles} cycles on {self.arch.name}, {self.schedule!r})"

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from pto_wsp.errors import PtoError, RunBoundsError, TaskFailedError
+from pto_wsp.errors import CalendarError, PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
 from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
@@ -81,6 +81,9 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
     if check.kind in SCHEDULE_CHECKS:
         return schedule_error(check, shown_value(check.value, found), upper, notes)
+    if check.kind is CheckKind.CALENDAR:
+        return CalendarError(f"the calendar has {upper + 1} rows, and the run has more tasks", check.span,
+                             expected="a row for each task, in submission order", found=f"task {found}", notes=notes)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
     elif upper < lower:

@@ -16,7 +16,7 @@ from pto_wsp.runtime.failures import describe_check, kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.marks import MarkFlag
-from pto_wsp.runtime.native import Recorder, SimResult, slots_of
+from pto_wsp.runtime.native import LookFirst, Recorder, SimResult, slots_of
 from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
 from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
@@ -113,6 +113,7 @@ class Interpreter:
         self._bindings: Bindings | None = None
         self._recorder: Recorder | None = None
         self._prints = PrintKeeper()
+        self.look_first: LookFirst | None = None
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task in program order, whatever `order_seed` says: where the plan waits those made so far, else when all are made.
@@ -134,7 +135,9 @@ class Interpreter:
         stream = _Stream(self.plan, execute)
         self._stream = _enumerated(self.plan, bindings, stream, lambda: n_run)
         self._bindings = bindings
-        if self.plan.rules.full_window is FullWindow.ABORT:
+        if self.look_first is not None:
+            self.look_first(self.recorder, bindings)
+        elif self.plan.rules.full_window is FullWindow.ABORT:
             try:
                 self.simulate(keep_trace=False)
             except WindowFull as full:

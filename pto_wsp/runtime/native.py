@@ -147,11 +147,18 @@ class Recorder:
                      for row in found[0][0:n])
 
     def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
-        """Replay the record in virtual time."""
+        """Replay the record in virtual time.
+
+        Raises: SimulationStuck, WindowFull.
+        """
         raw = self.raw_columns()
         sim = new_sim(self.runtime, with_workers(self.runtime, rules, raw), keep_trace=keep_trace)
         feed_columns(self.runtime, sim, raw)
         return finish_sim(self.runtime, sim)
+
+
+class SimulationStuck(Exception):
+    """Not all tasks can run under the rules: under those of a calendar that does not fit them."""
 
 
 def with_workers(runtime: Runtime, rules: ExecutionRules, raw: Any) -> ExecutionRules:
@@ -177,7 +184,7 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
 def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
     """Give a simulator tasks: a pto_columns that follows what it has been fed.
 
-    Raises: WindowFull.
+    Raises: SimulationStuck, WindowFull.
     """
     _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
 
@@ -185,7 +192,7 @@ def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """Drain a simulator and return what it found.
 
-    Raises: WindowFull.
+    Raises: SimulationStuck, WindowFull.
     """
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
@@ -205,6 +212,9 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
         per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
         per_task(out.start), per_task(out.end), per_task(out.ready), per_task(out.executor), per_task(out.held, np.uint8),
         per_task(out.held_by))
+
+
+LookFirst: TypeAlias = Callable[[Recorder, Bindings], None]    # at a stream whose tasks have not run: may raise
 
 
 class Engine:
@@ -230,6 +240,7 @@ class Engine:
         self._waits = has_waits(plan)
         self._prints = Prints()
         self.sanitized: Sanitized | None = None    # of the last run
+        self.look_first: LookFirst | None = None
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
@@ -254,7 +265,7 @@ class Engine:
             self._tensors = raw_bindings(self.runtime, self.plan, bindings)
             options.bindings = self._tensors[0]
             options.orchestrate = self.artifact.table.orchestrate
-            if self.plan.rules.full_window is FullWindow.ABORT and not self._waits:
+            if self.plan.rules.full_window is FullWindow.ABORT and not self._waits and self.look_first is None:
                 self._rehearse(options)
             sim = ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
             options.sim = sim
@@ -262,6 +273,7 @@ class Engine:
         options.n_kernels = self.artifact.table.n_kernels
         options.execute.order_seed = order_seed
         options.execute.threads = self.threads
+        options.execute.by_calendar = int(self.plan.rules.calendar)
         options.interruptible = threading.current_thread() is threading.main_thread()
         shortened = shortening() if self._has_prints else (0, 0)
         printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
@@ -270,7 +282,9 @@ class Engine:
             options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
         result = ffi.new("pto_execute_result *")
         self._pool = _pool(self.runtime, self.threads)
-        status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+        status = lib.PTO_OK if self.look_first is None or reuse else self._look(options, result, bindings)
+        if status == lib.PTO_OK:
+            status = lib.pto_run(self._pool, self.recorder.raw, options, result)
         if printed != ffi.NULL:
             self._prints = read_prints(self.runtime, printed, self.plan, shortened)
         if self._watch is not None:
@@ -328,6 +342,17 @@ class Engine:
     def intermediate_bytes(self) -> int:
         """The most memory that tensors made in bodies took at a time in the last run."""
         return self.recorder.memory()
+
+    def _look(self, options: Any, result: Any, bindings: Bindings) -> int:
+        """Record the stream without running it and have it looked at; what is left to do is to run it."""
+        ffi, lib = self.runtime.ffi, self.runtime.lib
+        only = ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": options.sim})
+        status: int = lib.pto_run(ffi.NULL, self.recorder.raw, only, result)
+        if status == lib.PTO_OK and self.look_first is not None:
+            self.look_first(self.recorder, bindings)
+            if self._watch is None:
+                options.orchestrate = ffi.NULL
+        return status
 
     def cancel(self) -> None:
         """Ask a run in another thread to stop after its current tasks."""
@@ -391,6 +416,8 @@ def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
         raise WindowFull(out.window_task, out.window_high_water)
+    if status == runtime.lib.PTO_E_DEADLOCK:
+        raise SimulationStuck
     check_status(status, "simulation")
 
 

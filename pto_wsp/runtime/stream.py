@@ -310,6 +310,8 @@ class Orchestrator:
                 return number
             case s.TaskIndex():
                 return self.counts.n_tasks
+            case s.CalendarEntry(column):
+                return self.plan.calendar[self.counts.n_tasks][column]
             case s.ReplicaIndex():
                 return self.replica
             case s.SlotValue(slot):

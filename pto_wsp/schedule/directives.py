@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from pto_wsp.records import Field
-from pto_wsp.schedule.keys import KeyLike, trace_key, trace_keys
+from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.policy import Count, Executors, Key, Policy
 
 
@@ -250,22 +249,6 @@ class TracePolicy(Policy):
     def cycles(cost_fn: KeyLike) -> TracePolicy:
         """Return: cost_fn(t) cycles a task."""
         return TracePolicy(kind="cycles", key=trace_key(cost_fn, "TracePolicy.cycles"))
-
-
-class Calendar(Policy):
-    """A static schedule: for each task an executor and a position on it, by a pair of keys or by a table."""
-
-    worker: Key | None = None
-    position: Key | None = None
-    table: tuple[tuple[int, int], ...] = ()
-
-    @staticmethod
-    def of(plan: KeyLike | Sequence[Sequence[int]]) -> Calendar:
-        """Return the calendar of a function `t -> (worker, position)`, or of a table of such pairs in submission order."""
-        if isinstance(plan, Sequence) and not isinstance(plan, str):
-            return Calendar(table=tuple(plan))  # type: ignore[arg-type]
-        worker, position = trace_keys(plan, "calendar", 2)
-        return Calendar(worker=worker, position=position)
 
 
 class SpatialMap(Policy):

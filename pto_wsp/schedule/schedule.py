@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from pto_wsp.errors import ScheduleConflictError
+from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.conflicts import conflict_of
-from pto_wsp.schedule.directives import Calendar, Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
+from pto_wsp.schedule.directives import Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
 from pto_wsp.schedule.policy import Count, Key, KeyExpr, Policy
 from pto_wsp.source import here
 

@@ -60,6 +60,13 @@ class TaskIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class CalendarEntry:
+    """What the plan's calendar says of the task being made: its executor (column 0) or its position there (column 1)."""
+
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaIndex:
     """Which replica of its process evaluates this, from 0."""
 
@@ -161,8 +168,8 @@ class Sum:
     body: Scalar
 
 
-Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | ReplicaIndex | SymbolRef | ParamScalar | ParamExtent | DimOf
-                     | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
+Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | CalendarEntry | ReplicaIndex | SymbolRef | ParamScalar
+                     | ParamExtent | DimOf | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
 
 
 # ---- building, with the simplifications that keep printed expressions as the user would write them ----
@@ -327,7 +334,8 @@ def scalar_dtype(node: Scalar) -> DType:
             return kinds.pop() if len(kinds) == 1 else DType.F64 if DType.F64 in kinds else DType.I64
         case Sum(_, _, _, _, body):
             return scalar_dtype(body)
-        case (Var() | AxisName() | BracketIndex() | TaskIndex() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf() | SlotValue()):
+        case (Var() | AxisName() | BracketIndex() | TaskIndex() | CalendarEntry() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf()
+              | SlotValue()):
             return DType.I64
         case _:
             assert_never(node)
@@ -402,6 +410,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return f"params[{position}]"
         case TaskIndex():
             return "task_index"
+        case CalendarEntry(column):
+            return f"calendar[task_index][{column}]"
         case ReplicaIndex():
             return "replica"
         case SlotValue(slot):

@@ -180,6 +180,13 @@ def test_hash() -> None:
     assert total(of_k(eight()).dispatch(DispatchPolicy.hash("k", 3))) == max(loads) < 36
 
 
+def test_calendar() -> None:
+    # executor 0 runs 8, 7, 6 of the eight costs, executor 1 the others backwards: 21 and 15
+    found = run(of_k(eight()).calendar(lambda t: ((t.k < 5).where(1, 0), 7 - t.k)))
+    assert found.stats.total_cycles == 21
+    assert [int(start) for start in found.trace.start] == [14, 12, 9, 5, 0, 15, 8, 0]
+
+
 def test_dispatch_by() -> None:
     assert total(of_k(eight()).dispatch(DispatchPolicy.dispatch_by(lambda t: (t.k < 7).where(0, 1), 2))) == 28
 
@@ -347,11 +354,11 @@ ENFORCED: dict[str, Callable[[], None]] = {
     "task_graph.pools.by_exec_unit": test_by_exec_unit, "task_graph.pools.custom": test_custom, "task_graph.ready.fifo": test_fifo,
     "task_graph.ready.work_steal": test_work_steal, "task_graph.ready.priority": test_priority,
     "task_graph.start.immediate": test_start_immediate, "task_graph.start.after_orchestration": test_after_orchestration,
-    "task_graph.start.threshold": test_threshold, "task_graph.trace.none": test_the_archs_cycles, "task_graph.trace.cycles": test_cycles,
+    "task_graph.start.threshold": test_threshold, "calendar": test_calendar,
+    "task_graph.trace.none": test_the_archs_cycles, "task_graph.trace.cycles": test_cycles,
 }
 REFUSED: dict[str, Callable[[], Workload]] = {
     "task_graph.deps.exact": lambda: eight().task_graph(deps=Deps.infer_tensor_map_exact()),
-    "calendar": lambda: eight().calendar(lambda t: (t.k % 2, t.k)),
     "spatial_map": lambda: eight().spatial_map((2, 2)),
 }
 

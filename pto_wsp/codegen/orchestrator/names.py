@@ -146,6 +146,8 @@ class Names:
                 return self.ref(self.var(node))
             case s.TaskIndex():
                 return self.task_index
+            case s.CalendarEntry(column):
+                return c.Index(c.Index(c.Name("pto_calendar"), self.task_index), c.Int(column))
             case s.ReplicaIndex():
                 return c.Member(PROCESS, "replica")
             case s.SlotValue(slot):

@@ -1,23 +1,42 @@
-"""Calendars: for each task its executor and its place among the tasks of that executor."""
+"""Calendars: for each task its executor and its place among the tasks of that executor, from keys or from a table of the plan."""
 
 from __future__ import annotations
 
+from pto_wsp.arch.control import aicpus_of
 from pto_wsp.arch.model import Arch
+from pto_wsp.errors import CalendarError
+from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.plan.schedule.keys import TaskKeys
-from pto_wsp.schedule.directives import Calendar
+from pto_wsp.plan.waits import has_waits
+from pto_wsp.schedule.calendar import MAX_EXECUTORS, Calendar
+from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 
-MAX_WORKERS = 1 << 16
+
+def calendar_workers(calendar: Calendar, arch: Arch) -> int:
+    """Return the number of executors of a calendar; 0 for one by a function: as many as its tasks name, which a run tells.
+
+    Raises: C110 when the arch has fewer.
+    """
+    return aicpus_of(arch, calendar.n_executors) if calendar.n_executors else 0
 
 
-def calendar_workers(calendar: Calendar) -> int:
-    """Return the number of executors of a calendar; 0 for one by a function: as many as its tasks name, which a run tells."""
-    return 1 + max((worker for worker, _ in calendar.table), default=0) if calendar.table else 0
+def refuse_reads(plan: TaskPlan) -> None:
+    """Refuse a calendar for tasks that are known only while others run.
+
+    Raises: S106.
+    """
+    if has_waits(plan):
+        raise CalendarError(f"which tasks `{plan.name}` has depends on what its tasks compute", here(),
+                            expected="tasks that are all known before the first one runs",
+                            help="use dispatch or streams, which place tasks as they are made")
 
 
-def slot_of(calendar: Calendar, keys: TaskKeys, arch: Arch) -> tuple[s.Scalar, s.Scalar]:
+def slot_of(calendar: Calendar, keys: TaskKeys, task: Submit, arch: Arch) -> tuple[s.Scalar, s.Scalar]:
     """Return the executor of one task, and its position there."""
     if calendar.worker is None or calendar.position is None:
-        return s.Const(0), s.Const(0)
-    most = min(MAX_WORKERS, arch.aicpu.count or MAX_WORKERS)
+        keys.checks.append(Check(CheckKind.CALENDAR, s.TaskIndex(), s.Const(0), s.Const(len(calendar.table) - 1), "calendar",
+                                 span=task.span))
+        return (s.CalendarEntry(0), s.CalendarEntry(1)) if calendar.table else (s.Const(0), s.Const(0))
+    most = min(MAX_EXECUTORS, arch.aicpu.count or MAX_EXECUTORS)
     return keys.natural(calendar.worker, "calendar worker", most - 1), keys.value(calendar.position)

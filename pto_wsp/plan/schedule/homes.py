@@ -22,7 +22,7 @@ def n_homes(schedule: Schedule, arch: Arch) -> int | None:
     """
     match schedule.dispatch:
         case None if schedule.calendar is not None:
-            return calendar_workers(schedule.calendar)
+            return calendar_workers(schedule.calendar, arch)
         case None:
             return None if schedule.streams is None else aicpus_of(arch, schedule.streams)
         case dispatch:

@@ -9,7 +9,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.model import Context, Submit, TaskPlan, submits
 from pto_wsp.plan.rules import Column, ExecutionRules
-from pto_wsp.plan.schedule.calendar import slot_of
+from pto_wsp.plan.schedule.calendar import refuse_reads, slot_of
 from pto_wsp.plan.schedule.homes import home_of, n_homes
 from pto_wsp.plan.schedule.keys import Keys
 from pto_wsp.plan.schedule.lanes import has_lanes, lane_of
@@ -34,13 +34,16 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     n_workers = n_homes(schedule, context.arch)
     if n_workers is None:
         plan, n_workers = with_own_executors(plan, context.arch.aicpu.count)
+    table = () if schedule.calendar is None else schedule.calendar.table
+    if schedule.calendar is not None:
+        refuse_reads(plan)
     keys, total = Keys(plan), n_workers
 
     def place(task: Submit) -> Submit:
         own = keys.of(task)
         lane = lane_of(schedule, own)
         home = home_of(schedule, own, task, lane, total)
-        worker, position = (home, s.Const(0)) if schedule.calendar is None else slot_of(schedule.calendar, own, context.arch)
+        worker, position = (home, s.Const(0)) if schedule.calendar is None else slot_of(schedule.calendar, own, task, context.arch)
         pool = pool_of(pools, own, plan.kernels[task.kernel].kernel)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
@@ -50,7 +53,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     keys.raise_errors()
     kind = schedule.deps.kind
     return replace(placed, rules=_rules(plan, schedule, context, n_workers), infer=kind != "explicit",
-                   structure=kind in ("explicit", "hybrid"), symbols=tuple(keys.symbols))
+                   structure=kind in ("explicit", "hybrid"), symbols=tuple(keys.symbols), calendar=table)
 
 
 def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int) -> ExecutionRules:

@@ -1,0 +1,253 @@
+"""Calendars in runs and simulations: frozen runs take the same time, give the same numbers, and what breaks an edge is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pto_wsp
+from pto_wsp import (
+    Channel,
+    Deps,
+    DispatchPolicy,
+    DType,
+    In,
+    InOut,
+    Out,
+    P,
+    Program,
+    PtoError,
+    ReadyPolicy,
+    Scalar,
+    StartPolicy,
+    TaskWindow,
+    Tensor,
+    Tile,
+    TimingPolicy,
+    WindowMode,
+    Workload,
+    consume,
+    kernel,
+    pto,
+    send,
+    workload,
+)
+from pto_wsp.arch.instances import builtin_arch
+
+F32, I64 = DType.F32, DType.I64
+N = 6
+A = Tensor(np.arange(N * 4, dtype=np.float32).reshape(N, 4), name="A")
+B = Tensor(np.zeros((N, 4), np.float32), name="B")
+C = Tensor(np.zeros((N, 4), np.float32), name="C")
+SLOW = builtin_arch("unit").with_aicpu(count=4, submit_cycles=2, dispatch_cycles=5, retire_cycles=3)
+
+
+@kernel
+def more(x: In[Tile[1, 4, F32]], y: Out[Tile[1, 4, F32]], n: Scalar[I64]) -> None:
+    for _ in pto.range(n):
+        pto.store(y, x + 1.0)
+
+
+@kernel
+def add(x: In[Tile[1, 4, F32]], y: InOut[Tile[1, 4, F32]]) -> None:
+    pto.store(y, y + x)
+
+
+@workload
+def two_steps() -> None:
+    """Six tasks of different lengths, then six sums: task N + i reads what task i writes; the last sums are of one row."""
+    for i in P(N):
+        more[i](x=A[i], y=B[i], n=i % 3 + 1)
+    for i in P.seq(N):
+        add[i](x=B[i], y=C[i // 2])
+
+
+W = two_steps().task_graph(deps=Deps.infer_bytes_overlap())
+SCHEDULES: dict[str, Workload] = {
+    "round robin": W.dispatch(DispatchPolicy.round_robin(3)),
+    "one executor": W,
+    "queue": W.dispatch(DispatchPolicy.work_steal(3)),
+    "stealing": W.dispatch(DispatchPolicy.affinity("i", 3)).task_graph(ready=ReadyPolicy.work_steal()),
+    "priority": W.dispatch(DispatchPolicy.round_robin(2)).task_graph(ready=ReadyPolicy.priority(lambda t: t.i)),
+    "window": W.dispatch(DispatchPolicy.round_robin(3)).task_graph(window=TaskWindow(4)),
+    "batches": W.dispatch(DispatchPolicy.round_robin(2)).timing(TimingPolicy.batched(5)),
+    "rate": W.dispatch(DispatchPolicy.round_robin(2)).timing(TimingPolicy.rate_limit(100000.0)),
+    "after orchestration": W.dispatch(DispatchPolicy.round_robin(2)).task_graph(start=StartPolicy.after_orchestration()),
+    "hybrid": two_steps().dispatch(DispatchPolicy.round_robin(2)),
+}
+
+
+def expected() -> np.ndarray:
+    """What the tasks make of C that holds nothing."""
+    rows = A.data + 1
+    sums = np.zeros_like(C.data)
+    for i in range(N):
+        sums[i // 2] += rows[i]
+    return sums
+
+
+def run(w: Workload, target: str, **options: object) -> Program:
+    """Compile and run from nothing, and check the numbers."""
+    program = w.compile(target=target, **options)  # type: ignore[arg-type]
+    B.data[:] = C.data[:] = 0
+    program.run()
+    np.testing.assert_array_equal(C.data, expected())
+    return program
+
+
+@pytest.fixture(scope="module", params=["cpu_sim", "interp"])
+def program(request: pytest.FixtureRequest) -> Program:
+    return run(W, request.param)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("overheads", [False, True])
+def test_a_frozen_simulation_takes_the_same_time(program: Program, name: str, overheads: bool) -> None:
+    found = program.simulate(SCHEDULES[name], SLOW, overheads=overheads)
+    again = program.simulate(found.freeze(), SLOW, overheads=overheads)
+    assert again.total_cycles == found.total_cycles
+    assert again.trace.start.tolist() == found.trace.start.tolist()
+    assert again.trace.executor.tolist() == found.trace.executor.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_frozen_program_gives_the_same_numbers_on_any_number_of_threads(program: Program, threads: int) -> None:
+    frozen = program.simulate(SCHEDULES["round robin"]).freeze()
+    w = two_steps().task_graph(deps=Deps.infer_bytes_overlap()).calendar(frozen.calendar or ())
+    target = "cpu_sim" if program.artifact_dir is not None else "interp"
+    found = run(w, target, **({"threads": threads} if target == "cpu_sim" else {}))
+    assert found.stats.total_cycles == program.simulate(SCHEDULES["round robin"]).total_cycles
+    assert found.schedule.calendar == frozen.calendar
+    C.data[:] = 0
+    found.run()      # the record and its lists are used again
+    np.testing.assert_array_equal(C.data, expected())
+
+
+def test_a_program_freezes_its_own_schedule() -> None:
+    frozen = run(SCHEDULES["round robin"], "interp").freeze()
+    assert frozen.dispatch is None and frozen.deps == Deps.infer_bytes_overlap()
+    assert str(frozen.calendar).splitlines()[1:4] == [
+        "0: executor 0 position 0 start 0", "1: executor 1 position 0 start 0", "2: executor 2 position 0 start 0"]
+
+
+def test_the_table_stands_in_the_artifact_and_goes_along_when_it_is_saved(tmp_path: Path) -> None:
+    table = [(i % 2, i // 2) for i in range(2 * N)]
+    built = run(W.calendar(table), "cpu_sim")
+    assert built.artifact_dir is not None
+    assert "const int32_t pto_calendar[12][2] = {" in (built.artifact_dir / "src" / "tables.c").read_text()
+    loaded = pto_wsp.load(built.save(tmp_path / "saved"))
+    B.data[:] = C.data[:] = 0
+    loaded.run(A=A.data, B=B.data, C=C.data)
+    np.testing.assert_array_equal(C.data, expected())
+    assert loaded.stats.total_cycles == built.stats.total_cycles
+
+
+# ---- what a calendar may not do ----
+
+def refused(what: object) -> PtoError:
+    """Return the error, and check that no task has run."""
+    B.data[:] = C.data[:] = -1
+    with pytest.raises(PtoError) as caught:
+        what()  # type: ignore[operator]
+    assert (B.data == -1).all() and (C.data == -1).all()
+    return caught.value
+
+
+BEHIND = {           # add[3] is task 9 and reads what more[3], task 3, writes
+    "table": [(0, 20) if i == 3 else (0, i) for i in range(2 * N)],
+    "function": lambda t: (0, t.i),
+}
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_a_task_before_what_it_waits_for_is_refused_with_the_edge(program: Program, target: str) -> None:
+    wanted = W.calendar(BEHIND["table"])
+    ran, simulated = refused(lambda: wanted.compile(target=target).run()), refused(lambda: program.simulate(wanted))
+    for error in (ran, simulated):
+        assert error.code == "S106"
+        assert error.message == "the calendar has `add[i=3]` before `more[i=3]`, which it waits for"
+        assert "3 more[i=3] → 9 add[i=3]  RAW on B[3, 0:4]" in str(error)
+        assert "executor 0 runs it at position 9, and task 3 at 20" in str(error)
+        assert "test_calendar.py" in str(error)
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_two_tasks_in_one_place_are_refused(target: str) -> None:
+    error = refused(lambda: W.calendar(BEHIND["function"]).compile(target=target).run())
+    assert error.code == "S106" and "`more[i=0]` and `add[i=0]` are in one place" in str(error)
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+def test_executors_that_wait_for_each_other_are_refused(program: Program, target: str) -> None:
+    # executor 0: add[0], then more[1]; executor 1: add[1] (of the same row of C), which waits for more[1], then more[0]
+    table = [(2, i) for i in range(2 * N)]
+    table[N], table[1], table[7], table[0] = (0, 0), (0, 1), (1, 0), (1, 1)
+    for what in (lambda: W.calendar(table).compile(target=target).run(), lambda: program.simulate(W.calendar(table))):
+        error = refused(what)
+        assert error.code == "S106" and "a circle of 4 tasks" in str(error)
+        assert "stands behind" in str(error) and "RAW on B[0, 0:4]" in str(error)
+
+
+@pytest.mark.parametrize("target", ["cpu_sim", "interp"])
+@pytest.mark.parametrize("n", [0, 5, 13])
+def test_another_number_of_rows_than_tasks_is_refused(program: Program, target: str, n: int) -> None:
+    wanted = W.calendar([(0, i) for i in range(n)])
+    for what in (lambda: wanted.compile(target=target).run(), lambda: program.simulate(wanted)):
+        error = refused(what)
+        assert error.code == "S106" and f"the calendar has {n} rows" in str(error)
+
+
+def test_an_order_that_the_window_cannot_hold_is_refused(program: Program) -> None:
+    wanted = two_steps().task_graph(deps=Deps.infer_bytes_overlap(), window=TaskWindow(2))
+    backwards = wanted.calendar([(0, N - 1 - i) if i < N else (0, i) for i in range(2 * N)])
+    for what in (lambda: backwards.compile().run(), lambda: program.simulate(backwards)):
+        error = refused(what)
+        assert error.code == "S106" and "a window of 2 tasks" in str(error)
+    assert program.simulate(backwards.task_graph(window=TaskWindow(2, "tasks", WindowMode.BENCHMARK))).total_cycles > 0
+
+
+def test_an_executor_below_zero_is_refused(program: Program) -> None:
+    wanted = W.calendar(lambda t: (t.i - 3, t.i))
+    for what in (lambda: wanted.compile(target="interp").run(), lambda: program.simulate(wanted)):
+        assert refused(what).code == "S104"
+
+
+def test_tasks_that_depend_on_results_have_no_calendar() -> None:
+    counts = Tensor(np.zeros((1, 1), np.int64), name="counts")
+
+    @kernel
+    def choose(n: Out[Tile[1, 1, I64]]) -> None:
+        pto.store(n, pto.full((1, 1), 2, I64))
+
+    @workload
+    def dependent() -> None:
+        choose(n=counts)
+        for i in P(counts[0, 0]):
+            more[i](x=A[i], y=B[i], n=1)
+
+    error = refused(lambda: dependent().calendar([(0, 0)]).compile(target="interp"))
+    assert error.code == "S106" and "depends on what its tasks compute" in str(error)
+
+
+def test_a_sanitized_run_checks_the_calendar_too() -> None:
+    assert refused(lambda: W.calendar(BEHIND["table"]).compile(sanitize=True).run()).code == "S106"
+    run(W.calendar([(i % 2, i) for i in range(2 * N)]), "cpu_sim", sanitize=True)
+
+
+def test_processes_run_by_a_calendar() -> None:
+    rows = Channel("rows", 2)
+
+    @workload
+    def piped() -> None:
+        with P.pipe():
+            for i in P.seq(N):
+                send(rows, more[i](x=A[i], y=B[i], n=1))
+            with consume(rows) as i:
+                add[i](x=B[i], y=C[i // 2])
+
+    free = run(piped().dispatch(DispatchPolicy.round_robin(2)), "cpu_sim")
+    frozen = free.freeze()
+    assert free.simulate(frozen).total_cycles == free.stats.total_cycles
+    run(piped().calendar(frozen.calendar or ()), "cpu_sim")
