@@ -52,7 +52,7 @@ def load(folder: str | Path, *, threads: int | None = None) -> Program:
         raise LoadError("load takes the folder of a saved program", here(), expected="a path", found=repr(folder))
     try:
         asked = read_options({} if threads is None else {"threads": threads}, "cpu_sim")
-        saved = load_saved(Path(folder), asked.threads)
+        saved = load_saved(Path(folder).absolute(), asked.threads)
     except PtoError as problem:
         problem.span = problem.span or here()
         raise

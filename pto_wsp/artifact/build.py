@@ -179,7 +179,7 @@ def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
 
 def _open(ffi: Any, path: Path) -> Any:
     """Open a library for good: at exit Python frees records, and helper threads run, after it would have been closed."""
-    return ffi.dlopen(str(path), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
+    return ffi.dlopen(str(path.absolute()), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
 
 
 def _handshake(ffi: Any, version: int, rows: Any, count: int, where: Path) -> None:

@@ -1,6 +1,7 @@
-"""`pto-wsp compile | inspect | diff`: packages from the command line.
+"""`pto-wsp compile | inspect | diff | run`: packages and saved programs from the command line.
 
     pto-wsp compile model.py --target ascend_npu --arch ascend_950 --out package
+    pto-wsp run saved --threads 2 --in X=x.npy --set n=3
     pto-wsp inspect package
     pto-wsp diff package other
 
@@ -21,6 +22,7 @@ from rich.text import Text
 
 from pto_wsp.cli.difference import differences
 from pto_wsp.cli.inspection import inspection
+from pto_wsp.cli.saved_run import run_saved
 from pto_wsp.cli.source_file import find_workload, load_file
 from pto_wsp.cli.summary import summary
 from pto_wsp.errors import PtoError
@@ -78,6 +80,25 @@ def diff(one: Folder, other: Folder,
     show(found.text)
     if found.differ:
         raise typer.Exit(1)
+
+
+@app.command()
+def run(folder: Annotated[Path, typer.Argument(help="What program.save(folder) wrote, for target cpu_sim.", show_default=False)],
+        inputs: Annotated[list[str] | None, typer.Option("--in", help="NAME=FILE: a tensor's elements, .npy or raw.",
+                                                         show_default=False)] = None,
+        outputs: Annotated[list[str] | None, typer.Option("--out", help="NAME=FILE: where a tensor goes after the run.",
+                                                          show_default=False)] = None,
+        dims: Annotated[list[str] | None, typer.Option("--dim", help="NAME=N,N,...: other extents than declared.",
+                                                       show_default=False)] = None,
+        numbers: Annotated[list[str] | None, typer.Option("--set", help="NAME=NUMBER: a symbol, or the extent of an axis.",
+                                                          show_default=False)] = None,
+        threads: Annotated[int | None, typer.Option(help="Host threads; without it as the program was compiled.",
+                                                    show_default=False)] = None,
+        seed: Annotated[int, typer.Option(min=0, max=(1 << 63) - 1, help="What tensors without a file are filled with.")] = 0) -> None:
+    """Run a saved program once: tasks, times, and a checksum of each output."""
+    given = {"--in": inputs or [], "--out": outputs or [], "--dim": dims or [], "--set": numbers or []}
+    for line in run_saved(folder, threads, seed, given):
+        show(Text(line))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

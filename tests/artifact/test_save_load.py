@@ -226,3 +226,8 @@ def test_another_interface_is_built_again_or_refused(copied: Path) -> None:
     with pytest.warns(UserWarning, match="interface 4"), pytest.raises(LoadError, match="its sources do not compile here") as raised:
         load(copied)
     assert "made for another interface" in str(raised.value)
+
+
+def test_a_folder_may_be_named_from_inside(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(saved)
+    assert load(".").artifact_dir == saved and (run(load("."), scale=0.5) == expected(0.5)).all()

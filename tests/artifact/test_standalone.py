@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pto_wsp import Program, load
+from pto_wsp.cli.main import main
 from tests.artifact.saved_program import expected, inputs, save
 
 CC = shutil.which(os.environ.get("CC", "") or "gcc") or shutil.which("cc") or "cc"
@@ -102,6 +105,49 @@ def test_the_seed_decides_what_is_in_tensors_without_files(built: Path, tmp_path
     assert sums[0] == sums[1] != sums[2]
     x = np.fromfile(tmp_path / "0", np.float32)
     assert set(x * 8) <= set(range(-8, 8)) and len(set(x)) > 8
+
+
+def told(text: str) -> list[str]:
+    """Return the lines that do not depend on the machine."""
+    return [line for line in text.splitlines() if not line.startswith(("run_ms", "threads"))]
+
+
+def by_python(folder: Path, *arguments: str, code: int = 0) -> str:
+    """Return what `pto-wsp run` prints: of a mistake its message."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
+        main(["run", str(folder), *arguments])
+    assert (left.value.code or 0) == code, err.getvalue()
+    return out.getvalue() if code == 0 else err.getvalue()
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--seed", "7", "--set", "scale=0.5"), ("--set", "scale=-3", "--set", "rows=2"),
+    ("--dim", "X=9,4,8", "--dim", "Sums=9,4,8", "--dim", "Half=9,4,8", "--dim", "Lens=9", "--set", "rows=9", "--set", "scale=1"),
+])
+def test_the_command_of_python_says_the_same(built: Path, arguments: tuple[str, ...]) -> None:
+    assert told(by_python(built, *arguments)) == told(command(built, *arguments))
+
+
+def test_the_command_of_python_reads_and_writes_files(built: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", inputs()["X"])
+    options = write_inputs(tmp_path)
+    by_python(built, *options[2:], "--in", f"X={tmp_path}/x.npy", "--set", "scale=0.5", "--out", f"Sums={tmp_path}/s.npy", "--out",
+              f"X={tmp_path}/x.raw", "--threads", "2")
+    assert (np.load(tmp_path / "s.npy") == expected(0.5)).all()
+    assert (tmp_path / "x.raw").read_bytes() == (tmp_path / "X.raw").read_bytes()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--in", "X"), "--in takes NAME=VALUE"), (("--in", "Z=z"), "--in: the program binds no tensor called `Z`"),
+    (("--set", "scal=1"), "--set: the program has no number called `scal`"), (("--set", "rows=1.5"), "--set rows takes a whole number"),
+    (("--dim", "X=3,4"), "--dim X takes 3 extents"), (("--in", "X=/absent/x"), "/absent/x cannot be read"),
+    (("--in", "X=/absent/x.npy"), "/absent/x.npy cannot be read"), (("--in", f"X={__file__}"), "does not hold tensor `X`"),
+    (("--set", "scale=1", "--out", "Sums=/absent/s"), "/absent/s cannot be written"),
+    (("--threads", "0", "--set", "scale=1"), "option `threads`"),
+])
+def test_mistakes_at_the_command_of_python(saved: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in by_python(saved, *arguments, code=2)
 
 
 def test_help_lists_what_is_bound(built: Path) -> None:

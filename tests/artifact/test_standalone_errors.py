@@ -1,4 +1,4 @@
-"""What a program in C says of data that breaks a contract, of tasks that fail, and of processes that wait for each other."""
+"""What a program in C says of data that breaks a contract and of tasks that fail, and what it fills tensors of each dtype with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from tests.artifact.test_standalone import SANITIZED, away, made
+from tests.artifact.test_standalone import PLAIN, SANITIZED, away, by_python, made, told
 
 F32, I32 = DType.F32, DType.I32
 pytestmark = pytest.mark.slow
@@ -81,3 +81,26 @@ def test_data_that_breaks_what_was_promised(picks: Path, tmp_path: Path, case: s
         options += ["--in", f"{name}={tmp_path / name}"]
     done = away(picks, "build/picks", *options, status=1 if message else 0)
     assert ("tasks = 3\n" in done.stdout) if not message else f"error: {message}" in done.stderr, done
+
+
+DTYPES = (DType.F64, DType.F32, DType.F16, DType.BF16, DType.F8E4M3, DType.F8E5M2, DType.I8, DType.U16, DType.I64, DType.BOOL)
+
+
+def test_every_dtype_is_filled_as_by_python(tmp_path: Path) -> None:
+    @workload
+    def copies() -> None:
+        for dtype in DTYPES:
+            @kernel
+            def copy(x: In[Tile[4, 8, dtype]], y: Out[Tile[4, 8, dtype]]) -> None:    # type: ignore[valid-type]
+                pto.store(y, x)
+            copy(x=Tensor(shape=(4, 8), dtype=dtype, name=f"X_{dtype}"), y=Tensor(shape=(4, 8), dtype=dtype, name=f"Y_{dtype}"))
+
+    folder = made(copies().compile().save(tmp_path / "saved"), PLAIN)
+    assert told(command_of(folder, "copies")) == told(by_python(folder))
+    sums = {line.split()[1]: line.split()[-1] for line in told(by_python(folder)) if line.startswith("checksum")}
+    assert len(sums) == len(set(sums.values())) == len(DTYPES)
+
+
+def command_of(folder: Path, name: str) -> str:
+    """Return what a program's command prints."""
+    return away(folder, f"build/{name}").stdout

@@ -17,6 +17,7 @@ def test_streams_take_as_long_as_by_hand_in_one_piece_and_in_many(name: str) -> 
         check(simulate(program), 6400, stream.makespan(6400) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.bench
 def test_every_measurement_has_a_row() -> None:
     text = markdown(Sizes(rate=6400, memory=6400, windows=(128,), growth=(6400,)), 1)
