@@ -240,7 +240,7 @@ typedef struct pto_sim pto_sim;
 /* pto_sim_options.timing: when a submitted task is released, that is may run once it is ready */
 #define PTO_TIMING_IMMEDIATE 0     /* at once */
 #define PTO_TIMING_BATCHED 1       /* timing_n of a stream at a time; what is left when it cannot go on, then */
-#define PTO_TIMING_INTERLEAVED 2   /* at once, and of ready tasks those of timing_n lanes (by lane mod timing_n) take turns */
+#define PTO_TIMING_INTERLEAVED 2   /* at once, and of ready tasks those of timing_n classes of lanes take turns: (lane - 1) mod timing_n */
 #define PTO_TIMING_RATE 3          /* in the order of (submission, node) of all streams, each release_num / release_den cycles after the
                                       one before, rounded up, or when it is submitted, if that is later */
 

@@ -155,10 +155,12 @@ int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
 
 void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
 {
+    int64_t n = s->options.timing == PTO_TIMING_INTERLEAVED ? s->options.timing_n : 1;
+    int64_t lane = c->task_lane == NULL ? 0 : c->task_lane[task];
     s->ring.more[node & (s->ring.capacity - 1)] = (pto_sim_more){
         .priority = c->task_priority == NULL ? 0 : c->task_priority[task],
         .bytes = c->task_bytes == NULL ? 0 : c->task_bytes[task],
-        .turn = c->task_lane == NULL || s->options.timing != PTO_TIMING_INTERLEAVED ? 0 : c->task_lane[task] % s->options.timing_n};
+        .turn = lane == 0 ? n - 1 : (lane - 1) % n};
 }
 
 /* ---- executors ---- */

@@ -49,10 +49,15 @@ static bool is_queued(const slow_sim *o, int64_t t, int64_t pool, int64_t worker
     return task->pool == pool && (o->p->rules.is_shared || task->worker == worker);
 }
 
+static int64_t class_of(const program *p, int64_t t)       /* of no lane: the last */
+{
+    return (p->task[t].lane - 1 + p->rules.timing_n) % p->rules.timing_n;
+}
+
 static int64_t turn_of(const slow_sim *o, int64_t t, int64_t pool, int64_t worker)      /* how many classes come first */
 {
     int64_t k = o->p->rules.timing_n, served = o->served[pool][o->p->rules.is_shared ? 0 : worker];
-    return o->p->rules.timing == PTO_TIMING_INTERLEAVED ? (o->p->task[t].lane % k - served - 1 + k) % k : 0;
+    return o->p->rules.timing == PTO_TIMING_INTERLEAVED ? (class_of(o->p, t) - served - 1 + k) % k : 0;
 }
 
 static bool goes_first(const slow_sim *o, int64_t a, int64_t b, int64_t turn_a, int64_t turn_b)
@@ -121,7 +126,7 @@ static void begin(slow_sim *o, int64_t t, int64_t from, int64_t worker)      /* 
     o->worker[t] = worker;
     o->begun[t] = o->now;
     if (o->p->rules.timing == PTO_TIMING_INTERLEAVED)
-        o->served[pool][o->p->rules.is_shared ? 0 : from] = o->p->task[t].lane % o->p->rules.timing_n;
+        o->served[pool][o->p->rules.is_shared ? 0 : from] = class_of(o->p, t);
     if (!has_servers(o->p))
         o->start[t] = o->now;
 }

@@ -202,8 +202,8 @@ static void the_highest_priority_goes_first(void)
     pto_record_free(record);
 }
 
-/* Lanes 4, 4', 1, 2, 5 in three classes: 1, 1, 1, 2, 2. Each is a chain of its own; all of cost 1. Classes 1, 2, 1, 2, 1 by turns, in
-   each by (ready, node); the second task of lane 4 is ready once the first is over. */
+/* Lanes 4, 4', 1, 2, 5 are of classes 0, 0, 0, 1, 1 of three. Each is a chain of its own; all of cost 1. Classes 0, 1, 0, 1, 0 by turns,
+   in each by (ready, node); the second task of lane 4 is ready once the first is over. */
 static void lanes_take_turns(void)
 {
     pto_record *record = record_new(PTO_KEEP_LANE);
@@ -218,11 +218,11 @@ static void lanes_take_turns(void)
     pto_record_free(record);
 }
 
-/* Priority first: both of priority 1 go before those of 0, and among these, class 1 comes after class 0. */
+/* Priority first: both of priority 1 go before those of 0, and among these, after class 1 class 0 is next; no lane is of the last class. */
 static void turns_are_taken_within_a_priority(void)
 {
     pto_record *record = record_new(PTO_KEEP_LANE | PTO_KEEP_PRIORITY);
-    add(record, (pto_task){.cost = 1, .lane = 2, .priority = 0}, -1);
+    add(record, (pto_task){.cost = 1, .lane = 0, .priority = 0}, -1);
     add(record, (pto_task){.cost = 1, .lane = 4, .priority = 1}, -1);
     add(record, (pto_task){.cost = 1, .lane = 6, .priority = 1}, -1);
     add(record, (pto_task){.cost = 1, .lane = 3, .priority = 0}, -1);

@@ -220,8 +220,8 @@ def test_batched() -> None:
 def test_interleaved() -> None:
     w = eight().stream_by(lambda t: (t.k % 4 == 3).where(1, t.k % 4 * 2)).task_graph()     # 0 and 4, 1 and 5, 2 and 6; 3 and 7 in stream 1
     assert list(np.argsort(starts(w))) == [0, 1, 2, 3, 4, 5, 6, 7]
-    # lanes 1, 3, 5 and lane 2 take turns
-    assert list(np.argsort(starts(w.timing(TimingPolicy.interleaved(2))))) == [3, 0, 7, 1, 2, 4, 5, 6]
+    # streams 0, 2, 4 and stream 1 take turns
+    assert list(np.argsort(starts(w.timing(TimingPolicy.interleaved(2))))) == [0, 3, 1, 7, 2, 4, 5, 6]
 
 
 def test_rate_limit() -> None:
