@@ -51,7 +51,7 @@ def filled(seed: int, name: str, slot: TensorSlot, shape: tuple[int, ...]) -> Ar
     stream = _U64(fnv(name.encode(), int(_mixed(np.array([seed], _U64))[0])))
     with np.errstate(over="ignore"):
         drawn = _mixed(stream + np.arange(int(np.prod(shape)), dtype=_U64))
-    values = ((drawn >> _U64(60)).astype(np.int64) - 8) / 8 if dtype.is_float else drawn >> _U64(63)
+    values = ((drawn >> _U64(60)).astype(np.int64) - 8) / 8 if "float" in str(dtype.np) else drawn >> _U64(63)
     return values.astype(dtype.np).reshape(shape)
 
 

@@ -83,7 +83,7 @@ def test_data_that_breaks_what_was_promised(picks: Path, tmp_path: Path, case: s
     assert ("tasks = 3\n" in done.stdout) if not message else f"error: {message}" in done.stderr, done
 
 
-DTYPES = (DType.F64, DType.F32, DType.F16, DType.BF16, DType.F8E4M3, DType.F8E5M2, DType.I8, DType.U16, DType.I64, DType.BOOL)
+DTYPES = (DType.F64, DType.F32, DType.F16, DType.BF16, DType.FP8E4M3, DType.FP8E5M2, DType.I8, DType.U16, DType.I64, DType.BOOL)
 
 
 def test_every_dtype_is_filled_as_by_python(tmp_path: Path) -> None:
