@@ -15,6 +15,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
+from pto_wsp.verify.exact import check_exact
 from pto_wsp.verify.memory import intermediate_memory
 from pto_wsp.verify.races.check import check_races, explicit_errors
 from pto_wsp.verify.races.false_order import false_order
@@ -23,16 +24,18 @@ from pto_wsp.verify.verdict import Finding
 
 
 def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarray], intermediates: frozenset[int],
-               arch: Arch) -> tuple[Finding, ...]:
+               arch: Arch, *, exact: bool = False) -> tuple[Finding, ...]:
     """Return what is proved and what is left to the run. `lowered`: the plan before its passes, of which one drops checks by which
     races are judged; `arrays`: what tensors hold now, by their ids; `intermediates`: the ids of those for results between tasks.
+
+    `exact`: edges come from equal regions alone, so none may overlap in part.
 
     Raises: what has a counterexample, all errors of a step together.
     """
     raise_all((*slot_errors(plan), *contract_errors(plan)))
     races = check_races(lowered, arrays)
     findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
-                *intermediate_memory(plan, intermediates, arch))
+                *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:
         raise_all(explicit_errors(races))

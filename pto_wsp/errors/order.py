@@ -21,7 +21,7 @@ class WrittenContractError(PtoError):
 
 class UnprovedOrderError(PtoError):
     code = "W203"
-    cause = "A schedule leaves conflicts to the workload's structure, and it is not proved that the structure orders them all."
+    cause = "A schedule takes edges from structure, or from equal regions, alone, and it is not proved that they order all conflicts."
     example = ".task_graph(deps=Deps.explicit())  # of tasks that write Y[table[b]]"
     fix = "Let data order them too, Deps.hybrid(), or give the proof what it needs: the error says what it depends on."
 

@@ -58,8 +58,7 @@ _ON_HOST: Mapping[str, Support] = {
     "task_graph.deps.overlap": Support(Capability.ENFORCED, "edges come from regions that share an element, and from after="),
     "task_graph.deps.explicit": Support(Capability.ENFORCED, "edges come from structure alone; what it leaves open is proved to be apart"),
     "task_graph.deps.hybrid": Support(Capability.ENFORCED, "edges come from structure and from regions that share an element"),
-    "task_graph.deps.exact": Support(Capability.REFUSED, "equal regions alone give no edge where two overlap in part; overlap gives the "
-                                     "same where none do"),
+    "task_graph.deps.exact": Support(Capability.ENFORCED, "edges come from equal regions; that none overlap in part is proved, or refused"),
     "task_graph.window.tasks.stall": Support(Capability.ENFORCED, "a stream waits for room"),
     "task_graph.window.bytes.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),
     "task_graph.window.entries.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),

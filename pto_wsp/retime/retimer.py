@@ -9,7 +9,7 @@ import numpy as np
 from pto_wsp.arch.model import Arch
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.options import enforced_part
-from pto_wsp.errors import ProgramStateError
+from pto_wsp.errors import ProgramStateError, raise_all
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
 from pto_wsp.plan.waits import has_waits
@@ -26,9 +26,11 @@ from pto_wsp.runtime.interp import Interpreter
 from pto_wsp.runtime.native import MAX_RECORDED_TASKS, Engine, Recorder, SimulationStuck
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
+from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.verify.exact import check_exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +55,12 @@ class Retimer:
     def time(self, schedule: Schedule, arch: Arch, *, overheads: bool) -> TimedRun:
         """Return the run's tasks in simulated time.
 
-        Raises: R103 where the record does not tell and the stream cannot be made again.
+        Raises: R103 where the record does not tell and the stream cannot be made again, R106 where a task finds no room in a window that
+        does not wait, W203 where edges are asked for that come from equal regions alone and others may overlap in part.
         """
         plan = self._scheduled(schedule, arch, overheads)
+        if schedule.deps.kind == "exact":
+            raise_all([finding.error for finding in check_exact(self._compiled.unscheduled) if finding.error is not None])
         if self._streams[0].columns.first_node > 0:
             return self._timed_in_chunks(plan)
         stream = self._fitting(plan)
@@ -69,6 +74,8 @@ class Retimer:
             check_places(plan, columns)
         try:
             sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
+        except WindowFull as full:
+            raise window_error(plan, tasks.runtime, tasks.raw, full) from None
         except SimulationStuck:
             raise breach_of(plan, columns, regions) from None
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch.clock_ghz)

@@ -20,6 +20,7 @@ from pto_wsp import (
     Scalar,
     Symbol,
     TaskWindow,
+    WindowMode,
     Tensor,
     Tile,
     TracePolicy,
@@ -29,6 +30,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.runtime.native import Engine
+from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types.axes.dense import Dense
 
 F32 = DType.F32
@@ -220,3 +222,14 @@ def test_the_key_of_a_policy_is_checked_for_every_task(program: Program) -> None
 def test_a_symbol_that_the_run_had_no_value_for_is_named(program: Program) -> None:
     error = refused(lambda: program.simulate(W.dispatch(DispatchPolicy.affinity(lambda t: t.r + Symbol("shift")))))
     assert error.code == "R103" and "depends on `shift`" in str(error)
+
+
+def test_what_a_window_or_equal_regions_do_not_allow_is_refused_as_when_compiling() -> None:
+    program = blocks().compile(target="interp").run()
+    aborts = Schedule().with_task_graph(window=TaskWindow(2, "tasks", WindowMode.ABORT))
+    with pytest.raises(PtoError, match="found no room in the window") as caught:
+        program.simulate(aborts)
+    assert caught.value.code == "R106"
+    with pytest.raises(PtoError, match="equal or apart") as caught:
+        program.simulate(Schedule().with_task_graph(deps=Deps.infer_tensor_map_exact()))
+    assert caught.value.code == "W203"

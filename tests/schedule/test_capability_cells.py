@@ -103,6 +103,18 @@ def chain() -> None:
     fill[1](2, Y[0])
 
 
+@kernel
+def clear(y: Out[Tile[2, 1, I64]]) -> None:
+    pto.store(y, pto.full((2, 1), 0, I64))
+
+
+@workload
+def halves() -> None:
+    """Two tasks whose regions share one element."""
+    clear(Y[0:2])
+    clear(Y[1:3])
+
+
 def of_k(w: Workload) -> Workload:
     """Let tasks take 1 … 8 cycles, 36 in all, without the order of the program."""
     return w.task_graph(trace=TracePolicy.cycles(lambda t: t.k + 1))
@@ -229,6 +241,13 @@ def test_rate_limit() -> None:
     assert found == list(range(0, 32, 4))
 
 
+def test_exact() -> None:
+    exact = Deps.infer_tensor_map_exact()
+    assert (edges(pair().task_graph(deps=exact)), edges(chain().task_graph(deps=exact))) == (0, 1)
+    with pytest.raises(PtoError, match=r"Y\[:2\] and Y\[1:3\] overlap in part"):
+        halves().task_graph(deps=exact).compile(target="interp")
+
+
 def test_overlap() -> None:
     assert (edges(pair().task_graph(deps=Deps.infer_bytes_overlap())), edges(chain().task_graph(deps=Deps.infer_bytes_overlap()))) == (0, 1)
 
@@ -342,7 +361,8 @@ ENFORCED: dict[str, Callable[[], None]] = {
     "dispatch.round_robin": test_round_robin, "dispatch.affinity": test_affinity, "dispatch.hash": test_hash,
     "dispatch.dispatch_by": test_dispatch_by, "dispatch.work_steal": test_one_shared_queue, "streams": test_streams,
     "stream_by": test_stream_by, "timing.immediate": test_immediate, "timing.batched": test_batched,
-    "timing.interleaved": test_interleaved, "timing.rate_limit": test_rate_limit, "task_graph.deps.overlap": test_overlap,
+    "timing.interleaved": test_interleaved, "timing.rate_limit": test_rate_limit,
+    "task_graph.deps.exact": test_exact, "task_graph.deps.overlap": test_overlap,
     "task_graph.deps.explicit": test_explicit, "task_graph.deps.hybrid": test_hybrid,
     "task_graph.window.tasks.stall": test_tasks_wait_for_room, "task_graph.window.tasks.abort": test_tasks_without_room_end_the_run,
     "task_graph.window.tasks.benchmark": test_tasks_without_room_are_counted, "task_graph.window.bytes.stall": test_bytes_wait_for_room,
@@ -358,7 +378,6 @@ ENFORCED: dict[str, Callable[[], None]] = {
     "task_graph.trace.none": test_the_archs_cycles, "task_graph.trace.cycles": test_cycles,
 }
 REFUSED: dict[str, Callable[[], Workload]] = {
-    "task_graph.deps.exact": lambda: eight().task_graph(deps=Deps.infer_tensor_map_exact()),
     "spatial_map": lambda: eight().spatial_map((2, 2)),
 }
 
