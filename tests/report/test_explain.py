@@ -194,6 +194,14 @@ def test_figures_of_executors_pools_and_channels() -> None:
     assert [(c.name, c.depth, c.tokens, c.high_water) for c in PIPED.stats.channels] == [("tokens", 1, 4, 1)]
 
 
+def test_executors_are_counted_pool_by_pool_and_aicpu_by_aicpu() -> None:
+    assert [(home.pool, home.aicpu) for home in timed(PAIRS, pool_size=(2,)).trace.homes] == [(0, k // 2) for k in range(6)]
+    two = timed(PAIRS, pool_size=(1, 2)).trace
+    assert [(home.pool, home.aicpu) for home in two.homes] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 0), (1, 1), (1, 1), (1, 2), (1, 2)]
+    causes = timed(PIPED).trace.causes
+    assert causes is not None and causes.task.tolist() == [-1, 0, 0, 1, 2, 3, 4, 6]     # of two that end at once the first
+
+
 def test_what_names_no_task_is_refused() -> None:
     with pytest.raises(ArgumentKindError, match="there is no task 6"):
         PAIRS.explain(6)

@@ -97,3 +97,18 @@ def test_elements_are_forgotten_once_the_record_holds_another_run() -> None:
 def test_what_names_no_task_is_refused(program: Program, name: object, said: str) -> None:
     with pytest.raises(ArgumentKindError, match=said):
         program.graph.edges_into(name)     # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_is_read_and_then_written_is_named_in_arrays_of_any_direction(backwards: bool) -> None:
+    data = [np.zeros((3, 4, 8), np.float32)[::-1 if backwards else 1] for _ in range(3)]
+    one, other, third = (Tensor(array, name=name) for array, name in zip(data, "ABC", strict=True))
+
+    @workload
+    def main() -> None:
+        double(one[0], other[2])
+        double(other[2], third[0])
+        double(third[1], other[2])
+    graph = main().task_graph(deps=Deps.infer_bytes_overlap()).compile(target="interp").run().graph
+    assert [graph.reason(edge) for edge in graph.edges] == ["RAW on B[2, 0:4, 0:8]", "WAW on B[2, 0:4, 0:8]", "WAR on B[2, 0:4, 0:8]"]
+    assert [[c.reasons for c in graph.conflicts(edge)] for edge in graph.edges] == [[("RAW",)], [("WAW",)], [("WAR",)]]
