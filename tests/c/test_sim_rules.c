@@ -93,8 +93,36 @@ static void a_trace_changes_nothing(void)
     }
 }
 
+/* Times that no clock reaches are the last of all, and everything still comes to its end. */
+static void the_end_of_time_ends_too(void)
+{
+    static const pto_sim_options large[] = {
+        {.submit_cycles = INT64_MAX}, {.submit_cycles = INT64_MAX, .timing = PTO_TIMING_BATCHED, .timing_n = INT64_MAX},
+        {.timing = PTO_TIMING_RATE, .release_num = INT64_MAX, .release_den = 1}, {.start_after = INT64_MAX, .submit_cycles = INT64_MAX / 2},
+        {.timing = PTO_TIMING_RATE, .release_num = INT64_MAX, .release_den = INT64_MAX / 2, .submit_cycles = INT64_MAX / 3},
+        {.window = INT64_MAX, .window_unit = PTO_WINDOW_BYTES, .submit_cycles = INT64_MAX - 1}};
+    for (int64_t i = 0; i < CASES(300); i++) {
+        random_program(&current);
+        for (int64_t t = 0; t < current.n; t++)
+            current.cost[t] = pick(0, 5) ? current.cost[t] : INT64_MAX - pick(0, 9);
+        int64_t n_workers = current.rules.n_workers, n_tasks = 0;
+        current.rules = large[(size_t)i % (sizeof large / sizeof *large)];
+        current.rules.n_workers = n_workers;
+        for (int64_t t = 0; t < current.n; t++) {
+            current.entries[t] = 1;
+            n_tasks += current.is_task[t];
+        }
+        int32_t status;
+        pto_sim_result r;
+        pto_sim *sim = simulate_current(0, &status, &r);
+        CHECK(status == PTO_OK && r.n_tasks == n_tasks && r.total_cycles >= 0);
+        pto_sim_free(sim);
+    }
+}
+
 int main(void)
 {
-    static const check_test tests[] = {TEST(random_rules_agree_and_chunks_change_nothing), TEST(a_trace_changes_nothing)};
+    static const check_test tests[] = {TEST(random_rules_agree_and_chunks_change_nothing), TEST(a_trace_changes_nothing),
+                                       TEST(the_end_of_time_ends_too)};
     return RUN_TESTS(tests);
 }
