@@ -85,6 +85,7 @@
     PTO_LAYOUT_FIELD(pto_columns, mark_stall) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, by_calendar) \
+    PTO_LAYOUT_FIELD(pto_execute_options, cancel) \
     PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
     PTO_LAYOUT_STRUCT(pto_sanitizer_options) PTO_LAYOUT_FIELD(pto_sanitizer_options, keep) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, n_sites) PTO_LAYOUT_FIELD(pto_sanitizer_options, n_tensors) \

@@ -210,6 +210,7 @@ typedef struct pto_execute_options {
     uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
     int32_t threads;           /* at most the pool's; 0: all */
     int32_t by_calendar;       /* 1: tasks of one worker run on thread worker mod threads, in the order of their positions */
+    int32_t *cancel;           /* not 0 ends this run, and no other one of the pool; see pto_pool_cancel_run. NULL: only with the pool */
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
 } pto_execute_options;
@@ -226,6 +227,7 @@ pto_pool *pto_pool_new(int32_t threads);            /* NULL when no thread could
 void pto_pool_free(pto_pool *pool);
 int32_t pto_pool_threads(const pto_pool *pool);
 void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks */
+void pto_pool_cancel_run(pto_pool *pool, int32_t *cancel);     /* the same of the run with this cancel, which may wait for the pool still */
 int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
                     const pto_execute_options *options, pto_execute_result *result);
 

@@ -16,7 +16,9 @@
 #define PTO_NO_NODE UINT32_MAX
 #define PTO_SPIN_NS 50000              /* as long as a few wake-ups cost */
 
-enum { PTO_STOP_FAILED = 1, PTO_STOP_CANCELLED = 2 };
+#define PTO_CANCEL_SEEN_NS 20000000    /* how soon a run that waits for the pool sees that it is cancelled */
+
+enum { PTO_STOP_FAILED = 1, PTO_STOP_CANCELLED = 2, PTO_STOP_GENERATION = 4 };
 
 typedef struct pto_worker {
     /* ready nodes from the start, positions in pool->start: begin << 32 | end */
@@ -51,7 +53,8 @@ struct pto_pool {
     _Atomic int32_t open;              /* helpers may enter the run */
     _Atomic int32_t n_inside;          /* helpers that have */
     _Atomic int32_t shut_down;
-    _Alignas(PTO_CACHE_LINE) _Atomic int32_t stop;         /* PTO_STOP_ bits */
+    _Alignas(PTO_CACHE_LINE) _Atomic uint32_t stop;        /* PTO_STOP_ bits, and how many runs there were */
+    int32_t *_Atomic cancel;           /* of the run that holds the pool */
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t remaining;    /* nodes not completed, as far as workers have said */
 
     /* the run, constant while open */

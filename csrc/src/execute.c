@@ -256,7 +256,10 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
                     const pto_execute_options *options, pto_execute_result *result)
 {
     static const pto_done nothing = {0};
-    pto_pool_hold(pool);
+    if (!pto_pool_hold(pool, options->cancel)) {
+        *result = (pto_execute_result){.failed_task = -1, .threads = 1};
+        return PTO_E_CANCELLED;
+    }
     int32_t status = pto_execute_held(pool, record, &nothing, kernels, n_kernels, options, result);
     pto_pool_release(pool);
     return status;

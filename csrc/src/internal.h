@@ -314,12 +314,12 @@ int32_t pto_sink_stuck(pto_sink *sink, const pto_stuck *rows, int32_t n);
 /* ---- sim.c, for run.c ---- */
 int64_t pto_sim_completed(const pto_sim *sim);             /* all nodes before this one have completed at its time */
 
-/* ---- interrupt.c: on the main thread, with the pool held ---- */
-bool pto_interrupt_open(pto_pool *pool);                   /* from here on SIGINT cancels; false: nobody handles it, nothing changed */
+/* ---- interrupt.c: on the main thread ---- */
+bool pto_interrupt_open(pto_pool *pool, int32_t *cancel);  /* from here on SIGINT cancels; false: nobody handles it, nothing changed */
 void pto_interrupt_close(int32_t status);                  /* back to what was; status: how the run ended */
 
 /* ---- execute.c, for run.c: the caller holds the pool ---- */
-void pto_pool_hold(pto_pool *pool);                        /* waits for other runs; clears a stale cancel */
+bool pto_pool_hold(pto_pool *pool, int32_t *cancel);       /* waits for other runs; clears a stale cancel. False: cancelled while it waited */
 void pto_pool_release(pto_pool *pool);
 bool pto_pool_cancelled(pto_pool *pool);
 /* Run the tasks behind `done`, which have not run; the rest has. */

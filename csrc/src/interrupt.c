@@ -8,6 +8,7 @@
 #include "internal.h"
 
 static _Atomic(pto_pool *) interruptible;      /* one at a time: only a process's main thread asks for it */
+static int32_t *interrupts;            /* its pto_execute_options.cancel */
 static volatile sig_atomic_t interrupted;
 static struct sigaction before;
 
@@ -17,10 +18,10 @@ static void on_interrupt(int number)
     interrupted = 1;
     pto_pool *pool = atomic_load(&interruptible);
     if (pool != NULL)
-        pto_pool_cancel(pool);
+        pto_pool_cancel_run(pool, interrupts);
 }
 
-bool pto_interrupt_open(pto_pool *pool)
+bool pto_interrupt_open(pto_pool *pool, int32_t *cancel)
 {
     struct sigaction here = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
     pto_pool *none = NULL;
@@ -30,6 +31,7 @@ bool pto_interrupt_open(pto_pool *pool)
     if (!handled || !atomic_compare_exchange_strong(&interruptible, &none, pool))
         return false;
     interrupted = 0;
+    interrupts = cancel;
     sigemptyset(&here.sa_mask);
     if (sigaction(SIGINT, &here, NULL) == 0)
         return true;

@@ -226,10 +226,20 @@ int32_t pto_pool_threads(const pto_pool *pool)
     return pool->n_workers;
 }
 
-/* Only an atomic, so a signal handler may call it too: whoever runs a task sees it afterwards. */
+/* Only atomics, so a signal handler may call these two: whoever runs a task sees it afterwards. */
 void pto_pool_cancel(pto_pool *pool)
 {
     atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
+}
+
+/* A run that comes next makes another `stop`, so it is never the one that ends. */
+void pto_pool_cancel_run(pto_pool *pool, int32_t *cancel)
+{
+    __atomic_store_n(cancel, 1, __ATOMIC_SEQ_CST);
+    uint32_t stop = atomic_load(&pool->stop);
+    while (atomic_load(&pool->cancel) == cancel && (stop & PTO_STOP_CANCELLED) == 0)
+        if (atomic_compare_exchange_weak(&pool->stop, &stop, stop | PTO_STOP_CANCELLED))
+            break;
 }
 
 bool pto_pool_cancelled(pto_pool *pool)
@@ -237,13 +247,29 @@ bool pto_pool_cancelled(pto_pool *pool)
     return (atomic_load(&pool->stop) & PTO_STOP_CANCELLED) != 0;
 }
 
-void pto_pool_hold(pto_pool *pool)
+bool pto_pool_hold(pto_pool *pool, int32_t *cancel)
 {
-    pthread_mutex_lock(&pool->run_lock);
-    atomic_store(&pool->stop, 0);
+    while (pthread_mutex_trylock(&pool->run_lock) != 0) {
+        if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_SEQ_CST) != 0)
+            return false;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PTO_CANCEL_SEEN_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_mutex_timedlock(&pool->run_lock, &until) == 0)
+            break;
+    }
+    uint32_t generation = (atomic_load(&pool->stop) / PTO_STOP_GENERATION + 1) * PTO_STOP_GENERATION;
+    atomic_store(&pool->stop, generation);
+    atomic_store(&pool->cancel, cancel);
+    if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_SEQ_CST) != 0)
+        atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
+    return true;
 }
 
 void pto_pool_release(pto_pool *pool)
 {
+    atomic_store(&pool->cancel, NULL);
     pthread_mutex_unlock(&pool->run_lock);
 }

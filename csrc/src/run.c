@@ -85,9 +85,14 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     chunked_run run = {pool, options, result};
     int32_t status = PTO_OK;
     bool interruptible = false;
+    int32_t own = 0, *cancel = options->execute.cancel != NULL ? options->execute.cancel : &own;
     if (pool != NULL) {
-        pto_pool_hold(pool);
-        interruptible = options->interruptible && pto_interrupt_open(pool);
+        interruptible = options->interruptible && pto_interrupt_open(pool, cancel);
+        if (!pto_pool_hold(pool, cancel)) {
+            if (interruptible)
+                pto_interrupt_close(PTO_E_CANCELLED);
+            return PTO_E_CANCELLED;
+        }
     }
     if (options->orchestrate != NULL)
         status = orchestrate(record, &run);

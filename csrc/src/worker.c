@@ -23,7 +23,7 @@ static inline bool run_node(pto_worker *worker, uint32_t at, bool is_watched)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
-    int32_t stop = atomic_load_explicit(&pool->stop, memory_order_relaxed);
+    uint32_t stop = atomic_load_explicit(&pool->stop, memory_order_relaxed) % PTO_STOP_GENERATION;
     if (__builtin_expect(stop != 0, 0)) {      /* tasks before one that failed still run: the first failure is the same every time */
         if ((stop & PTO_STOP_CANCELLED) != 0)
             return false;

@@ -18,7 +18,7 @@ from pto_wsp.api.scheduled import Scheduled, schedule_of
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.options import check_directives, read_arch
 from pto_wsp.driver.save import save_compiled
-from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError
+from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
 from pto_wsp.report.explain import Explanation
@@ -56,7 +56,8 @@ class Program:
         self._events = tuple(events)
         self._symbols: dict[str, object] = {}
         self._thread: threading.Thread | None = None
-        self._in_place = False
+        self._in_place = False      # a call of this program prepares a run, or runs it
+        self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
         self._contracts = ContractChecks(self.plan)
         self._failure: BaseException | None = None
@@ -80,9 +81,16 @@ class Program:
 
     def _start(self, bindings: Mapping[str, object], order_seed: int) -> None:
         bound = self._prepare(bindings)
-        self._thread = threading.Thread(target=copy_context().run, args=(self._run, bound, order_seed), name=f"pto_wsp {self.plan.name}",
-                                        daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=copy_context().run, args=(self._run, bound, order_seed), name=f"pto_wsp {self.plan.name}",
+                                  daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._in_place = False
+            raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
+                                   help="run() from the main thread needs none; or raise `ulimit -u`") from None
+        with self._changing:
+            self._thread, self._in_place = thread, False
 
     @property
     def _runner(self) -> Engine | Interpreter:
@@ -95,9 +103,17 @@ class Program:
 
     def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
         self._runner  # noqa: B018 - there must be one
-        if self._thread is not None or self._in_place:
-            raise ProgramStateError("the program is running already", here(), help="call synchronize() between two execute()")
-        bound = self._bind(bindings)
+        with self._changing:
+            if self._thread is not None or self._in_place:
+                raise ProgramStateError("the program is running already", here(),
+                                        help="call synchronize() between two execute(); for runs side by side, compile a program for "
+                                        "each thread")
+            self._in_place = True
+        try:
+            bound = self._bind(bindings)
+        except BaseException:
+            self._in_place = False
+            raise
         self._sim = self._columns = self._retimer = None
         self._ran = False
         return bound
@@ -115,21 +131,26 @@ class Program:
 
         Raises: R101 with the task (kernel and indices), R104 for a view outside its tensor; R103 when nothing was started.
         """
-        if self._thread is None:
+        thread = self._thread
+        if thread is None:
             if self._ran:
                 return
             raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
         try:
-            while self._thread.is_alive():
-                self._thread.join(0.2)   # in steps, so that Ctrl-C is seen
+            while thread.is_alive():
+                thread.join(0.2)   # in steps, so that Ctrl-C is seen
         except KeyboardInterrupt:
             self._runner.cancel()
-            self._thread.join()
+            thread.join()
             self._thread, self._failure = None, None
             self._show_prints()
             raise
-        self._thread = None
-        self._finish()
+        with self._changing:
+            was_mine = self._thread is thread
+            if was_mine:
+                self._thread, self._ran = None, self._failure is None
+        if was_mine:     # else another thread has waited for it as well, and has what it raises
+            self._finish()
 
     def _finish(self) -> None:
         self._show_prints()
@@ -170,8 +191,7 @@ class Program:
             self.synchronize()
             return self
         bound = self._prepare(bindings)
-        self._in_place = True      # no thread of its own: starting one takes longer than a small run
-        try:
+        try:             # no thread of its own: starting one takes longer than a small run
             self._run(bound, order_seed)
         finally:
             self._in_place = False

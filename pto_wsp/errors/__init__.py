@@ -63,6 +63,7 @@ from pto_wsp.errors.run import NotFiniteError as NotFiniteError
 from pto_wsp.errors.run import ProgramStateError as ProgramStateError
 from pto_wsp.errors.run import RunBoundsError as RunBoundsError
 from pto_wsp.errors.run import TaskFailedError as TaskFailedError
+from pto_wsp.errors.run import ThreadStartError as ThreadStartError
 from pto_wsp.errors.run import WindowError as WindowError
 from pto_wsp.errors.sanitize import RunRaceError as RunRaceError
 from pto_wsp.errors.sanitize import StrayAccessError as StrayAccessError

@@ -47,6 +47,13 @@ class WindowError(PtoError):
     fix = "Give the window more room, or WindowMode.STALL."
 
 
+class ThreadStartError(PtoError):
+    code = "R107"
+    cause = "The system starts no more threads."
+    example = "w.compile(threads=1000).run()  # under a small limit of processes or of memory"
+    fix = "Ask for fewer threads, or raise the limit; the next run tries again."
+
+
 class ContractError(PtoError):
     code = "R110"
     cause = "An array breaks the contract that its tensor was declared with: proofs of the program rely on it."

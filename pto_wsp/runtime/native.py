@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
-from pto_wsp.errors import BindingError, InternalError, raise_all
+from pto_wsp.errors import BindingError, InternalError, ThreadStartError, raise_all
 from pto_wsp.plan.channel_state import Stuck, Wait
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.rules import ExecutionRules, FullWindow
@@ -236,6 +236,7 @@ class Engine:
         self._overflow: SimResult | None = None
         self._tensors: Any = None
         self._pool: Any = None
+        self._cancel = self.runtime.ffi.new("int32_t *")     # this engine's runs, and no others that share the pool
         self._has_prints = has_prints(plan)
         self._waits = has_waits(plan)
         self._prints = Prints()
@@ -273,6 +274,7 @@ class Engine:
         options.n_kernels = self.artifact.table.n_kernels
         options.execute.order_seed = order_seed
         options.execute.threads = self.threads
+        options.execute.cancel = self._cancel
         options.execute.by_calendar = int(self.plan.rules.calendar)
         options.interruptible = threading.current_thread() is threading.main_thread()
         shortened = shortening() if self._has_prints else (0, 0)
@@ -281,6 +283,7 @@ class Engine:
         if self._watch is not None:
             options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
         result = ffi.new("pto_execute_result *")
+        self._cancel[0] = 0
         self._pool = _pool(self.runtime, self.threads)
         status = lib.PTO_OK if self.look_first is None or reuse else self._look(options, result, bindings)
         if status == lib.PTO_OK:
@@ -357,7 +360,7 @@ class Engine:
     def cancel(self) -> None:
         """Ask a run in another thread to stop after its current tasks."""
         if self._pool is not None:
-            self.runtime.lib.pto_pool_cancel(self._pool)
+            self.runtime.lib.pto_pool_cancel_run(self._pool, self._cancel)
 
     def take_prints(self) -> Prints:
         """Return what the last run printed, once."""
@@ -397,8 +400,12 @@ def slots_of(values: Sequence[int | float], floats: Sequence[bool]) -> list[int]
     return [_slot(value, is_float=is_float) for value, is_float in zip(values, floats, strict=True)]
 
 
+_making_pools = threading.Lock()
+
+
 def _pool(runtime: Runtime, threads: int) -> Any:
-    return _pool_of(runtime, threads, os.getpid())
+    with _making_pools:
+        return _pool_of(runtime, threads, os.getpid())
 
 
 @lru_cache(maxsize=8)
@@ -407,7 +414,8 @@ def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
     del pid
     raw = runtime.lib.pto_pool_new(threads)
     if raw == runtime.ffi.NULL:
-        raise MemoryError(f"no worker thread could be started (of {threads})")
+        raise ThreadStartError("not all worker threads could be started", expected=f"{threads} threads, {threads - 1} of them new",
+                               found="the system refuses one", help="compile with threads=1, set PTO_WSP_THREADS, or raise `ulimit -u`")
     return raw    # for the life of the process: its threads sleep when idle
 
 

@@ -29,4 +29,4 @@ def mistake() -> None:
 #      |
 #   24 |     made.execute()
 #      |     ^^^^^^^^^^^^^^
-#    = help:     call synchronize() between two execute()
+#    = help:     call synchronize() between two execute(); for runs side by side, compile a program for each thread
