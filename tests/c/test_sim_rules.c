@@ -1,4 +1,6 @@
 /* test_sim_rules.c: random programs under random rules of submitting, releasing and starting, against every cycle looked at. */
+#include <sys/resource.h>
+
 #include "slow_streams.h"
 
 static void random_rules(program *p)
@@ -120,9 +122,56 @@ static void the_end_of_time_ends_too(void)
     }
 }
 
+/* ---- a stream that is too long to keep ---- */
+
+static int32_t many(const pto_bindings *bindings, pto_sink *sink)
+{
+    static char memory[1];
+    pto_arg arg = {.data = memory, .extent = {1, 1}, .stride = {1, 1}, .elem_bytes = 1, .flags = PTO_READ};
+    (void)bindings;
+    for (int64_t k = 0; k < CASES(300000) && sink->status == PTO_OK; k++)
+        sink->submit(sink, &(pto_task){.worker = k % 2, .cost = 4, .n_args = 1, .args = &arg});
+    return sink->status;
+}
+
+static int64_t resident_kib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+/* 13/4 cycles a release, one cycle a submission, 16 places: the first runs when the window is full at 16, the tasks released until then
+   before the others. From then on the rate is what counts: the last is released at 13/4 · (n - 1), rounded up, and takes 4. In batches
+   of 7 of 16 places: two at once, 2 tasks are left, and go when the window is full. */
+static void memory_is_bounded_by_the_window_under_rules_too(void)
+{
+    int64_t before = resident_kib(), n = CASES(300000);
+    pto_sim_options o = {.n_workers = 2, .window = 16, .window_unit = PTO_WINDOW_ENTRIES, .submit_cycles = 1, .timing = PTO_TIMING_RATE,
+                         .release_num = 13, .release_den = 4, .start_after = PTO_AFTER_ALL};
+    for (int32_t is_batched = 0; is_batched < 2; is_batched++) {
+        pto_record *record = pto_record_new(&(pto_record_options){.max_tasks = 500, .window = 16});
+        pto_sim *sim = pto_sim_new(&o);
+        pto_execute_result ran;
+        pto_sim_result r;
+        CHECK_EQ(pto_run(NULL, record, &(pto_run_options){.orchestrate = many, .sim = sim}, &ran), PTO_OK);
+        CHECK_EQ(pto_sim_finish(sim, &r), PTO_OK);
+        CHECK(r.n_tasks == n && r.window_high_water == 16);
+        if (is_batched)
+            CHECK(r.total_cycles >= 2 * n && r.total_cycles < 3 * n);      /* two executors, not far from busy */
+        else
+            CHECK_EQ(r.total_cycles, (13 * (n - 1) + 3) / 4 + 4);
+        pto_sim_free(sim);
+        pto_record_free(record);
+        o.timing = PTO_TIMING_BATCHED;
+        o.timing_n = 7;
+    }
+    CHECK(resident_kib() - before < 24000);
+}
+
 int main(void)
 {
     static const check_test tests[] = {TEST(random_rules_agree_and_chunks_change_nothing), TEST(a_trace_changes_nothing),
-                                       TEST(the_end_of_time_ends_too)};
+                                       TEST(the_end_of_time_ends_too), TEST(memory_is_bounded_by_the_window_under_rules_too)};
     return RUN_TESTS(tests);
 }
