@@ -10,6 +10,7 @@ from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 
 _SHOWN = 10
+_WIDTH = 110      # of a schedule in the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,11 @@ class AutoSchedule:
         for trial in ranked[:_SHOWN]:
             gap = f"{(trial.cycles or 0) / trial.lower_bound - 1:.1%}" if trial.lower_bound else "-"
             values = "".join(f", {name}={value!r}" for name, value in trial.tunables.items())
-            lines.append(f"{trial.cycles:>12} {gap:>12}  {trial.schedule!r}{values}")
+            lines.append(f"{trial.cycles:>12} {gap:>12}  {_short(f'{trial.schedule!r}{values}')}")
         if len(ranked) > _SHOWN:
             lines.append(f"{'…':>12} {'':>12}  {len(ranked) - _SHOWN} more, in trials")
         return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[:_WIDTH - 1] + "…"

@@ -22,6 +22,7 @@ SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
 # What makes a script small enough for a test; an example without an entry runs as it stands.
 SMALL = {"ragged_attention": ("--requests", "5", "--heads", "2", "--block", "32", "--max-length", "150", "--workers", "3"),
          "paged_attention": ("--requests", "7", "--heads", "2", "--page", "8", "--max-pages", "5"),
+         "schedule_search": ("--experts", "5", "--tokens", "512", "--budget", "25"),
          "moe": ("--tokens", "32", "--width", "16", "--hidden", "32")}
 RAGGED = EXAMPLES / "ragged_attention" / "ragged_attention.py"
 PAGED = EXAMPLES / "paged_attention" / "paged_attention.py"

@@ -17,6 +17,7 @@ from pto_wsp import (
     InOut,
     Out,
     P,
+    Pools,
     Program,
     PtoError,
     ReadyPolicy,
@@ -251,3 +252,18 @@ def test_processes_run_by_a_calendar() -> None:
     frozen = free.freeze()
     assert free.simulate(frozen).total_cycles == free.stats.total_cycles
     run(piped().calendar(frozen.calendar or ()), "cpu_sim")
+
+
+def test_executors_of_a_calendar_may_be_cores() -> None:
+    pooled = two_steps().dispatch(DispatchPolicy.round_robin(2)).task_graph(pools=Pools.by_exec_unit())
+    program = pooled.compile(arch="ascend_910b", overheads=True).run()
+    frozen = program.freeze()
+    assert frozen.calendar is not None and (frozen.calendar.n_executors or 0) > 6     # the AICPUs
+    again = two_steps().under(frozen).compile(arch="ascend_910b", overheads=True).run()
+    assert again.stats.total_cycles == program.stats.total_cycles
+
+
+def test_a_calendar_that_names_more_executors_than_there_are_cores_is_refused() -> None:
+    with pytest.raises(PtoError, match="C110") as refused:
+        two_steps().calendar([(12 * k, 0) for k in range(12)]).compile(arch="ascend_910b")
+    assert (refused.value.expected, refused.value.found) == ("at most 72", "133")

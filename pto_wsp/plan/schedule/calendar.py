@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pto_wsp.arch.control import aicpus_of
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CalendarError
+from pto_wsp.errors import ArchError, CalendarError
 from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.plan.schedule.keys import TaskKeys
 from pto_wsp.plan.waits import has_waits
@@ -18,7 +17,18 @@ def calendar_workers(calendar: Calendar, arch: Arch) -> int:
 
     Raises: C110 when the arch has fewer.
     """
-    return aicpus_of(arch, calendar.n_executors) if calendar.n_executors else 0
+    named, most = calendar.n_executors or 0, most_executors(arch)
+    if named > most:
+        raise ArchError(f"the calendar names more executors than arch `{arch.name}` has", here(), expected=f"at most {most}",
+                        found=f"{named}")
+    return named
+
+
+def most_executors(arch: Arch) -> int:
+    """Return how many executors a calendar may name: the AICPUs, or the cores where these are more; an executor of a pool is a core."""
+    if arch.aicpu.count is None:
+        return MAX_EXECUTORS
+    return min(MAX_EXECUTORS, max(arch.aicpu.count, (arch.cores.cube or 0) + (arch.cores.vector or 0)))
 
 
 def refuse_reads(plan: TaskPlan) -> None:
@@ -38,5 +48,4 @@ def slot_of(calendar: Calendar, keys: TaskKeys, task: Submit, arch: Arch) -> tup
         keys.checks.append(Check(CheckKind.CALENDAR, s.TaskIndex(), s.Const(0), s.Const(len(calendar.table) - 1), "calendar",
                                  span=task.span))
         return (s.CalendarEntry(0), s.CalendarEntry(1)) if calendar.table else (s.Const(0), s.Const(0))
-    most = min(MAX_EXECUTORS, arch.aicpu.count or MAX_EXECUTORS)
-    return keys.natural(calendar.worker, "calendar worker", most - 1), keys.value(calendar.position)
+    return keys.natural(calendar.worker, "calendar worker", most_executors(arch) - 1), keys.value(calendar.position)
