@@ -81,7 +81,8 @@ static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool 
 {
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
-                                     .n_kernels = p->artifact->n_kernels, .sim = p->sim.is_calendar ? NULL : sim};
+                                     .n_kernels = p->artifact->n_kernels, .sim = p->sim.is_calendar ? NULL : sim,
+                                     .execute = {.by_calendar = p->sim.is_calendar}};
     int32_t status = p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
     if (status != PTO_OK)
         return status;
