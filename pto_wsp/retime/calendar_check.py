@@ -59,7 +59,7 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
     repeated = np.flatnonzero(same & (position[1:] == position[:-1]))
     if len(repeated):
         first, second = (int(order[repeated[0] + k]) for k in (0, 1))
-        raise CalendarError(f"`{names[first]}` and `{names[second]}` are in one place of the calendar", names.span_of(second),
+        raise CalendarError(f"task {first} `{names[first]}` and task {second} `{names[second]}` are in one place of the calendar", names.span_of(second),
                             expected="a position of its own for each task of an executor",
                             found=f"executor {worker[repeated[0]]}, position {position[repeated[0]]}")
     return not np.any(same & (order[1:] < order[:-1]))
@@ -75,8 +75,8 @@ def breach_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None) -
             source, target, bits, arg = (int(column[broken[0]]) for column in (table.source, table.target, table.bits, table.arg))
             names = TaskNames(plan, columns)
             return CalendarError(
-                f"the calendar has `{names[target]}` before `{names[source]}`, which it waits for", names.span_of(target),
-                expected=f"`{names[source]}` first", notes=(graph.describe(Edge(source, target, bits, arg)),),
+                f"the calendar has task {target} `{names[target]}` before task {source} `{names[source]}`, which it waits for",
+                names.span_of(target), expected=f"task {source} first", notes=(graph.describe(Edge(source, target, bits, arg)),),
                 found=f"executor {worker[target]} runs it at position {position[target]}, and task {source} at {position[source]}")
     return _circle(plan, columns, edges, graph) or _held_up(plan)
 
@@ -108,7 +108,8 @@ def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: TaskGra
     notes = tuple(graph.describe(edge) if edge is not None else
                   f"{at} {names[at]} stands behind {int(before[at])} {names[int(before[at])]} on executor {columns.task_worker[at]}"
                   for at, edge in circle[:_SHOWN])
-    return CalendarError(f"under the calendar `{names[broken.target]}` waits for `{names[broken.source]}`, which can only run after it",
+    return CalendarError(f"under the calendar task {broken.target} `{names[broken.target]}` waits for task {broken.source} "
+                         f"`{names[broken.source]}`, which can only run after it",
                          names.span_of(broken.target), expected="places that leave every task behind those that it waits for",
                          found=f"a circle of {len(circle)} tasks", notes=notes)
 

@@ -168,7 +168,7 @@ def test_a_task_before_what_it_waits_for_is_refused_with_the_edge(program: Progr
     ran, simulated = refused(lambda: wanted.compile(target=target).run()), refused(lambda: program.simulate(wanted))
     for error in (ran, simulated):
         assert error.code == "S106"
-        assert error.message == "the calendar has `add[i=3]` before `more[i=3]`, which it waits for"
+        assert error.message == "the calendar has task 9 `add[i=3]` before task 3 `more[i=3]`, which it waits for"
         assert "3 more[i=3] → 9 add[i=3]  RAW on B[3, 0:4]" in str(error)
         assert "executor 0 runs it at position 9, and task 3 at 20" in str(error)
         assert "test_calendar.py" in str(error)
@@ -177,7 +177,7 @@ def test_a_task_before_what_it_waits_for_is_refused_with_the_edge(program: Progr
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
 def test_two_tasks_in_one_place_are_refused(target: str) -> None:
     error = refused(lambda: W.calendar(BEHIND["function"]).compile(target=target).run())
-    assert error.code == "S106" and "`more[i=0]` and `add[i=0]` are in one place" in str(error)
+    assert error.code == "S106" and "task 0 `more[i=0]` and task 6 `add[i=0]` are in one place" in str(error)
 
 
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
