@@ -59,7 +59,8 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
     repeated = np.flatnonzero(same & (position[1:] == position[:-1]))
     if len(repeated):
         first, second = (int(order[repeated[0] + k]) for k in (0, 1))
-        raise CalendarError(f"task {first} `{names[first]}` and task {second} `{names[second]}` are in one place of the calendar", names.span_of(second),
+        raise CalendarError(f"task {first} `{names[first]}` and task {second} `{names[second]}` are in one place of the calendar",
+                            names.span_of(second),
                             expected="a position of its own for each task of an executor",
                             found=f"executor {worker[repeated[0]]}, position {position[repeated[0]]}")
     return not np.any(same & (order[1:] < order[:-1]))
