@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,9 @@ def schedules(made: Workload) -> Iterator[tuple[str, Workload]]:
 
 
 def check(made: Workload, outputs: dict[Tensor, Callable[[], Array]]) -> Program:
-    """Hold every target, schedule, number of threads and legal order against what is expected; return the last program.
+    """Hold every target, number of threads and legal order against what is expected; return the last program.
 
+    Besides the default schedule a workload is run under one other, which goes by its name: all of them have their turn in these tests.
     `outputs`: tensors to compare, with what must be in them. What all tensors hold before is restored for each run.
     """
     before = {id(t): (t, t.data.copy()) for t in made._tensors.values() if t.data is not None}
@@ -107,7 +109,8 @@ def check(made: Workload, outputs: dict[Tensor, Callable[[], Array]]) -> Program
         for tensor, value in expected.items():
             np.testing.assert_array_equal(tensor.data, value, err_msg=f"{what}: {tensor.ref.shown}")  # type: ignore[arg-type]
 
-    for name, scheduled in schedules(made):
+    default, *others = schedules(made)
+    for name, scheduled in (default, others[zlib.crc32(made.name.encode()) % len(others)]):
         oracle, program = scheduled.compile("interp"), scheduled.compile()
         compare(oracle, oracle.run, (name, "interp"))
         for threads in (1, 2, 4):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.bench
+@pytest.mark.slow
 def test_every_measure_has_a_row(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
     done = subprocess.run([sys.executable, "-m", "tests.benchmarks.latency", "--repeats", "1", "--json", str(file)], cwd=ROOT, text=True,

@@ -20,7 +20,10 @@ from tests.benchmarks.works.work import missing_share, relative_error
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("key", WORKS)
+FAST = ("softmax", "ragged", "index")
+
+
+@pytest.mark.parametrize("key", [pytest.param(key, marks=() if key in FAST else pytest.mark.slow) for key in WORKS])
 def test_our_work_agrees_with_numpy(key: str) -> None:
     work = WORKS[key]
     given = draw(work, small=True)
@@ -63,6 +66,7 @@ def test_missing_share() -> None:
     assert missing_share(np.array([[3, 1], [5, 9]]), np.array([[1, 3], [5, 6]])) == 0.25
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_writes_rows(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
     done = subprocess.run([sys.executable, "-m", "tests.benchmarks.workloads", "--small", "--rounds", "1", "--works", "softmax,index",

@@ -77,7 +77,7 @@ def compare_generated(recipes: Sequence[Recipe]) -> None:
 
 
 @given(st.lists(recipes(), min_size=1, max_size=12))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_generated_kernels_of_exact_ops_agree_to_the_bit(recipes: list[Recipe]) -> None:
     compare_generated(recipes)
 
@@ -91,8 +91,20 @@ def checked_run(target: str, call: Call) -> str | list[dict[str, Array]]:
 
 
 @given(recipes())
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_both_targets_name_the_same_fault_or_leave_the_same_bits(recipe: Recipe) -> None:
+    compare_faults(recipe)
+
+
+@pytest.mark.slow
+@given(recipes())
+@settings(max_examples=20)
+def test_both_targets_name_the_same_fault_for_many_kernels(recipe: Recipe) -> None:
+    compare_faults(recipe)
+
+
+def compare_faults(recipe: Recipe) -> None:
+    """Raise AssertionError unless runs that look for numbers that are not finite find the same, or leave the same bits."""
     arrays = {name: np.where(np.isnan(array), array.dtype.type(1), array) if array.dtype.kind == "f" else array
               for name, array in recipe.arrays().items()}       # a NaN would be found where it is loaded
     call = (recipe.build(0), clipped(recipe, arrays))
@@ -201,7 +213,7 @@ def _call(op: Op, extra: tuple[Any, ...], arrays: Sequence[Array], shapes: Seque
 
 
 CASES = [(op, dtype) for op in ENTRIES for dtype in op.dtypes]
-FAST = (DType.F32, DType.BF16, DType.I8, DType.BOOL, DType.FP8E4M3)   # one of each kind; the others are slow tests
+FAST = (DType.F32, DType.I8, DType.BOOL)   # one of each kind that C computes on; the others are slow tests
 
 
 def runs(ops: Iterable[Op], dtype: DType, **options: Any) -> list[tuple[Op, dict[str, Array], dict[str, Array]]]:

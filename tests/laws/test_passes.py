@@ -29,22 +29,30 @@ def contexts(kernel: k.Kernel) -> st.SearchStrategy[KernelContext]:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=20)
 def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes(max_steps=14)))
     check_kernel_passes(kernel, data.draw(contexts(kernel)), KERNEL_PASSES)
 
 
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=200)
+def test_passes_with_and_without_any_optional_one_keep_the_numbers_of_many(data: st.DataObject) -> None:
+    kernel, name = traced(data.draw(recipes(max_steps=14))), data.draw(st.sampled_from(("none", *OPTIONAL)))
+    check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
+
+
 @pytest.mark.parametrize("name", OPTIONAL)
 @given(st.data())
-@settings(max_examples=12)
+@settings(max_examples=4)
 def test_the_others_keep_them_without_it(name: str, data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes()))
     check_kernel_passes(kernel, data.draw(contexts(kernel)), tuple(step for step in KERNEL_PASSES if step.name != name))
 
 
 @given(recipes(max_steps=14))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_a_pass_leaves_nothing_for_itself_to_do(recipe: Recipe) -> None:
     kernel = traced(recipe)
     context = KernelContext(frozenset())
@@ -54,7 +62,7 @@ def test_a_pass_leaves_nothing_for_itself_to_do(recipe: Recipe) -> None:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_what_is_needed_at_the_same_time_has_places_of_its_own(data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes(max_steps=14)))
     lowered = run_kernel_passes(kernel, data.draw(contexts(kernel)))

@@ -148,11 +148,16 @@ def case(seed: int) -> Case:
     return Case(drawn(seed, rows, cols, dtype), {**bound, "n": rng.randint(0, 5)})
 
 
+SEEDS = pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 16), marks=pytest.mark.slow)], ids=["some", "more"])
+
+
+@SEEDS
 @pytest.mark.parametrize("family", A5_FAST)
-def test_drawn_kernels(family: str) -> None:
-    check([case(seed) for seed in range(16)], family)
+def test_drawn_kernels(family: str, seeds: range) -> None:
+    check([case(seed) for seed in seeds], family)
 
 
+@SEEDS
 @pytest.mark.parametrize("family", A2A3_FAST)
-def test_drawn_moves(family: str) -> None:
-    check([moving_case(seed) for seed in range(16)], family)
+def test_drawn_moves(family: str, seeds: range) -> None:
+    check([moving_case(seed) for seed in seeds], family)
