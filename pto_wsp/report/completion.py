@@ -48,13 +48,14 @@ class Completion:
         left = [node]
         while left:
             at = left[-1]
-            before = () if at in self._known else self._before(at)
-            missing = [other for other in before if self._columns.node_kind[other] != _TASK and other not in self._known]
+            if at in self._known:
+                left.pop()
+                continue
+            missing = [other for other in self._before(at) if self._columns.node_kind[other] != _TASK and other not in self._known]
             if missing:
                 left += missing
             else:
-                self._known.setdefault(at, self._resolved(at))
-                left.pop()
+                self._known[at] = self._resolved(at)      # asks for nothing that is not known
         return self._known[node]
 
     def _before(self, node: int) -> Sequence[int]:
