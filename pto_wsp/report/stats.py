@@ -206,12 +206,16 @@ def stats_text(stats: Stats) -> str:
         lines.append(f"memory: tasks took {stats.memory_cycles} cycles longer because all cores share it")
     with_pools = len({executor.pool for executor in stats.executors}) > 1
     lines.append(f"{'executor' + ' (pool)' * with_pools:<16}{'busy':>12}{'waiting':>12}{'late':>12}{'idle':>12}{'tasks':>10}")
-    for k, one in enumerate(stats.executors[:_SHOWN]):
+    shown = [k for k, one in enumerate(stats.executors) if one.tasks or n <= _SHOWN]
+    for k in shown[:_SHOWN]:
+        one = stats.executors[k]
         parts = "".join(f"{cycles:>6} {cycles / total:>5.0%}" for cycles in (one.busy, one.waiting, one.late, one.idle))
         lines.append(f"{k:>4}{f' ({one.pool})' * with_pools:<12}{parts}{one.tasks:>10}")
-    if n > _SHOWN:
-        rest = stats.executors[_SHOWN:]
-        lines.append(f"   … {n - _SHOWN} more, busy {min(e.busy for e in rest)} to {max(e.busy for e in rest)}")
+    rest = [stats.executors[k].busy for k in shown[_SHOWN:]]
+    if rest:
+        lines.append(f"   … {len(rest)} more, busy {min(rest)} to {max(rest)}")
+    if len(shown) < n:
+        lines.append(f"   … {n - len(shown)} ran nothing")
     used = [resource for resource in stats.resources if resource.size or resource.stalls]
     if used:
         lines.append(f"{'stall':<20}{'size':>18}{'most used':>18}{'stalls':>10}{'cycles':>12}")

@@ -43,7 +43,8 @@ def _only(names: TaskNames, wanted: object, found: Sequence[int]) -> int:
         return found[0]
     if not found:
         some = ", ".join(names[task] for task in range(min(len(names), _MOST_NAMES)))
-        raise ArgumentKindError(f"there is no task {wanted!r}", here(), expected=f"a task of the run: {some}, …" if some else
+        more = ", …" * (len(names) > _MOST_NAMES)
+        raise ArgumentKindError(f"there is no task {wanted!r}", here(), expected=f"a task of the run: {some}{more}" if some else
                                 "a run with tasks")
     raise ArgumentKindError(f"{len(found)} tasks are {wanted!r}", here(), expected="the number of one: " +
                             ", ".join(map(str, found[:_MOST_NAMES])) + ", …" * (len(found) > _MOST_NAMES))

@@ -37,9 +37,10 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
     has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
     named = shares or has_pools       # else an executor is an AICPU
-    for executor in range(min(trace.n_executors, max_executors)):
+    shown = _shown(trace, max_executors)
+    for at, executor in enumerate(shown):
         home = homes[executor]
-        if has_pools and (executor == 0 or homes[executor - 1].pool != home.pool):
+        if has_pools and (at == 0 or homes[shown[at - 1]].pool != home.pool):
             lines.append(f"pool {home.pool}")
         mine = trace.executor == executor
         busy = np.zeros((len(trace.kernels) + 1, width))
@@ -53,13 +54,19 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
                         for k in range(width))
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
         lines.append(f"executor {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{cells}| {share:4.0%} busy")
-    if trace.n_executors > max_executors:
-        lines.append(f"… and {trace.n_executors - max_executors} more executors")
+    if trace.n_executors > len(shown):
+        lines.append(f"… and {trace.n_executors - len(shown)} more executors")
     legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
     indent = 12 + 10 * named
     lines.append(f"{'':>{indent}}0{' cycles'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
     lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
     return "\n".join(lines)
+
+
+def _shown(trace: Trace, most: int) -> list[int]:
+    """Return the executors of the lines: all, or where they are too many the first of those that ran tasks."""
+    used: list[int] = np.unique(trace.executor).tolist()
+    return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]
 
 
 def _coverage(start: Column, end: Column, edges: Column) -> Column:

@@ -99,3 +99,10 @@ stall                             size         most used    stalls      cycles
 TASK_RING_FULL                 8 tasks                 8         1           0
 CHANNEL_EMPTY_WAIT           tokens: 4         tokens: 3         0           0
 CHANNEL_FULL_WAIT            tokens: 4         tokens: 3         2          20"""
+
+
+def test_of_many_executors_those_that_ran_something_are_shown() -> None:
+    one, none = ExecutorStats(5, 0, 95, 1), ExecutorStats(0, 0, 100, 0)
+    lines = str(replace(stats(100, 5, (5,)), executors=(none,) * 10 + (one,) * 18)).splitlines()
+    assert [line.split()[0] for line in lines[4:20]] == [str(k) for k in range(10, 26)]
+    assert lines[20:22] == ["   … 2 more, busy 5 to 5", "   … 10 ran nothing"]

@@ -40,8 +40,8 @@ def test_two_timelines_may_share_a_scale() -> None:
 
 
 def test_executors_beyond_the_most_are_counted() -> None:
-    found = timeline(trace([(0, 0, 0, 10)], 5, 10), width=4, max_executors=2)
-    assert len(rows(found)) == 2 and "… and 3 more executors" in found
+    found = timeline(trace([(0, 0, 0, 10), (2, 1, 0, 10), (3, 0, 0, 10)], 5, 10), width=4, max_executors=2)
+    assert rows(found) == ["AAAA", "BBBB"] and "executor  2" in found and "… and 3 more executors" in found
 
 
 def test_the_legend_names_the_kernels_and_the_scale() -> None:
