@@ -67,13 +67,15 @@ class Retimer:
         tasks = stream.tasks
         fields = task_fields(tasks, plan)
         edges = edges_under(tasks, stream.plan, plan, fields.lane)
+        delays = mark_delays(tasks, plan)
         columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
-                          edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy(), task_position=fields.position)
+                          edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy(), task_position=fields.position,
+                          mark_delay=stream.columns.mark_delay if delays is None else delays)
         regions = Regions(stream.plan, stream.columns, stream.recorder, self._bindings)
         if plan.rules.calendar:
             check_places(plan, columns)
         try:
-            sim = simulate_columns(tasks, fields, edges, mark_delays(tasks, plan), plan.rules)
+            sim = simulate_columns(tasks, fields, edges, delays, plan.rules)
         except WindowFull as full:
             raise window_error(plan, tasks.runtime, tasks.raw, full) from None
         except SimulationStuck:
@@ -139,9 +141,13 @@ class Retimer:
                                     "without the order of the workload's structure", here(),
                                     help="compile it under that schedule and run it")
         long = LongStream(self._plan, recorded, plan, self._bindings, runner.runtime)
-        orchestrated_again(runner.artifact, recorded, self._bindings, infer=plan.infer, max_tasks=runner.max_tasks, rules=plan.rules,
-                           chunk=long.feed, sim=long.sim)
-        return TimedRun(plan, self._streams[0].columns, long.finish(), self._execute_time_ms, self._compiled.compile_time_ms)
+        try:
+            orchestrated_again(runner.artifact, recorded, self._bindings, infer=plan.infer, max_tasks=runner.max_tasks, rules=plan.rules,
+                               chunk=long.feed, sim=long.sim)
+            sim = long.finish()
+        except WindowFull as full:      # the task may be in a piece that nobody has any more: the last one of the run stands for it
+            raise window_error(plan, runner.runtime, runner.recorder.raw_columns(), full) from None
+        return TimedRun(plan, self._streams[0].columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
 
 
 def _has_edges(stream: _Stream, plan: TaskPlan) -> bool:
