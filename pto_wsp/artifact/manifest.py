@@ -100,6 +100,7 @@ class Manifest(Sealed):
     abi_version: int
     library: str
     plan_digest: str
+    rules: tuple[str, ...] = ()   # what the schedule says of all tasks together, on this arch
     kernels: tuple[KernelEntry, ...]
     compiler: Compiler
 

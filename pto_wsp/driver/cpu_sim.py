@@ -29,6 +29,7 @@ from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.rules import print_rules
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.runtime.native import Engine
 from pto_wsp.runtime.pass_check import check_kernel_passes
@@ -115,7 +116,7 @@ def _build(root: Path, plan: TaskPlan, digest: str, schedule: Schedule, arch: Ar
         raise error_in_own_body((use.kernel for use in plan.kernels), problem) or problem from None
     return Manifest(
         abi_version=ABI_VERSION, target="cpu_sim", arch=arch.name, name=plan.name, library=library, plan_digest=digest,
-        kernels=_kernel_entries(plan, tree),
+        kernels=_kernel_entries(plan, tree), rules=tuple(print_rules(plan.rules)),
         tensors=tensor_entries(plan.tensors), symbols=symbol_entries(plan.symbols),
         schedule=schedule.model_dump_json(), recorded_directives=recorded,
         checks=tuple(CheckEntry(check=f.check, verdict=f.verdict.value, detail=f.detail) for f in findings),

@@ -59,9 +59,9 @@ _ON_HOST: Mapping[str, Support] = {
     "task_graph.deps.explicit": Support(Capability.ENFORCED, "edges come from structure alone; what it leaves open is proved to be apart"),
     "task_graph.deps.hybrid": Support(Capability.ENFORCED, "edges come from structure and from regions that share an element"),
     "task_graph.deps.exact": Support(Capability.ENFORCED, "edges come from equal regions; that none overlap in part is proved, or refused"),
-    "task_graph.window.tasks.stall": Support(Capability.ENFORCED, "a stream waits for room"),
-    "task_graph.window.bytes.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),
-    "task_graph.window.entries.stall": Support(Capability.ENFORCED, f"a stream waits for room {_IN_TIME}"),
+    **{f"task_graph.window.{unit}.stall": Support(Capability.ENFORCED, "a stream waits for room in simulated time; for host threads, "
+                                                  "tensors that bodies make use the memory of those that a window has let go")
+       for unit in ("tasks", "bytes", "entries")},
     **{f"task_graph.window.{unit}.{mode}": support for unit in ("tasks", "bytes", "entries") for mode, support in _FULL.items()},
     "task_graph.pools.single": Support(Capability.ENFORCED, f"each AICPU is one executor {_IN_TIME}"),
     "task_graph.pools.by_exec_unit": Support(Capability.ENFORCED, f"a task runs on a core of its unit {_IN_TIME}"),

@@ -121,8 +121,7 @@ def _key_of(result: object, what: str) -> KeyExpr:
 def _reason(leaf: s.Scalar) -> str:
     match leaf:
         case s.Element():
-            return ("tasks may write elements while others are made, so a schedule that read them could change with what it schedules: "
-                    "give the number in brackets, kernel[n], and take t.params, or bind a Symbol")
+            return "tasks may write it meanwhile: give the number in brackets, kernel[n], and take t.params, or bind a Symbol"
         case s.Var():
             return f"a schedule stands outside the workload's loops: write t.{leaf.name}"
         case _:

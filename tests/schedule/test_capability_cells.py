@@ -10,142 +10,36 @@ import pytest
 from pto_wsp import (
     Deps,
     DispatchPolicy,
-    DType,
-    In,
-    Out,
-    P,
     Pools,
-    Program,
     PtoError,
     ReadyPolicy,
-    Scalar,
     StartPolicy,
-    Symbol,
-    TaskWindow,
-    Tensor,
-    Tile,
     TimingPolicy,
     TracePolicy,
     WindowMode,
     Workload,
     builtin_arch,
     capabilities,
-    kernel,
-    pto,
-    workload,
 )
-from pto_wsp.errors import DirectiveError, KeyRangeError, WindowError
+from pto_wsp.errors import DirectiveError, WindowError
 from pto_wsp.plan.capability import DIRECTIVES, Capability, supports
-from pto_wsp.schedule.schedule import Schedule
-
-F32, I64 = DType.F32, DType.I64
-Y = Tensor(np.zeros((8, 1), np.int64), name="Y")
-A = Tensor(np.eye(16, dtype=np.float32), name="A")
-B = Tensor(np.zeros((3, 16, 16), np.float32), name="B")
-BUSY = builtin_arch("unit").with_aicpu(submit_cycles=10)     # an AICPU submits a task each 10 cycles
-
-
-@kernel
-def fill(n: Scalar[I64], y: Out[Tile[1, 1, I64]]) -> None:
-    pto.store(y, pto.full((1, 1), n, I64))
-
-
-@kernel
-def copy(x: In[Tile[1, 1, I64]], y: Out[Tile[1, 1, I64]]) -> None:
-    pto.store(y, x)
-
-
-@kernel
-def double(x: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
-    pto.store(y, x * 2)
-
-
-@kernel
-def product(a: In[Tile[16, 16, F32]], b: In[Tile[16, 16, F32]], c: Out[Tile[16, 16, F32]]) -> None:
-    pto.store(c, pto.matmul(a, b))
-
-
-@workload
-def eight() -> None:
-    """Eight tasks that share nothing, k = 0 … 7."""
-    for k in P(8):
-        fill[k](k, Y[k])
-
-
-@workload
-def made() -> None:
-    """Four times: 10 cycles fill a tensor made there, 8 bytes; 1 cycle copies it out."""
-    for k in P(4):
-        t = Tensor.empty((1, 1), I64)
-        fill[k, 10](k, t)
-        copy[k, 1](t, Y[k])
-
-
-@workload
-def units() -> None:
-    """10 cycles for the cube unit, 4 and 3 for the vector unit."""
-    product[10](A, A, B[0])
-    double[4](A, B[1])
-    double[3](A, B[2])
-
-
-@workload
-def pair() -> None:
-    """Two tasks that touch different elements."""
-    fill[0](1, Y[0])
-    fill[1](2, Y[1])
-
-
-@workload
-def chain() -> None:
-    """Two tasks on the same element."""
-    fill[0](1, Y[0])
-    fill[1](2, Y[0])
-
-
-@kernel
-def clear(y: Out[Tile[2, 1, I64]]) -> None:
-    pto.store(y, pto.full((2, 1), 0, I64))
-
-
-@workload
-def halves() -> None:
-    """Two tasks whose regions share one element."""
-    clear(Y[0:2])
-    clear(Y[1:3])
-
-
-def of_k(w: Workload) -> Workload:
-    """Let tasks take 1 … 8 cycles, 36 in all, without the order of the program."""
-    return w.task_graph(trace=TracePolicy.cycles(lambda t: t.k + 1))
-
-
-def of_last(w: Workload) -> Workload:
-    """Let tasks take as many cycles as their last bracket index says."""
-    return w.task_graph(trace=TracePolicy.cycles(lambda t: t.params[1] if w.node.name == "made" else t.params[0]))
-
-
-APART = DispatchPolicy.round_robin(8)     # each of eight tasks has an executor of its own
-
-
-def run(w: Workload, **options: object) -> Program:
-    """Return the program after a run in NumPy."""
-    return w.compile(target="interp", **options).run()
-
-
-def total(w: Workload, **options: object) -> int:
-    """Return the makespan."""
-    return run(w, **options).stats.total_cycles
-
-
-def starts(w: Workload, **options: object) -> list[int]:
-    """Return when each task starts."""
-    return [int(start) for start in run(w, **options).trace.start]
-
-
-def edges(w: Workload) -> int:
-    """Return the number of edges between tasks."""
-    return len(run(w).graph.edges)
+from tests.schedule.small_tasks import (
+    APART,
+    BUSY,
+    Y,
+    chain,
+    edges,
+    eight,
+    halves,
+    of_k,
+    of_last,
+    pair,
+    run,
+    starts,
+    total,
+    units,
+    windowed,
+)
 
 
 def hashed(k: int) -> int:
@@ -154,12 +48,6 @@ def hashed(k: int) -> int:
     for byte in k.to_bytes(8, "little"):
         state = ((state ^ byte) * 0x100000001B3) % (1 << 64)
     return state
-
-
-def windowed(size: int, unit: str, mode: WindowMode) -> Workload:
-    """Eight tasks (bytes: four pairs) with an executor each, under a window."""
-    w = of_last(made()) if unit == "bytes" else of_k(eight())
-    return w.dispatch(APART).task_graph(window=TaskWindow(size, unit, mode))  # type: ignore[arg-type]
 
 
 def ends_without_room(size: int, unit: str, *words: str) -> None:
@@ -406,53 +294,3 @@ def test_generated_code_says_the_same(w: Callable[[], Workload]) -> None:
     found, oracle = w().compile(target="cpu_sim").run(), w().compile(target="interp").run()
     assert found.stats.total_cycles == oracle.stats.total_cycles
     assert found.trace.start.tolist() == oracle.trace.start.tolist()
-
-
-# ---- keys that say what means nothing ----
-
-def test_a_stream_below_zero_ends_the_run_before_anything_is_touched() -> None:
-    for target in ("interp", "cpu_sim"):
-        Y.data[:] = -1
-        built = eight().stream_by(lambda t: t.k - Symbol("n")).compile(target=target)
-        with pytest.raises(KeyRangeError, match=r"stream_by: k - n") as caught:
-            built.run(n=3)
-        assert "k - n = -3" in str(caught.value) and set(Y.data[:, 0]) == {-1}
-        assert built.run(n=0).stats.task_count == 8
-
-
-def test_a_cost_below_zero_is_found_when_compiling() -> None:
-    with pytest.raises(KeyRangeError, match=r"TracePolicy\.cycles: -k \+ 3") as caught:
-        eight().task_graph(trace=TracePolicy.cycles(lambda t: 3 - t.k)).compile(target="interp")
-    assert "where k = 7" in str(caught.value) and "-4" in str(caught.value)
-
-
-@pytest.mark.parametrize("window, needs", [(TaskWindow(1, "entries"), "copy"), (TaskWindow(7, "bytes"), "fill")], ids=["entries", "bytes"])
-def test_a_task_that_needs_more_than_the_window_is_found_when_compiling(window: TaskWindow, needs: str) -> None:
-    with pytest.raises(WindowError, match=f"`{needs} under"):
-        made().task_graph(window=window).compile(target="interp")
-    assert run(made().task_graph(window=TaskWindow(window.size, window.unit, WindowMode.BENCHMARK))).stats.task_count == 8
-
-
-# ---- what contradicts ----
-
-@pytest.mark.parametrize("make", [
-    lambda: eight().calendar(lambda t: (0, t.k)).dispatch(APART), lambda: eight().dispatch(APART).calendar([(0, 0)]),
-    lambda: eight().streams(2).calendar([(0, 0)]), lambda: eight().stream_by("k").calendar([(0, 0)]),
-    lambda: eight().calendar([(0, 0)]).timing(TimingPolicy.interleaved(2)),
-    lambda: eight().calendar([(0, 0)]).task_graph(ready=ReadyPolicy.priority("k")),
-    lambda: eight().calendar([(0, 0)]).task_graph(ready=ReadyPolicy.work_steal()),
-    lambda: eight().task_graph(pools=Pools.by_exec_unit()).calendar([(0, 0)]),
-    lambda: eight().task_graph(pools=Pools.custom("k")).calendar([(0, 0)]),
-    lambda: eight().timing(TimingPolicy.interleaved(2)).compile(target="interp"),
-], ids=["dispatch", "dispatch before", "streams", "stream_by", "interleaved", "priority", "steal", "units", "custom", "no streams"])
-def test_what_contradicts_is_refused_where_it_is_said(make: Callable[[], object]) -> None:
-    with pytest.raises(PtoError) as caught:
-        make()
-    assert caught.value.code == "S105" and "test_capability_cells.py" in str(caught.value)
-
-
-def test_a_schedule_from_json_may_not_contradict_itself_either() -> None:
-    schedule = Schedule.model_validate_json(eight().calendar([(0, 0)]).schedule.model_dump_json())
-    both = Schedule(**{**{name: getattr(schedule, name) for name in Schedule.model_fields}, "streams": 2})
-    with pytest.raises(PtoError, match="contradict"):
-        both.refuse_conflicts()
