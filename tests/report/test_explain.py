@@ -8,7 +8,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pto_wsp import Channel, DispatchPolicy, DType, In, Out, P, Program, Tensor, Tile, consume, kernel, pto, send, workload
+from pto_wsp import (
+    Channel,
+    DispatchPolicy,
+    DType,
+    In,
+    Out,
+    P,
+    Pools,
+    Program,
+    ReadyPolicy,
+    StartPolicy,
+    TaskWindow,
+    Tensor,
+    Tile,
+    TimingPolicy,
+    WindowMode,
+    Workload,
+    builtin_arch,
+    consume,
+    kernel,
+    pto,
+    send,
+    workload,
+)
+from pto_wsp.api.scheduled import Scheduled
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.plan.rules import Release, WindowUnit
 from pto_wsp.report.timed_run import TimedRun
@@ -23,8 +47,8 @@ def step(x: In[Tile[1, 8, F32]], o: Out[Tile[1, 8, F32]]) -> None:
     pto.store(o, x + 1)
 
 
-def pairs() -> Program:
-    """Six tasks, 0 → 1, 2 → 3, 4 → 5, on executors 0, 1, 2, 0, 1, 2."""
+def main_of_pairs() -> Workload:
+    """Six tasks, 0 → 1, 2 → 3, 4 → 5."""
     X, Y, Z = (Tensor(np.zeros((3, 8), np.float32)) for _ in range(3))
 
     @workload
@@ -32,7 +56,12 @@ def pairs() -> Program:
         for b in P(3):
             step[b](X[b], Y[b])
             step[b](Y[b], Z[b])
-    return main().dispatch(DispatchPolicy.round_robin(3)).compile(target="interp").run()
+    return main()
+
+
+def pairs() -> Program:
+    """The same on executors 0, 1, 2, 0, 1, 2."""
+    return main_of_pairs().dispatch(DispatchPolicy.round_robin(3)).compile(target="interp").run()
 
 
 def piped() -> Program:
@@ -175,6 +204,26 @@ def test_a_chain_has_no_gap_whatever_holds_a_task(program: Program) -> None:
             found = list(explainer.explain(task).chain())
             assert found[0].begin == 0 and found[-1].end == ends[task], rules
             assert all(before.end == after.begin for before, after in itertools.pairwise(found)), rules
+
+
+def schedules(w: Workload) -> list[Scheduled]:
+    """One of each kind that moves tasks, holds them, or lets them share something."""
+    two = DispatchPolicy.round_robin(2)
+    return [w.dispatch(two), w.dispatch(DispatchPolicy.work_steal(3)), w.dispatch(two).task_graph(pools=Pools.by_exec_unit()),
+            w.dispatch(two).task_graph(ready=ReadyPolicy.work_steal(), window=TaskWindow(3, "tasks", WindowMode.STALL)),
+            w.streams(2).timing(TimingPolicy.batched(4)), w.task_graph(start=StartPolicy.threshold(4))]
+
+
+@pytest.mark.parametrize("overheads", [False, True])
+def test_chains_bounds_and_idleness_hold_under_schedules_on_a_machine_with_little_bandwidth(overheads: bool) -> None:
+    machine = builtin_arch("ascend_910b").with_memory("GM", bandwidth_bytes_per_cycle=0.25)
+    for schedule in schedules(main_of_pairs()):
+        found = PAIRS.simulate(schedule, machine, overheads=overheads)
+        chain, stats = list(found.explain().chain()), found.stats
+        assert chain[0].begin == 0 and all(before.end == after.begin for before, after in itertools.pairwise(chain))
+        assert found.critical_path.cycles == stats.critical_path <= stats.lower_bound <= stats.total_cycles
+        idle = [(e.busy, e.waiting, e.late, e.idle) for e in stats.executors]
+        assert all(sum(parts) == stats.total_cycles and min(parts) >= 0 for parts in idle)
 
 
 def test_the_critical_path_is_that_of_the_simulator() -> None:
