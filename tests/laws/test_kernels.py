@@ -119,7 +119,7 @@ def compare_faults(recipe: Recipe) -> None:
 
 @pytest.mark.slow
 @given(st.lists(recipes(max_steps=20), min_size=1, max_size=20))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_many_generated_kernels_agree_to_the_bit(recipes: list[Recipe]) -> None:
     compare_generated(recipes)
 
@@ -261,7 +261,7 @@ def test_a_portable_build_means_the_same(dtype: DType) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler, portable", [(name, portable) for name in compilers() for portable in (False, True)
                                                 if portable or name != next(iter(compilers()))])   # that one makes the laws above
-@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16, DType.BF16, DType.I8, DType.U64, DType.FP8E5M2], ids=str)
+@pytest.mark.parametrize("dtype", [DType.F32, DType.BF16, DType.I8, DType.FP8E5M2], ids=str)
 def test_every_compiler_means_the_same(compiler: str, dtype: DType, portable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", compilers()[compiler])
     for op, found, expected in runs(ENTRIES, dtype, portable=portable):

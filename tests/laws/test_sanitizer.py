@@ -90,7 +90,7 @@ def test_a_sanitized_run_finds_the_races_that_there_are(recipe: WorkloadRecipe) 
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
     check(recipe)
 
