@@ -246,7 +246,8 @@ static bool has_valid_rules(const pto_sim_options *o)
     bool has_rate = o->release_num > 0 && o->release_den > 0 && o->release_den <= INT64_MAX / 2;
     bool has_timing = o->timing == PTO_TIMING_IMMEDIATE || (o->timing == PTO_TIMING_RATE && has_rate) ||
                       ((o->timing == PTO_TIMING_BATCHED || o->timing == PTO_TIMING_INTERLEAVED) && o->timing_n > 0);
-    return o->n_workers >= 1 && o->n_workers <= INT32_MAX && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
+    bool has_workers = o->n_workers >= (o->is_calendar ? 0 : 1) && o->n_workers <= INT32_MAX;      /* a calendar may name them */
+    return has_workers && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
            o->window_unit <= PTO_WINDOW_ENTRIES && o->window_mode >= PTO_WINDOW_STALL && o->window_mode <= PTO_WINDOW_BENCHMARK &&
            o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
 }
