@@ -87,7 +87,12 @@ static int32_t tell_task(const pto_program *p, const pto_record *record, const p
     } else if (run->failed_guard >= FIRST_CHECK) {
         double value;
         memcpy(&value, &fault->value, sizeof value);
-        pto_say(&text, " made %g out of finite numbers, at row %lld, column %lld", value, (long long)fault->row, (long long)fault->col);
+        pto_say(&text, " made ");
+        if (value != value)
+            pto_say(&text, "nan");       /* without the sign that some of them have */
+        else
+            pto_say(&text, "%g", value);
+        pto_say(&text, " out of finite numbers, at row %lld, column %lld", (long long)fault->row, (long long)fault->col);
     } else if (run->failed_guard >= 0 && run->failed_guard < kernel->n_guards) {
         const pto_program_guard *guard = &kernel->guards[run->failed_guard];
         pto_say(&text, " failed: %s%s\n  at %s\n", guard->what,

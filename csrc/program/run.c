@@ -58,51 +58,75 @@ static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *
     return status != PTO_OK ? status : finished;
 }
 
-/* Simulate the stream before a kernel runs, where the window ends a run that does not fit: nothing has been touched then. */
+/* A calendar may leave it to the tasks how many executors there are. NULL when memory ran out. */
+static pto_sim *new_sim(const pto_program *p, const pto_record *record)
+{
+    pto_sim_options options = p->sim;
+    if (options.n_workers == 0) {
+        pto_columns columns;
+        pto_record_columns(record, &columns);
+        options.n_workers = 1;
+        for (int64_t k = 0; k < columns.n_tasks; ++k)
+            if (columns.task_worker[k] >= options.n_workers)
+                options.n_workers = columns.task_worker[k] + 1;
+    }
+    return pto_sim_new(&options);
+}
+
+/* Make the stream and simulate it before a kernel runs, where that may find that it cannot be run: nothing has been touched then. */
 static int32_t rehearse(const pto_program *p, const pto_run_options *options, pto_record *record, pto_program_result *r)
 {
-    pto_sim *sim = pto_sim_new(&p->sim);
-    if (sim == NULL)
-        return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
+    pto_sim *sim = p->sim.is_calendar ? NULL : new_sim(p, record);
     const pto_run_options rehearsal = {.orchestrate = options->orchestrate, .bindings = options->bindings, .sim = sim};
     pto_execute_result none;
     pto_sim_result timed;
     int32_t status = pto_run(NULL, record, &rehearsal, &none);
-    if (status == PTO_OK || status == PTO_E_WINDOW)
+    bool is_made = status == PTO_OK || status == PTO_E_WINDOW;
+    if (is_made && sim == NULL)
+        sim = new_sim(p, record);
+    if (is_made && sim != NULL)
         status = simulate(record, sim, &timed);
     if (status == PTO_E_WINDOW)
         pto_tell_window(p, record, timed.window_task, r);
+    else if (status == PTO_E_DEADLOCK && is_made)
+        pto_refuse(r, status, "the calendar does not fit the tasks of this run: an executor would wait for a task that stands behind its own");
     pto_sim_free(sim);
-    return status == PTO_E_WINDOW ? status : PTO_OK;       /* of anything else the run itself finds the same, and says what it is */
+    return r->status;       /* of anything else the run itself finds the same, and says what it is */
 }
 
-static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_sim *sim,
-                         pto_program_result *r)
+static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_program_result *r)
 {
+    bool is_calendar = p->sim.is_calendar != 0;
+    pto_sim *sim = is_calendar ? NULL : new_sim(p, record);
+    if (sim == NULL && !is_calendar)
+        return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
-                                     .n_kernels = p->artifact->n_kernels, .sim = p->sim.is_calendar ? NULL : sim,
-                                     .execute = {.by_calendar = p->sim.is_calendar}};
-    int32_t status = p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
-    if (status != PTO_OK)
-        return status;
-    pto_execute_result run;
-    memset(&run, 0, sizeof run);
-    double started = now_ms();
-    status = pto_run(pool, record, &options, &run);
-    r->run_ms = now_ms() - started;
-    r->threads = run.threads;
-    if (status != PTO_OK)
-        return pto_tell_failure(p, status, record, &run, r);
-    pto_sim_result timed;
-    status = simulate(record, sim, &timed);
-    if (status == PTO_E_WINDOW)
-        return pto_tell_window(p, record, timed.window_task, r);
-    if (status != PTO_OK)
-        return pto_tell_failure(p, status, record, &run, r);
-    r->n_tasks = timed.n_tasks;
-    r->total_cycles = timed.total_cycles;
-    return PTO_OK;
+                                     .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = {.by_calendar = is_calendar}};
+    int32_t status = is_calendar || p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
+    if (status == PTO_OK) {
+        pto_execute_result run;
+        memset(&run, 0, sizeof run);
+        double started = now_ms();
+        status = pto_run(pool, record, &options, &run);
+        r->run_ms = now_ms() - started;
+        r->threads = run.threads;
+        pto_tell_failure(p, status, record, &run, r);
+    }
+    if (status == PTO_OK && is_calendar && (sim = new_sim(p, record)) == NULL)
+        status = pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
+    if (status == PTO_OK) {
+        pto_sim_result timed;
+        status = simulate(record, sim, &timed);
+        if (status == PTO_E_WINDOW)
+            pto_tell_window(p, record, timed.window_task, r);
+        else if (status != PTO_OK)
+            pto_refuse(r, status, "the simulation ended with status %d", status);
+        r->n_tasks = timed.n_tasks;
+        r->total_cycles = timed.total_cycles;
+    }
+    pto_sim_free(sim);
+    return status;
 }
 
 EXPORTED int32_t pto_program_run(const pto_program *p, const pto_program_array *arrays, const pto_program_value *values, int32_t threads,
@@ -114,17 +138,14 @@ EXPORTED int32_t pto_program_run(const pto_program *p, const pto_program_array *
     pto_bound bound = {0};
     pto_pool *pool = NULL;
     pto_record *record = NULL;
-    pto_sim *sim = NULL;
     int32_t status = pto_bind_program(p, arrays, values, &bound, r);
     if (status == PTO_OK) {
         pool = pto_pool_new(threads > 0 ? threads : usable_cpus());
         record = pto_record_new(&p->record);
-        sim = pto_sim_new(&p->sim);
-        status = pool != NULL && record != NULL && sim != NULL
-                     ? run_bound(p, &bound, pool, record, sim, r)
+        status = pool != NULL && record != NULL
+                     ? run_bound(p, &bound, pool, record, r)
                      : pto_refuse(r, PTO_E_NOMEM, "no memory, or no thread, for a run");
     }
-    pto_sim_free(sim);
     pto_record_free(record);
     if (pool != NULL)
         pto_pool_free(pool);

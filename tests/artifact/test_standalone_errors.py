@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import (
+    Channel,
     Dense,
     DType,
     In,
@@ -21,8 +22,13 @@ from pto_wsp import (
     Tensor,
     Tile,
     WindowMode,
+    Workload,
+    connect,
     kernel,
+    process,
     pto,
+    receive,
+    send,
     workload,
 )
 from tests.artifact.test_standalone import PLAIN, SANITIZED, away, by_python, made, told
@@ -104,3 +110,59 @@ def test_every_dtype_is_filled_as_by_python(tmp_path: Path) -> None:
 def command_of(folder: Path, name: str) -> str:
     """Return what a program's command prints."""
     return away(folder, f"build/{name}").stdout
+
+
+@kernel
+def root(x: In[Tile[1, 8, F32]], y: Out[Tile[1, 8, F32]]) -> None:
+    pto.store(y, pto.sqrt(x))
+
+
+def roots() -> Workload:
+    """Return four roots, of eighths of which some are below 0."""
+    x, y = Tensor(shape=(4, 8), dtype=F32, name="X"), Tensor(shape=(4, 8), dtype=F32, name="Y")
+
+    @workload
+    def rooted() -> None:
+        for i in P(4):
+            root[i](x=x[i:i + 1], y=y[i:i + 1])
+
+    return rooted()
+
+
+def test_a_calendar_runs_and_nan_is_found(tmp_path: Path) -> None:
+    by_hand = roots().calendar(lambda t: (t.i % 2, t.i // 2)).compile(check_finite=True).save(tmp_path / "saved")
+    made(by_hand, PLAIN)
+    assert "error: task root[i=" in (said := away(by_hand, "build/rooted", status=1).stderr) and "made nan out of finite numbers" in said
+    np.ones((4, 8), np.float32).tofile(tmp_path / "x")
+    text = away(by_hand, "build/rooted", "--in", f"X={tmp_path}/x").stdout
+    assert "tasks = 4\n" in text and "total_cycles = 48\n" in text       # two executors with two tasks of 8 + 8 + 8 cycles
+    assert told(text) == told(by_python(by_hand, "--in", f"X={tmp_path}/x"))
+
+
+def test_processes_that_wait_for_each_other(tmp_path: Path) -> None:
+    one, other = Channel("one", 1), Channel("other", 1)
+    x, y = Tensor(shape=(2, 8), dtype=F32, name="X"), Tensor(shape=(2, 8), dtype=F32, name="Y")
+    counts = Tensor(shape=(2,), dtype=DType.I64, name="counts")
+
+    @workload
+    def left() -> None:
+        for i in P.seq(counts[0]):
+            send(one, root[i](x=x[0:1], y=y[0:1]))
+        for _ in P.seq(counts[1]):
+            receive(other)
+
+    @workload
+    def right() -> None:
+        for i in P.seq(counts[1]):
+            send(other, root[i](x=x[1:2], y=y[1:2]))
+        for _ in P.seq(counts[0]):
+            receive(one)
+
+    both = connect([process("left").produces(one).consumes(other).body(left), process("right").produces(other).consumes(one).body(right)],
+                   [one, other])
+    folder = made(both.compile().save(tmp_path / "saved"), PLAIN)
+    for n, status in ((1, 0), (3, 1)):
+        np.array([n, n], np.int64).tofile(tmp_path / "counts")
+        done = away(folder, "build/left_right", "--in", f"counts={tmp_path}/counts", status=status)
+    assert done.stderr == ("error: processes wait for each other, or for what never comes\n"
+                           "  process `left` sends to `one`, which is full\n  process `right` sends to `other`, which is full\n")
