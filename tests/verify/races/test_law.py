@@ -81,9 +81,9 @@ def test_an_order_taken_away_is_missed() -> None:
 
 @pytest.mark.slow
 def test_orders_taken_away_are_missed_in_many_workloads() -> None:
-    assert check_mutants(range(5_000, 5_300)) >= 25
+    assert check_mutants(range(5_000, 5_150)) >= 12
 
 
 @pytest.mark.slow
-def test_thousands_of_verdicts_are_those_of_brute_force() -> None:
-    check_counts(verdicts(range(1_000, 3_000)))
+def test_hundreds_of_verdicts_are_those_of_brute_force() -> None:
+    check_counts(verdicts(range(1_000, 1_400)))
