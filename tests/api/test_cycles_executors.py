@@ -221,6 +221,28 @@ def test_streams_only_order_what_is_dispatched() -> None:
     assert figures(program) == [(8, 0, 0, 1), (1, 0, 0, 8), (1, 8, 0, 0), (5, 1, 0, 3)]
 
 
+# ---- calendars ----
+
+def test_a_calendar_orders_each_executor() -> None:
+    # 0 and 3 on executor 0, 3 first: 0 .. 5 .. 13; 1 and 2 on executor 1, 2 first: 0 .. 1 .. 2. While 0 stands, executor 1 is late.
+    program = run(four().calendar([(0, 1), (1, 7), (1, 3), (0, 0)]))
+    assert starts(program) == [5, 1, 0, 0]
+    assert figures(program) == [(13, 0, 0, 0), (2, 0, 3, 8)]
+
+
+def test_a_calendar_waits_for_a_task_that_is_not_ready() -> None:
+    # executor 1: 4, which needs 0 (0 .. 6), before 2 and 3, which could run at once: 6, 8, 10. Executor 0: 0 and 1.
+    program = run(units().calendar([(0, 0), (0, 1), (1, 1), (1, 2), (1, 0)]))
+    assert starts(program) == [0, 6, 8, 10, 6]
+    assert figures(program) == [(12, 0, 0, 0), (6, 0, 6, 0)]
+
+
+def test_a_calendar_of_a_function() -> None:
+    # even tasks on executor 0 from the last to the first, odd ones on executor 1 as they come
+    w = six().calendar(lambda t: (t.params[0] % 2, (t.params[0] % 2 == 0).where(10 - t.params[0], t.params[0])))
+    assert starts(run(w)) == [4, 0, 2, 2, 0, 4]
+
+
 # ---- AICPUs that take time ----
 
 def test_an_aicpu_dispatches_and_retires_one_after_another() -> None:
