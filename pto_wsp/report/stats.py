@@ -66,12 +66,16 @@ class ChannelStats:
 
 @dataclass(frozen=True, slots=True)
 class ControlStats:
-    """What a task costs the control processors in simulated time, in cycles, and how many there are."""
+    """What a task costs the control processors in simulated time, in cycles, and how many there are.
+
+    `in_a_row`: the tasks that one of them submits, of the stream that has most.
+    """
 
     submit: int = 0
     dispatch: int = 0
     retire: int = 0
     aicpus: int = 1
+    in_a_row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,12 @@ class Stats:
 
     @property
     def lower_bound(self) -> int:
-        """No schedule on these executors takes less: the critical path, or the work of a pool shared evenly by its executors."""
+        """No schedule on these executors takes less: the critical path, the work of a pool shared evenly by its executors, or what the
+        control processors need to submit or to dispatch all tasks."""
         pools = self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
-        return max(self.critical_path, *(-(-pool.work // pool.executors) for pool in pools))
+        control = self.control
+        handed_out = max(control.submit * max(0, control.in_a_row - 1), -(-control.dispatch * self.task_count // control.aicpus))
+        return max(self.critical_path, handed_out, *(-(-pool.work // pool.executors) for pool in pools))
 
     @property
     def gap(self) -> float:

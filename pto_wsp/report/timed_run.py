@@ -49,9 +49,16 @@ class TimedRun:
         window = WindowStats(rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water, rules.window_unit)
         stalls = tuple(StallStats(reason, count, cycles)
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
-        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, rules.n_workers)
+        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, max(1, rules.n_workers), self._in_a_row())
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
                      self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control)
+
+    def _in_a_row(self) -> int:
+        """Return how many tasks the stream that has most submits; 0 where that is not known."""
+        if self.plan.n_streams == 1:
+            return self.sim.n_tasks
+        streams = self.columns.task_stream
+        return int(np.bincount(streams).max()) if len(streams) == self.sim.n_tasks > 0 else 0
 
     def _pools(self) -> tuple[PoolStats, ...]:
         """Return the executors of each pool and their work: the costs of tasks where a trace is kept, else how long they took."""

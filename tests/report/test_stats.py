@@ -59,6 +59,15 @@ def test_the_lower_bound_goes_pool_by_pool() -> None:
     assert replace(found, critical_path=60).lower_bound == 60
 
 
+def test_the_lower_bound_counts_what_handing_out_tasks_takes() -> None:
+    """Seven tasks, submitted every 9 cycles: the last one at 54. Dispatched in 20 cycles each by two AICPUs: 70 at best."""
+    found = replace(stats(100, 40, (50, 50)), task_count=7)
+    assert found.lower_bound == 50
+    assert replace(found, control=ControlStats(9, 0, 0, 2, in_a_row=7)).lower_bound == 54
+    assert replace(found, control=ControlStats(9, 0, 0, 2, in_a_row=4)).lower_bound == 50
+    assert replace(found, control=ControlStats(0, 20, 0, 2)).lower_bound == 70
+
+
 @pytest.mark.parametrize("change, text", [
     ({"memory_cycles": 26}, "memory: tasks took 26% longer"), ({"memory_cycles": 25}, "waiting"),
     ({"control": ControlStats(46, 0, 0, 2)}, "submission"), ({"control": ControlStats(45, 0, 0, 2)}, "waiting"),
