@@ -19,7 +19,8 @@ typedef struct query {
 static bool visit(pto_deps *d, query *q, int32_t at)
 {
     region *r = &d->regions[at];
-    if (r->box.lo >= q->box->hi || q->box->lo >= r->box.hi || !pto_box_overlap(&r->box, q->box, PTO_OVERLAP_STEPS))
+    if (r->box.lo >= q->box->hi || q->box->lo >= r->box.hi ||
+        (!pto_box_equal(q->box, &r->box) && !pto_box_overlap(&r->box, q->box, PTO_OVERLAP_STEPS)))
         return true;
     for (int32_t a = r->first; a != NONE; a = d->accesses[a].next) {
         const access *earlier = &d->accesses[a];
@@ -69,6 +70,16 @@ static bool visit_buckets(pto_deps *d, query *q, int32_t at_space, int64_t row, 
     return true;
 }
 
+/* Of a grid only the tile itself meets a tile. */
+static bool visit_tile(pto_deps *d, query *q, int32_t at_space, int64_t row, int64_t col)
+{
+    int32_t at = d->chains[pto_map_hash(at_space, row, col) & (uint32_t)(d->chains_size - 1)];
+    for (; at != NONE; at = d->regions[at].chain_next)
+        if (d->regions[at].box.lo == q->box->lo && d->regions[at].space == at_space && !visit(d, q, at))
+            return false;
+    return true;
+}
+
 /* Regions are filed where they begin, so the query's box grows downward by the largest region before it is cut into
    buckets. In a grid with a pitch the same byte is at (row, col) and at (row + 1, col - pitch): a box that leaves its
    row's end is looked for under all three names that can meet the columns 0 .. pitch. */
@@ -79,6 +90,9 @@ static bool visit_space(pto_deps *d, query *q, int32_t at_space)
         return true;
     if (s->n <= 2)
         return visit_all(d, q, s);
+    int64_t tile_row = pto_map_row(s, q->box->lo);
+    if (s->is_grid && pto_map_is_tile(s, q->box, tile_row))
+        return visit_tile(d, q, at_space, tile_row >> s->row_shift, (q->box->lo - tile_row * s->pitch) >> s->col_shift);
     if (s->pitch == 0) {
         int64_t col = (q->box->lo - (s->max_width - 1)) >> s->col_shift, col_last = (q->box->hi - 1) >> s->col_shift;
         if (col_last - col >= s->n)

@@ -158,6 +158,14 @@ static int32_t take_space(pto_deps *d, int32_t at_group, const pto_box *box, int
         d->groups[at_group].n_spaces++;
     }
     space *s = &d->spaces[at];
+    int64_t row = pto_map_row(s, box->lo);
+    if (s->n == 0) {
+        s->tile = *box;
+        s->tile_row = row;
+        s->tile_col = box->lo - row * pitch;
+        s->is_grid = true;
+    }
+    s->is_grid = s->is_grid && pto_map_is_tile(s, box, row);
     if (s->n == 0) {
         s->lo = box->lo;
         s->hi = box->hi;

@@ -38,6 +38,9 @@ typedef struct space {
     int64_t lo, hi;            /* hull of its regions since it was last empty */
     int64_t max_rows, max_width;
     int64_t n;
+    pto_box tile;              /* with is_grid: all regions since it was last empty lie as this one does, whole tiles apart or the same */
+    int64_t tile_row, tile_col;
+    bool is_grid;
     int32_t row_shift, col_shift;
     int32_t kind;
     int32_t first;             /* region */
@@ -86,6 +89,25 @@ static inline uint32_t pto_map_hash(int32_t at_space, int64_t row, int64_t col)
                  (uint64_t)(uint32_t)at_space * 0x165667b19e3779f9u;
     h ^= h >> 32;
     return (uint32_t)((h * 0xd6e8feb86659fd93u) >> 32) + (uint32_t)(col & 63);
+}
+
+/* Where a region begins, in the rows and columns of its space. */
+static inline int64_t pto_map_row(const space *s, int64_t lo)
+{
+    return s->pitch == 0 ? 0 : pto_floor_div(lo, s->pitch);
+}
+
+/* Whether a box is a tile of a space's grid: such boxes are equal or apart. A tile does not reach past the end of a row. */
+static inline bool pto_map_is_tile(const space *s, const pto_box *box, int64_t row)
+{
+    const pto_box *tile = &s->tile;
+    if (box->width != tile->width)
+        return false;
+    if (s->pitch == 0)
+        return box->n_dims == 0 && (box->lo - tile->lo) % tile->width == 0;
+    int64_t col = box->lo - row * s->pitch;
+    return box->n_dims == 1 && box->stride[0] == s->pitch && box->count[0] == tile->count[0] && col + box->width <= s->pitch &&
+           (row - s->tile_row) % tile->count[0] == 0 && (col - s->tile_col) % tile->width == 0;
 }
 
 int32_t pto_map_group(const pto_deps *d, int32_t buffer);      /* NONE when it has no regions */

@@ -175,6 +175,28 @@ static pto_arg random_grid_tile(void)
     return arg;
 }
 
+/* One shape on one grid, but for a few tiles that lie between, past the end of a row, or are shorter. */
+static pto_arg random_tile_of_one_shape(void)
+{
+    int64_t pitch = 18, row = 4 * pick(0, 3) + 1, col = 4 * pick(0, 4);   /* tiles of the last column go on in the next row */
+    int64_t kind = pick(0, 30);
+    pto_arg arg = {.extent = {4, 4}, .stride = {pitch, 1}, .elem_bytes = 4, .flags = random_flags()};
+    row += kind == 0 ? pick(1, 3) : 0;
+    col += kind == 1 ? pick(1, 3) : 0;
+    arg.extent[0] -= kind == 2;
+    arg.extent[1] -= kind == 3;
+    arg.data = arena + 1024 + (row * pitch + col) * 4;
+    return arg;
+}
+
+/* The same of rows without gaps. */
+static pto_arg random_piece_of_one_length(void)
+{
+    int64_t at = 8 * pick(0, 9) + (pick(0, 30) == 0 ? pick(1, 7) : 0);
+    return (pto_arg){.data = arena + 1024 + at * 4, .extent = {1, pick(0, 30) == 0 ? 7 : 8}, .stride = {8, 1}, .elem_bytes = 4,
+                     .flags = random_flags()};
+}
+
 /* Combs: every column or every other one, so that strides nest and one covers another only sometimes. */
 static pto_arg random_comb(void)
 {
@@ -206,6 +228,12 @@ static void random_tiles_agree_with_bytes(void)
 static void grid_tiles_agree_with_bytes(void)
 {
     check_random(random_grid_tile, CASES(300));
+}
+
+static void tiles_of_one_shape_agree_with_bytes(void)
+{
+    check_random(random_tile_of_one_shape, CASES(600));
+    check_random(random_piece_of_one_length, CASES(600));
 }
 
 static void combs_agree_with_bytes(void)
@@ -401,7 +429,8 @@ static void many_tiles_take_no_quadratic_time(void)
 int main(void)
 {
     static const check_test tests[] = {
-        TEST(random_tiles_agree_with_bytes), TEST(grid_tiles_agree_with_bytes), TEST(combs_agree_with_bytes), TEST(groups_share_nothing),
+        TEST(random_tiles_agree_with_bytes), TEST(grid_tiles_agree_with_bytes),
+        TEST(tiles_of_one_shape_agree_with_bytes), TEST(combs_agree_with_bytes), TEST(groups_share_nothing),
         TEST(write_after_many_reads_waits_for_all), TEST(reasons_of_one_edge_merge),
         TEST(without_inference_only_named_edges_stay), TEST(reads_that_overlap_own_writes_are_staged),
         TEST(joins_nest_and_may_be_open_together), TEST(wrong_tasks_are_refused),
