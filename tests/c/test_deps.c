@@ -185,7 +185,7 @@ static pto_arg random_tile_of_one_shape(void)
     col += kind == 1 ? pick(1, 3) : 0;
     arg.extent[0] -= kind == 2;
     arg.extent[1] -= kind == 3;
-    arg.data = arena + 1024 + (row * pitch + col) * 4;
+    arg.data = arena + 1024 - (uintptr_t)(arena + 1024) % (uintptr_t)(pitch * 4) + (row * pitch + col) * 4;    /* rows as the map counts */
     return arg;
 }
 
