@@ -27,6 +27,7 @@ from pto_wsp import (
     Tensor,
     Tile,
     TimingPolicy,
+    TracePolicy,
     WindowMode,
     Workload,
     consume,
@@ -267,3 +268,15 @@ def test_a_calendar_that_names_more_executors_than_there_are_cores_is_refused() 
     with pytest.raises(PtoError, match="C110") as refused:
         two_steps().calendar([(12 * k, 0) for k in range(12)]).compile(arch="ascend_910b")
     assert (refused.value.expected, refused.value.found) == ("at most 72", "133")
+
+
+def test_tasks_of_no_cost_keep_their_order(program: Program) -> None:
+    free = W.dispatch(DispatchPolicy.round_robin(3)).task_graph(trace=TracePolicy.cycles(lambda t: t.i % 2 * 4))
+    found = program.simulate(free)
+    again = program.simulate(found.freeze())
+    assert again.trace.start.tolist() == found.trace.start.tolist() and found.total_cycles > 0
+
+
+def test_the_first_place_of_every_executor_may_be_the_same(program: Program) -> None:
+    found = program.simulate(W.calendar([(i, 0) for i in range(2 * N)]))
+    assert sorted(found.trace.executor.tolist()) == list(range(2 * N))

@@ -19,9 +19,12 @@ from pto_wsp import (
     Tensor,
     Tile,
     Workload,
+    connect,
     consume,
     kernel,
+    process,
     pto,
+    replicate,
     send,
     workload,
 )
@@ -89,6 +92,24 @@ def test_processes_are_timed_again(target: str, depth: int, recorded: str) -> No
             assert_same(program, w.task_graph(deps=deps), arch)
             assert_same(program, w.task_graph(deps=deps, window=TaskWindow(2)).dispatch(DispatchPolicy.round_robin(3)), arch)
             assert_same(program, w.task_graph(deps=deps).stream_by(lambda t: t.params[0] % 2), arch)
+
+
+def test_replicas_of_a_process_have_executors_of_their_own() -> None:
+    rows = Channel("rows", 4)
+
+    def giving() -> None:
+        for i in P.seq(N):
+            send(rows, more[i](x=X[i], y=Y[i]))
+
+    def taking() -> None:
+        with consume(rows) as i:
+            more[i](x=Y[i], y=Z[i])
+
+    source, sink = process("source").produces(rows).body(giving), process("sink").consumes(rows).body(taking)
+    w = connect([source, replicate(sink, 2)], [rows])
+    program = w.compile(target="interp").run()
+    assert_same(program, w, FAR)
+    assert len(set(program.simulate().trace.executor.tolist())) == 3
 
 
 def test_a_far_channel_takes_longer() -> None:
