@@ -240,3 +240,28 @@ def test_only_what_is_enforced_acts() -> None:
     w = one().dispatch(DispatchPolicy.round_robin(3)).task_graph(deps=Deps.explicit(), window=TaskWindow(5))
     plan = run_passes(lower(w.node), Context(w.schedule, UNIT, enforced=w.schedule.keeping(["task_graph.window.tasks.stall"])))
     assert (plan.rules.n_workers, plan.rules.window, plan.infer, plan.structure) == (1, 5, True, False)
+
+
+# ---- what counts in a window of bytes ----
+
+def test_intermediates_are_kept_and_results_are_not() -> None:
+    result, between = Tensor.empty((4, 4), F32), Tensor.empty((4, 4), F32)
+
+    @workload
+    def through() -> None:
+        for i in P(4):
+            scratch = Tensor.empty((1, 4), F32)
+            move[i](X[i, 0], scratch)
+            move[i](scratch, between[i])
+            move[i](between[i], result[i])
+    program = through().task_graph(window=TaskWindow(16, "bytes")).compile(target="interp")
+    assert [slot.kept for slot in program.plan.tensors] == [True, False, True, False]     # scratch, X, between, result
+    tasks = program.run().stats
+    assert tasks.window.high_water == 16 and tasks.task_count == 12
+
+
+def test_bytes_that_move_are_asked_for_where_cores_share_a_memory() -> None:
+    narrow = UNIT.with_memory("GM", bandwidth_bytes_per_cycle=8.0)
+    (plain,), (shared,) = submits(plan_of(one())), submits(plan_of(one(), narrow))
+    assert print_scalar(plain.traffic) == "0" and "X.shape[2]" in print_scalar(shared.traffic)
+    assert Column.BYTES in rules_of(one(), narrow).columns and rules_of(one(), narrow).bytes_per_cycle == 8.0
