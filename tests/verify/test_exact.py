@@ -86,6 +86,14 @@ def offset() -> None:
         change[i](Y[i * 16:i * 16 + 16])
 
 
+@workload
+def two_sizes() -> None:
+    for i in P(4):
+        write[i](Y[i * 16:(i + 1) * 16])
+    for j in P(2):
+        change[j](Y[j * 32:(j + 1) * 32])
+
+
 def edges(w: Workload) -> int:
     """Return the number of edges of a run."""
     return len(w.compile(target="interp").run().graph.edges)
@@ -100,8 +108,8 @@ def test_pieces_of_one_grid_have_the_edges_of_overlap(make: type, count: int) ->
 
 @pytest.mark.parametrize("make, found", [
     (shifted, "Y[:16] and Y[8:24] overlap in part"), (overlapping, "Y[i * 8:i * 8 + 16] of two tasks are not proved to be equal or apart"),
-    (other_tails, "are not proved"), (offset, "are not proved"),
-], ids=["shifted", "overlapping", "other tails", "offset"])
+    (other_tails, "are not proved"), (two_sizes, "are not proved"), (offset, "are not proved"),
+], ids=["shifted", "overlapping", "other tails", "two sizes", "offset"])
 def test_what_may_overlap_in_part_is_refused_with_both_places(make: type, found: str) -> None:
     with pytest.raises(UnprovedOrderError) as caught:
         make().task_graph(deps=Deps.infer_tensor_map_exact()).compile(target="interp")
