@@ -152,7 +152,8 @@ def add(x: In[Tile[1, 4, F32]], n: Scalar[F32], y: Out[Tile[1, 4, F32]]) -> None
 
 @pytest.mark.parametrize("key, checked", [
     (lambda t: t.b, False), (lambda t: t.b * 2 + t.h // 3, False), (lambda t: (t.b - 1).max(0), False), (lambda t: (t.b - 9) % 4, False),
-    (lambda t: t.b < 2, False), (lambda t: t.b - 1, True), (lambda t: t.b + Symbol("n"), True), (lambda t: -t.b, True), (lambda t: (t.b - 5).max(t.h - 2), True),
+    (lambda t: t.b < 2, False), (lambda t: t.b - 1, True), (lambda t: t.b + Symbol("n"), True), (lambda t: -t.b, True),
+    (lambda t: (t.b - 5).max(t.h - 2), True),
 ], ids=["loop", "sum", "max", "mod", "condition", "less one", "symbol", "negative", "max of both"])
 def test_a_stream_that_may_be_negative_is_checked(key: object, checked: bool) -> None:
     task = task_of(one().stream_by(key))  # type: ignore[arg-type]
