@@ -263,7 +263,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
-    s->window_task = -1;
+    s->window_task = s->backlog_first = -1;
     s->window_limit = options->window > 0 && options->window_mode != PTO_WINDOW_BENCHMARK ? options->window : INT64_MAX;
     s->is_started = options->start_after == 0;
     s->is_plain = (options->timing == PTO_TIMING_IMMEDIATE || options->timing == PTO_TIMING_INTERLEAVED) && s->is_started &&
@@ -289,7 +289,7 @@ void pto_sim_free(pto_sim *s)
     free(s->weights);
     free(s->submitting.data);
     free(s->batches);
-    free(s->backlog.data);
+    free(s->backlog_late.data);
     free(s->running.data);
     free(s->delayed.data);
     free(s->to_dispatch);

@@ -89,7 +89,9 @@ struct pto_sim {
     int64_t n_submitted;       /* counted unless is_plain */
     int32_t *batches;          /* [n_fronts] streams with n_batch > 0, and perhaps others */
     int64_t n_batches, batches_capacity;
-    pto_sim_heap backlog;      /* (submitted, node) with a rate: tasks that wait for their release */
+    int64_t n_backlog;         /* with a rate: tasks that wait for their release, by (submitted, node) */
+    int64_t backlog_first, backlog_last;   /* nearly all come in order, and form a list by `next`; -1: it is empty */
+    pto_sim_heap backlog_late; /* those that came at the time of the last one of the list and stand before it in the record */
     int64_t release_whole, release_part;   /* the next release is due at whole + part / release_den */
     int64_t release_at;        /* rounded up */
 
@@ -219,7 +221,7 @@ static inline bool pto_sim_settle(pto_sim *s)      /* all that is submitted now 
 static inline int64_t pto_sim_front_time(const pto_sim *s)     /* when time is to stop for streams or releases; -1: it need not */
 {
     int64_t at = s->submitting.n > 0 ? s->submitting.data[0].key : -1;
-    return s->backlog.n > 0 && (at < 0 || s->release_at < at) ? s->release_at : at;
+    return s->n_backlog > 0 && (at < 0 || s->release_at < at) ? s->release_at : at;
 }
 
 static inline pto_sim_front *pto_sim_front_of(pto_sim *s, int32_t stream)      /* opened; NULL: no memory */

@@ -5,6 +5,8 @@
    looked at before dispatch, when all that can be submitted at this time has been. */
 #include "sim.h"
 
+enum { NONE = -1 };
+
 /* All that can be submitted has been, so a stream that no time lets go is held, or at its end. */
 static bool cannot_go_on(const pto_sim_front *f)
 {
@@ -70,12 +72,44 @@ static bool release_rests(pto_sim *s)
     return true;
 }
 
+/* Until a task may run, its `ready` is when it was submitted. */
+static pto_sim_entry backlog_entry(const pto_sim *s, int64_t node)
+{
+    return (pto_sim_entry){pto_sim_at(&s->ring, node)->ready, node};
+}
+
+static bool join_backlog(pto_sim *s, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    n->ready = s->now;
+    s->n_backlog++;
+    if (s->backlog_first == NONE) {
+        s->backlog_first = s->backlog_last = node;
+    } else if (pto_sim_before(backlog_entry(s, node), backlog_entry(s, s->backlog_last))) {
+        return pto_sim_heap_push(&s->backlog_late, backlog_entry(s, node)) || pto_sim_fail(s);
+    } else {
+        pto_sim_at(&s->ring, s->backlog_last)->next = node;
+        s->backlog_last = node;
+    }
+    return true;
+}
+
+static int64_t leave_backlog(pto_sim *s)
+{
+    int64_t node = s->backlog_first;
+    s->n_backlog--;
+    if (s->backlog_late.n > 0 && (node == NONE || pto_sim_before(s->backlog_late.data[0], backlog_entry(s, node))))
+        return pto_sim_heap_pop(&s->backlog_late).id;
+    s->backlog_first = pto_sim_at(&s->ring, node)->next;
+    return node;
+}
+
 /* A release that nobody waited for when it was due happens now, and the next is due so much later; one that happened in time, though
    a part of a cycle late, moves nothing. */
 static bool release_due(pto_sim *s)
 {
     int64_t num = s->options.release_num, den = s->options.release_den;
-    while (s->backlog.n > 0 && s->release_at <= s->now) {
+    while (s->n_backlog > 0 && s->release_at <= s->now) {
         if (s->release_at < s->now) {
             s->release_whole = s->now;
             s->release_part = 0;
@@ -87,7 +121,7 @@ static bool release_due(pto_sim *s)
             s->release_whole = pto_sim_add(s->release_whole, 1);
         }
         s->release_at = pto_sim_add(s->release_whole, s->release_part > 0);
-        if (!release(s, pto_sim_heap_pop(&s->backlog).id))
+        if (!release(s, leave_backlog(s)))
             return false;
     }
     return true;
@@ -136,8 +170,8 @@ bool pto_sim_submit_by_rules(pto_sim *s, pto_sim_front *f, int64_t node)
         return false;
     if (s->options.timing == PTO_TIMING_BATCHED && !join_batch(s, f, node))
         return false;
-    if (s->options.timing == PTO_TIMING_RATE && !pto_sim_heap_push(&s->backlog, (pto_sim_entry){s->now, node}))
-        return pto_sim_fail(s);
+    if (s->options.timing == PTO_TIMING_RATE && !join_backlog(s, node))
+        return false;
     if (s->options.submit_cycles == 0)
         return true;
     pto_sim_hold(s, f, PTO_SIM_BY_SUBMIT);
