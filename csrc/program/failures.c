@@ -135,8 +135,6 @@ static int32_t tell_stuck(const pto_program *p, const pto_record *record, pto_pr
 {
     const pto_stuck *rows;
     int32_t count = pto_record_stuck(record, &rows);
-    if (count == 0 && p->sim.is_calendar)
-        return pto_refuse(r, PTO_E_DEADLOCK, "the calendar has a task before one that it waits for; nothing has run");
     pto_text text = {r->message, sizeof r->message};
     pto_say(&text, "processes wait for each other, or for what never comes");
     for (int32_t k = 0; k < count; ++k) {

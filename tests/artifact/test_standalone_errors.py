@@ -166,3 +166,26 @@ def test_processes_that_wait_for_each_other(tmp_path: Path) -> None:
         done = away(folder, "build/left_right", "--in", f"counts={tmp_path}/counts", status=status)
     assert done.stderr == ("error: processes wait for each other, or for what never comes\n"
                            "  process `left` sends to `one`, which is full\n  process `right` sends to `other`, which is full\n")
+
+
+def chained(table: list[tuple[int, int]]) -> Program:
+    """Return a program of two tasks, of which the second reads what the first writes, under a calendar."""
+    @kernel
+    def more(x: In[Tile[1, 8, F32]], y: Out[Tile[1, 8, F32]]) -> None:
+        pto.store(y, x + 1)
+
+    X, Y, Z = (Tensor(shape=(1, 8), dtype=F32, name=name) for name in "XYZ")
+
+    @workload
+    def chain() -> None:
+        more(x=X, y=Y)
+        more(x=Y, y=Z)
+
+    return chain().calendar(table).compile()
+
+
+@pytest.mark.parametrize("table, message", [([(1, 0), (0, 0)], ""), ([(0, 1), (0, 0)], "the calendar does not fit the tasks")])
+def test_a_calendar_is_followed_or_refused(tmp_path: Path, table: list[tuple[int, int]], message: str) -> None:
+    folder = made(chained(table).save(tmp_path / "saved"), SANITIZED)
+    done = away(folder, "build/chain", "--threads", "2", status=1 if message else 0)
+    assert "tasks = 2\n" in done.stdout if not message else message in done.stderr, done
