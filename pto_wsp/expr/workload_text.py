@@ -43,8 +43,7 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             yield from (pad + line for line in laid_out(call, WIDTH - len(pad)).split("\n"))
         case wl.Loop():
             walk = "P" if item.through is None else "P.sel"
-            var = item.var if item.through is None else item.through.var
-            yield f"{pad}for {var.name} in {f'{walk}.seq' if item.ordered else walk}({_axis(item)}):"
+            yield f"{pad}for {item.known_var.name} in {f'{walk}.seq' if item.ordered else walk}({_axis(item)}):"
             yield from _block(item.body, depth + 1, waited)
         case wl.Combine(sides):
             yield f"{pad}combine:"

@@ -161,6 +161,11 @@ class Loop:
     waits: tuple[Read, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
+    @property
+    def known_var(self) -> Var:
+        """The variable that the user knows: what stands at the position in a row, else the loop's own."""
+        return self.var if self.through is None else self.through.var
+
 
 @dataclass(frozen=True, slots=True)
 class Through:

@@ -89,8 +89,7 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
     def loop(item: Loop, state: State) -> State:
         if item.ordered:
             return again(item.body, state, item)
-        name = (item.var if item.through is None else item.through.var).name
-        doubts = {slot: Doubt(span, f"iterations of the loop over `{name}`") for slot, span in _set_in(item.body).items()}
+        doubts = {slot: Doubt(span, f"iterations of the loop over `{item.known_var.name}`") for slot, span in _set_in(item.body).items()}
         turn({**state, **doubts}, item)
         return {**state, **doubts}
 

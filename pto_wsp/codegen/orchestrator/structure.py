@@ -174,7 +174,7 @@ class _Lowering:
         names = self.names
         yield from ready(loop, names, after)
         type_, name = names.variables.counter(names.var(loop.var))
-        yield c.Comment(f"{loop.span.short}: for {loop.var.name if loop.through is None else loop.through.var.name}")
+        yield c.Comment(f"{loop.span.short}: for {loop.known_var.name}")
         start = names.scalar(loop.start)
         stop, step = (yield from self._bound("stop", loop.stop)), (yield from self._bound("step", loop.step))
 

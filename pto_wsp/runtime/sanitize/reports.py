@@ -161,9 +161,9 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
     common = [a for a, b in zip(one, other, strict=False) if a is b]
     for item in common:
         if isinstance(item, pm.Loop) and not item.ordered and _differ(item, one[-1], race.first, other[-1], race.second):
-            var = item.var if item.through is None else item.through.var
-            return (f"different iterations of the loop over `{var.name}` at {item.span}",
-                    f"loop over `{var.name}` with P.seq, or index what is written by `{var.name}`")
+            name = item.known_var.name
+            return (f"different iterations of the loop over `{name}` at {item.span}",
+                    f"loop over `{name}` with P.seq, or index what is written by `{name}`")
     match common[-1]:
         case pm.Sides():
             return "two sides of combine, or of `|`", "put the one after the other: `>>` or sequential(...)"

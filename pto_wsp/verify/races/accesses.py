@@ -72,4 +72,4 @@ class Access:
     @property
     def variables(self) -> tuple[Var, ...]:
         """The variables that a user knows around the task, outermost first."""
-        return tuple(level.var if level.through is None else level.through.var for level in self.levels if isinstance(level, Loop))
+        return tuple(level.known_var for level in self.levels if isinstance(level, Loop))

@@ -116,7 +116,7 @@ def _lines(pair: Pair) -> str:
 
 def _meeting(contests: list[Contest]) -> str:
     """Say what is unordered, e.g. iterations of b and t."""
-    inner_first = dict.fromkeys(_name(contest.node) for contest in contests if isinstance(contest.node, Loop))
+    inner_first = dict.fromkeys(contest.node.known_var.name for contest in contests if isinstance(contest.node, Loop))
     loops = list(inner_first)[::-1]
     shown = " and ".join((*((", ".join(loops[:-1]),) if loops[1:] else ()), *loops[-1:]))
     parts = [f"iterations of {shown}"] if loops else []
@@ -125,7 +125,3 @@ def _meeting(contests: list[Contest]) -> str:
     if any(not isinstance(contest.node, Sides | Loop) for contest in contests):
         parts.append("processes")
     return " and ".join(parts)
-
-
-def _name(loop: Loop) -> str:
-    return loop.var.name if loop.through is None else loop.through.var.name

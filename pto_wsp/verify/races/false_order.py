@@ -34,9 +34,8 @@ def _loops(plan: TaskPlan, data: Data) -> Iterator[Finding]:
             needed[id(node)] = any(not _apart(pair, data) for pair in pairs_of(contest, data))
     for item in items_of(plan):
         if isinstance(item, Loop) and needed.get(id(item)) is False and _runs_again(item) and not _has_other_order(item):
-            name = item.var.name if item.through is None else item.through.var.name
             yield Finding(_CHECK, Verdict.LINT,
-                          f"P.seq over {name} at {item.span.short}: its iterations touch different elements, P would do")
+                          f"P.seq over {item.known_var.name} at {item.span.short}: its iterations touch different elements, P would do")
 
 
 def _runs_again(loop: Loop) -> bool:

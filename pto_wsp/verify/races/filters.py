@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
-from pto_wsp.plan.model import Loop, Process
+from pto_wsp.plan.model import Loop, Process, inner_vars
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 from pto_wsp.verify.affine.solve import Unsat, solve
@@ -126,8 +126,7 @@ def _line_key(access: Access, dim: int, depth: int) -> tuple[object, ...] | None
         return None
     line = region.dims[dim]
     extents = tuple(region.extents[number] for number, _ in line.terms)
-    known = {var.id for level in access.levels[:depth] if isinstance(level, Loop)
-             for var in ((level.var,) if level.through is None else (level.var, level.through.var))}
+    known = {var.id for level in access.levels[:depth] if isinstance(level, Loop) for var in inner_vars(level)}
     if any(isinstance(leaf, s.Var) and leaf.id not in known for node in (line.start, *extents) for leaf in s.leaves(node)):
         return None
     return (line.start, tuple(factor for _, factor in line.terms), extents)

@@ -38,7 +38,7 @@ def _where(witness: Witness, side: int) -> str:
 def _free(node: Loop | Sides | Pipeline | Process) -> str:
     match node:
         case Loop():
-            return f"iterations of `{_name(node)}`"
+            return f"iterations of `{node.known_var.name}`"
         case Sides():
             return "sides without an order"
         case Process():
@@ -51,15 +51,11 @@ def _help(witness: Witness, node: Loop | Sides | Pipeline | Process) -> str:
     name = witness.pair.first.view.tensor.shown
     match node:
         case Loop():
-            return (f"P.seq(...) runs the iterations of `{_name(node)}` in order; or give `{name}` one more dimension, a place for each "
-                    f"`{_name(node)}`")
+            var = node.known_var.name
+            return f"P.seq(...) runs the iterations of `{var}` in order; or give `{name}` one more dimension, a place for each `{var}`"
         case Sides():
             return "sequential(...) or >> puts the sides in order"
         case Process():
             return f"give `{name}` a place for each token, or run the process once"
         case Pipeline():
             return "send a token after the first task, and receive it before the second"
-
-
-def _name(loop: Loop) -> str:
-    return loop.var.name if loop.through is None else loop.through.var.name
