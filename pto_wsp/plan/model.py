@@ -405,14 +405,16 @@ def inner_items(item: Item) -> tuple[Item, ...]:
             return ()
 
 
+def items_in(item: Item) -> Iterator[Item]:
+    """Yield an item and every item inside it, in program order, parents first."""
+    yield item
+    for inner in inner_items(item):
+        yield from items_in(inner)
+
+
 def items_of(plan: TaskPlan) -> Iterator[Item]:
     """Yield every item of a plan in program order, parents first."""
-    def walk(item: Item) -> Iterator[Item]:
-        yield item
-        for inner in inner_items(item):
-            yield from walk(inner)
-
-    return walk(plan.body)
+    return items_in(plan.body)
 
 
 def slots_used(plan: TaskPlan) -> tuple[int, ...]:

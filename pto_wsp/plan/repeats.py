@@ -28,7 +28,7 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    inner_items,
+    items_in,
 )
 from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.waits import Reads
@@ -126,8 +126,7 @@ def _slots_in(check: Check) -> set[int]:
 
 
 def _set_in(item: Item) -> set[int]:
-    own = {item.slot} if isinstance(item, SetSlot) else set()
-    return own.union(*(_set_in(inner) for inner in inner_items(item)))
+    return {inner.slot for inner in items_in(item) if isinstance(inner, SetSlot)}
 
 
 def _comparison(check: Check) -> Check:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.artifact.build import Runtime
-from pto_wsp.plan.model import Item, Pipeline, Submit, TaskPlan, inner_items, items_of, submits
+from pto_wsp.plan.model import Pipeline, Submit, TaskPlan, items_in, items_of, submits
 from pto_wsp.retime.evaluate import Column, constant
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.types import scalar as s
@@ -71,7 +71,7 @@ class RecordedTasks:
     def first_streams(self) -> Mapping[int, int]:
         """By site of a process: the stream of its first replica."""
         return {task.site: process.stream for item in items_of(self.plan) if isinstance(item, Pipeline) for process in item.processes
-                for task in _submits_in(process.body)}
+                for task in items_in(process.body) if isinstance(task, Submit)}
 
     @cached_property
     def index_begin(self) -> np.ndarray[Any, Any]:
@@ -164,10 +164,3 @@ class SiteColumns:
         if slot is None or self._tasks.plan.tensors[slot].fresh:
             return None
         return constant(number(self._tasks.bindings.arrays[slot]))
-
-
-def _submits_in(item: Item) -> Iterator[Submit]:
-    if isinstance(item, Submit):
-        yield item
-    for inner in inner_items(item):
-        yield from _submits_in(inner)

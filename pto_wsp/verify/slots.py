@@ -24,7 +24,7 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    inner_items,
+    items_in,
     items_of,
 )
 from pto_wsp.source import Span
@@ -129,14 +129,9 @@ def _either(states: Iterable[State]) -> State:
 def _set_in(body: Sequence) -> dict[int, Span]:
     """Return the slots that are set in a body, each with the first line that does."""
     found: dict[int, Span] = {}
-
-    def walk(item: Item) -> None:
+    for item in items_in(body):
         if isinstance(item, SetSlot):
             found.setdefault(item.slot, item.span)
-        for inner in inner_items(item):
-            walk(inner)
-
-    walk(body)
     return found
 
 

@@ -27,7 +27,6 @@ from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import (
     AwaitEvent,
     Consume,
-    Item,
     Pipeline,
     Process,
     Receive,
@@ -35,7 +34,7 @@ from pto_wsp.plan.model import (
     Send,
     Sequence,
     TaskPlan,
-    inner_items,
+    items_in,
 )
 from pto_wsp.types.scalar import Var
 
@@ -205,11 +204,7 @@ def _closed(frame: Frame) -> Iterator[c.Stmt]:
 
 def records_all(process: Process, plan: TaskPlan) -> bool:
     """Tell whether events of a process wait for all of its tasks one by one: where no structure orders these."""
-    return not plan.structure and _records(process.body)
-
-
-def _records(item: Item) -> bool:
-    return isinstance(item, RecordEvent) or any(map(_records, inner_items(item)))
+    return not plan.structure and any(isinstance(item, RecordEvent) for item in items_in(process.body))
 
 
 def _place(names: Names) -> tuple[str, c.Expr]:

@@ -32,6 +32,7 @@ from pto_wsp.plan.model import (
     Sequence,
     TaskPlan,
     inner_items,
+    items_in,
 )
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.deadlock.report import stuck_error
@@ -192,8 +193,7 @@ def _flat(body: Item) -> Iterator[Item]:
 
 
 def _awaited(item: Item) -> set[int]:
-    found = {item.event} if isinstance(item, AwaitEvent) else set()
-    return found.union(*(_awaited(inner) for inner in inner_items(item)))
+    return {inner.event for inner in items_in(item) if isinstance(inner, AwaitEvent)}
 
 
 def _not_surely_taken(plan: TaskPlan, pipeline: Pipeline) -> Iterator[str]:
@@ -201,15 +201,9 @@ def _not_surely_taken(plan: TaskPlan, pipeline: Pipeline) -> Iterator[str]:
     for number in pipeline.channels:
         takers = [process for process in pipeline.processes if number in process.consumes]
         sure = all(any(isinstance(item, Consume) and item.channel == number for item in _flat(process.body))
-                   and not any(isinstance(item, Receive) and item.channel == number for item in _inside(process.body))
+                   and not any(isinstance(item, Receive) and item.channel == number for item in items_in(process.body))
                    for process in takers)
         if not sure:
             yield f"`{plan.channels[number].name}`"
-    if any(isinstance(item, AwaitEvent) for process in pipeline.processes for item in _inside(process.body)):
+    if any(isinstance(item, AwaitEvent) for process in pipeline.processes for item in items_in(process.body)):
         yield from (f"`{plan.events[event].name}`" for event in pipeline.events)
-
-
-def _inside(item: Item) -> Iterator[Item]:
-    yield item
-    for inner in inner_items(item):
-        yield from _inside(inner)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pto_wsp.plan.communication import communicates
-from pto_wsp.plan.model import Item, Loop, SetSlot, Submit, TaskPlan, inner_items, items_of, submits
+from pto_wsp.plan.model import Item, Loop, SetSlot, Submit, TaskPlan, items_in, items_of, submits
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.races.accesses import Access
 from pto_wsp.verify.races.contests import accesses_of, contests_of
@@ -49,7 +49,7 @@ def _runs_again(loop: Loop) -> bool:
 
 def _has_other_order(item: Item) -> bool:
     """Tell whether iterations hand something on beside elements: slots, tokens, events."""
-    return isinstance(item, SetSlot) or communicates(item) or any(_has_other_order(inner) for inner in inner_items(item))
+    return communicates(item) or any(isinstance(inner, SetSlot) for inner in items_in(item))
 
 
 def _handles(plan: TaskPlan, data: Data) -> Iterator[Finding]:

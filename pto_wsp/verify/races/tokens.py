@@ -26,6 +26,7 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     inner_items,
+    items_in,
 )
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.accesses import Level, Taken
@@ -198,4 +199,4 @@ def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, 
 
 def _records(item: Item, event: int) -> int:
     """Count the statements that record an event."""
-    return int(isinstance(item, RecordEvent) and item.event == event) + sum(_records(inner, event) for inner in inner_items(item))
+    return sum(isinstance(inner, RecordEvent) and inner.event == event for inner in items_in(item))
