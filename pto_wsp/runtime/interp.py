@@ -12,15 +12,14 @@ from pto_wsp.artifact.build import load_runtime
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.binding import Array, Bindings, Number
-from pto_wsp.runtime.failures import describe_check, kernel_guard_error
+from pto_wsp.runtime.failures import kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.marks import MarkFlag
 from pto_wsp.runtime.native import LookFirst, Recorder, SimResult, slots_of
-from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
+from pto_wsp.runtime.pipelines import enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
-from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
-from pto_wsp.runtime.stuck import run_stuck_error
+from pto_wsp.runtime.stream import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
@@ -90,16 +89,8 @@ def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
 
     Raises: R104 for a check that does not hold.
     """
-    return _enumerated(plan, bindings, _Stream(plan))
-
-
-def _enumerated(plan: TaskPlan, bindings: Bindings, stream: _Stream, n_run: Callable[[], int] = lambda: 0) -> tuple[StreamNode, ...]:
-    try:
-        enumerate_tasks(plan, bindings, stream)
-    except CheckFailed as failed:
-        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, n_run()) from None
-    except PipelineStuck as stuck:
-        raise run_stuck_error(plan, stuck.rows, bindings) from None
+    stream = _Stream(plan)
+    enumerate_tasks(plan, bindings, stream)
     return tuple(stream.nodes)
 
 
@@ -133,7 +124,8 @@ class Interpreter:
                 n_run += 1
 
         stream = _Stream(self.plan, execute)
-        self._stream = _enumerated(self.plan, bindings, stream, lambda: n_run)
+        enumerate_tasks(self.plan, bindings, stream, lambda: n_run)
+        self._stream = tuple(stream.nodes)
         self._bindings = bindings
         if self.look_first is not None:
             self.look_first(self.recorder, bindings)

@@ -8,7 +8,7 @@ turns: whom a token comes from and whom it goes to is decided by whose turn it i
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from pto_wsp.plan.channel_state import ChannelState, EventState, Stuck, Token, Wait
@@ -30,8 +30,10 @@ from pto_wsp.plan.model import (
     TaskPlan,
 )
 from pto_wsp.runtime.binding import Bindings
+from pto_wsp.runtime.failures import describe_check
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
-from pto_wsp.runtime.stream import MarkInstance, Orchestrator, Released, Sink
+from pto_wsp.runtime.stream import CheckFailed, MarkInstance, Orchestrator, Released, Sink
+from pto_wsp.runtime.stuck import run_stuck_error
 from pto_wsp.types.scalar import Var
 
 Steps: TypeAlias = "Generator[Stuck, None, int]"     # yields what it waits for, returns the node that what follows waits for
@@ -45,12 +47,17 @@ class PipelineStuck(Exception):
         self.rows = rows
 
 
-def enumerate_tasks(plan: TaskPlan, bindings: Bindings, sink: Sink) -> None:
-    """Make every task of the plan, in program order.
+def enumerate_tasks(plan: TaskPlan, bindings: Bindings, sink: Sink, n_run: Callable[[], int] = lambda: 0) -> None:
+    """Make every task of the plan, in program order. `n_run`: how many have run so far.
 
-    Raises: CheckFailed at the first check that does not hold, PipelineStuck where processes cannot go on.
+    Raises: R104 at the first check that does not hold, and what a pipeline raises whose processes cannot go on.
     """
-    _MainProgram(plan, bindings, sink).whole()
+    try:
+        _MainProgram(plan, bindings, sink).whole()
+    except CheckFailed as failed:
+        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, n_run()) from None
+    except PipelineStuck as stuck:
+        raise run_stuck_error(plan, stuck.rows, bindings) from None
 
 
 class _MainProgram(Orchestrator):

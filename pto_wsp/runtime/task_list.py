@@ -15,12 +15,11 @@ from pto_wsp.errors import ProgramStateError
 from pto_wsp.expr.layout_text import laid_out, listed
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.binding import Array, Bindings, Number
-from pto_wsp.runtime.failures import describe_check, task_name
+from pto_wsp.runtime.failures import task_name
 from pto_wsp.runtime.marks import MarkFlag
-from pto_wsp.runtime.pipelines import PipelineStuck, enumerate_tasks
+from pto_wsp.runtime.pipelines import enumerate_tasks
 from pto_wsp.runtime.sanitize.elements import shown_elements
-from pto_wsp.runtime.stream import CheckFailed, Made, MarkInstance, PlacedView, Released, TaskInstance
-from pto_wsp.runtime.stuck import run_stuck_error
+from pto_wsp.runtime.stream import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.source import here
 from pto_wsp.types.layout import Layout
 from pto_wsp.values import dataclass
@@ -110,10 +109,6 @@ def list_tasks(plan: TaskPlan, bindings: Bindings, limit: int) -> TaskList:
     except _DependsOnTasks:
         raise ProgramStateError(f"which tasks `{plan.name}` has depends on what its tasks compute", here(),
                                 help="run it, and look at program.graph.tasks") from None
-    except CheckFailed as failed:
-        raise describe_check(failed.failed, failed.found, failed.lower, failed.upper, failed.loops, 0) from None
-    except PipelineStuck as stuck:
-        raise run_stuck_error(plan, stuck.rows, bindings) from None
     return TaskList(_listed(plan, bindings, task) for task in sink.tasks)
 
 
