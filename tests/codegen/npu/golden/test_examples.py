@@ -85,6 +85,13 @@ def paged_attention() -> Workload:
     return found
 
 
+def schedule_search() -> Workload:
+    """Three experts, of which the first has most of the tokens."""
+    module = example("schedule_search")
+    found: Workload = module["feed_forward"](module["Experts"](3, 200, np.random.default_rng(0)))
+    return found
+
+
 def pipelined_mlp() -> Workload:
     """Three stages, the second twice."""
     module = example("pipelined_mlp")
@@ -99,6 +106,7 @@ CASES = {
     "i8 product": lambda: matmul("tiled", np.int8, np.int32), "product in parts": lambda: matmul("split_k", np.float32, np.float32),
     "ragged attention": ragged_attention, "mixture routed by the host": lambda: mixture("routed_by_host"),
     "mixture routed by tasks": lambda: mixture("routed_by_tasks"), "paged attention": paged_attention, "pipelined mlp": pipelined_mlp,
+    "experts of different loads": schedule_search,
 }
 
 
@@ -127,4 +135,5 @@ def test_inputs_of_an_example_give_finite_outputs(name: str) -> None:
 
 def test_every_example_is_here() -> None:
     names = {path.parent.name for path in EXAMPLES.glob("*/*.py")}
-    assert names == {"softmax", "layernorm", "flash_attention", "matmul", "ragged_attention", "moe", "paged_attention", "pipelined_mlp"}
+    assert names == {"softmax", "layernorm", "flash_attention", "matmul", "ragged_attention", "moe", "paged_attention", "pipelined_mlp",
+                     "schedule_search"}

@@ -10,25 +10,29 @@ def scale(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
     pto.store(y, x * 2)
 
 
-X, Y = Tensor(np.zeros((16, 8), np.float32)), Tensor(np.zeros((16, 8), np.float32))
+X, Y, Z = (Tensor(np.zeros((16, 8), np.float32), name=name) for name in "XYZ")
 
 
 @workload
 def program() -> None:
     for b in P(4):
         scale[b](x=X[4 * b:4 * b + 4], y=Y[4 * b:4 * b + 4])
+    for b in P(3):
+        scale[b](x=Y[4 * b + 2:4 * b + 6], y=Z[4 * b:4 * b + 4])
 
 
 def mistake() -> None:
     program().task_graph(deps=Deps.infer_tensor_map_exact()).compile("cpu_sim")
 
 
-# error[S101]: target cpu_sim does not enforce task_graph.deps.exact
-#   --> exact_edges.py:23:5
+# error[W203]: Deps.infer_tensor_map_exact() needs a proof that any two regions of `Y` are equal or apart
+#   --> exact_edges.py:19:42
 #      |
-#   23 |     program().task_graph(deps=Deps.infer_tensor_map_exact()).compile("cpu_sim")
-#      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: one of task_graph.deps.overlap, task_graph.deps.explicit, task_graph.deps.hybrid
-#    = found:    Deps(kind='exact')
-#    = help:     drop it, or compile(..., strict=False) to have it recorded and not enforced
-#    = note:     equal regions alone give no edge where two overlap in part; overlap gives the same where none do
+#   19 |         scale[b](x=X[4 * b:4 * b + 4], y=Y[4 * b:4 * b + 4])
+#      |                                          ^^^^^^^^^^^^^^^^^^
+#   --> exact_edges.py:21:20: read here
+#      |
+#   21 |         scale[b](x=Y[4 * b + 2:4 * b + 6], y=Z[4 * b:4 * b + 4])
+#      |                    ^^^^^^^^^^^^^^^^^^^^^^
+#    = found:    Y[4 * b:4 * b + 4] and Y[4 * b + 2:4 * b + 6] are not proved to be equal or apart
+#    = help:     cut it into pieces of one size, or take Deps.infer_bytes_overlap(), which orders what overlaps in part
