@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.layout import Layout, TensorRef
-from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, add, ceil_div, minimum, mul, print_scalar, sub, substitute
+from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, SymbolRef, add, ceil_div, minimum, mul, print_scalar, sub, substitute
 from pto_wsp.values import dataclass
 
 
@@ -153,6 +153,13 @@ def declared(node: Scalar) -> Scalar:
             case _:
                 return None
     return substitute(node, change)
+
+
+def as_declared(node: Scalar) -> Scalar:
+    """Return `declared(node)` with axes of known size as they start, too."""
+    def change(inner: Scalar) -> Scalar | None:
+        return Const(inner.default) if isinstance(inner, SymbolRef) and inner.default is not None else None
+    return substitute(declared(node), change)
 
 
 def _contiguous_as_declared(position: int, dims: list[ViewDim]) -> Iterator[Bound]:

@@ -15,10 +15,9 @@ from pto_wsp.plan.model import Check, CheckKind, Choice, Consume, Item, Loop, Pi
 from pto_wsp.plan.schedule.keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.source import argument_span
 from pto_wsp.types import scalar as s
-from pto_wsp.types.view import declared
+from pto_wsp.types.view import as_declared, declared
 from pto_wsp.values import dataclass
 from pto_wsp.verify.iterations import Example, Given, Impossible, Iterations, Level
-from pto_wsp.verify.races.question import as_declared
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _DECLARED = "for the shapes declared; other bindings are guarded at run time"

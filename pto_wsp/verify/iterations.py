@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from pto_wsp.plan.model import Consume, Loop
 from pto_wsp.types import scalar as s
+from pto_wsp.types.view import as_declared
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.verify.affine.scalars import Translator
 from pto_wsp.verify.affine.solve import Sat, Unsat, reach
-from pto_wsp.verify.races.question import as_declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from pto_wsp.plan.model import Consume, Loop, Process, Receive, TaskPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import Contract, TensorRef
-from pto_wsp.types.view import Cut, Pick, Step, bounds_of, declared
+from pto_wsp.types.view import Cut, Pick, Step, as_declared, bounds_of
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.verify.affine.scalars import Application, Scope, Translator
@@ -292,13 +292,6 @@ class Question:
             if walks or any(isinstance(leaf, s.Element) for node in roots for leaf in s.leaves(node)):
                 return True
         return False
-
-
-def as_declared(node: s.Scalar) -> s.Scalar:
-    """Return a scalar with sizes as declared, and axes of known size as they start."""
-    def change(inner: s.Scalar) -> s.Scalar | None:
-        return s.Const(inner.default) if isinstance(inner, s.SymbolRef) and inner.default is not None else None
-    return s.substitute(declared(node), change)
 
 
 def contract_law(first: Application, second: Application) -> System | None:

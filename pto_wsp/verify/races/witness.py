@@ -13,11 +13,11 @@ import numpy as np
 
 from pto_wsp.plan.model import Loop
 from pto_wsp.types import scalar as s
-from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, bounds_of
+from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, as_declared, bounds_of
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Key
 from pto_wsp.verify.races.accesses import Access, Taken
-from pto_wsp.verify.races.question import Pair, Question, as_declared
+from pto_wsp.verify.races.question import Pair, Question
 from pto_wsp.verify.races.regions import Line, Region, region_of
 
 _MOST_ELEMENTS = 1 << 22        # of a tensor whose views are reshaped: they are compared element by element
