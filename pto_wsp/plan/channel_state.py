@@ -7,10 +7,12 @@ gives back when it is taken. At depth 0 the slot of a token is there when its co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
 
+from pto_wsp.plan.communication import recorder_of
+from pto_wsp.plan.model import Pipeline, TaskPlan
 from pto_wsp.values import dataclass
 
 
@@ -174,3 +176,28 @@ class EventState:
     def end(self, stream: int) -> None:
         """Note that a stream has ended."""
         self.ended = self.ended or stream == self.recorder
+
+
+class NetworkState:
+    """The channels and events of a pipeline while it runs, by their numbers in the plan. `depths`: of channels that get others."""
+
+    def __init__(self, plan: TaskPlan, pipeline: Pipeline, depths: Mapping[int, int] | None = None) -> None:
+        known = depths or {}
+        self.channels = {number: ChannelState(known.get(number, channel.depth), channel.producers, channel.consumers)
+                         for number in pipeline.channels for channel in (plan.channels[number],)}
+        self.events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
+
+    def end(self, stream: int) -> None:
+        """Take a stream that has ended out of all turns."""
+        for channel in self.channels.values():
+            channel.end(stream)
+        for event in self.events.values():
+            event.end(stream)
+
+    def leftover(self) -> Stuck | None:
+        """Return the first token that is left, as what its sender waits for; None when all have been taken."""
+        for number, channel in self.channels.items():
+            if channel.n_sent > channel.n_received:
+                token = channel.token()
+                return Stuck(token.stream, token.site, Wait.LOST, number, channel.n_received, None)
+        return None

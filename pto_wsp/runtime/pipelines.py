@@ -11,8 +11,8 @@ from collections import ChainMap
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from pto_wsp.plan.channel_state import ChannelState, EventState, Stuck, Token, Wait
-from pto_wsp.plan.communication import communicates, recorder_of
+from pto_wsp.plan.channel_state import NetworkState, Stuck, Token, Wait
+from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -72,7 +72,7 @@ class _MainProgram(Orchestrator):
 
     def _pipeline(self, pipeline: Pipeline, after: int) -> int:
         """Start all streams, let them take turns, and go on when all have ended."""
-        network = _Network(self.plan, pipeline)
+        network = NetworkState(self.plan, pipeline)
         started = self.sink.mark(MarkInstance(self.stream, MarkFlag.RESTS))
         streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
         for stream in streams:
@@ -93,34 +93,13 @@ class _MainProgram(Orchestrator):
             if self.counts.n_steps == before:
                 raise PipelineStuck(tuple(rows))
             running = waiting
-        network.check_empty()
+        lost = network.leftover()
+        if lost is not None:
+            raise PipelineStuck((lost,))
         ended = tuple(stream.end for stream in streams)
         joined = ended if len(ended) == 1 else (self.sink.join(ended),)
         self.sink.mark(MarkInstance(self.stream, MarkFlag.BLOCKS, EdgeReason.ORDER, before=joined))
         return self._join([last[stream.stream] for stream in streams if last[stream.stream] != after], after)
-
-
-class _Network:
-    """The channels and events of a pipeline while it runs."""
-
-    def __init__(self, plan: TaskPlan, pipeline: Pipeline) -> None:
-        self.channels = {number: ChannelState(channel.depth, channel.producers, channel.consumers)
-                         for number in pipeline.channels for channel in (plan.channels[number],)}
-        self.events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
-
-    def end(self, stream: int) -> None:
-        """Take a stream that has ended out of all turns."""
-        for channel in self.channels.values():
-            channel.end(stream)
-        for event in self.events.values():
-            event.end(stream)
-
-    def check_empty(self) -> None:
-        """Raise PipelineStuck where a token is left that nobody has taken."""
-        for number, channel in self.channels.items():
-            if channel.n_sent > channel.n_received:
-                token = channel.token()
-                raise PipelineStuck((Stuck(token.stream, token.site, Wait.LOST, number, channel.n_received, None),))
 
 
 class _Stream(Orchestrator):
@@ -128,7 +107,7 @@ class _Stream(Orchestrator):
 
     talks: dict[int, bool]
 
-    def __init__(self, main: _MainProgram, process: Process, replica: int, network: _Network) -> None:
+    def __init__(self, main: _MainProgram, process: Process, replica: int, network: NetworkState) -> None:
         vars(self).update(vars(main))     # the counts, the sink and what is known of the plan are those of all
         self.leaf = self._leaf
         self.vars = dict(main.vars)

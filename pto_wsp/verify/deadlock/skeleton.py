@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from pto_wsp.plan.channel_state import ChannelState, EventState, Stuck, Token, Wait
-from pto_wsp.plan.communication import communicates, recorder_of
+from pto_wsp.plan.channel_state import NetworkState, Stuck, Token, Wait
+from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -80,12 +80,8 @@ class Skeletons:
 
         Raises: NotKnown.
         """
-        known = depths or {}
-        channels = {number: ChannelState(known.get(number, channel.depth), channel.producers, channel.consumers)
-                    for number in pipeline.channels for channel in (self.plan.channels[number],)}
-        events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
-        streams = [_Stream(self, process, replica, channels, events)
-                   for process in pipeline.processes for replica in range(process.replicas)]
+        network = NetworkState(self.plan, pipeline, depths)
+        streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
         running = [(stream, stream.steps(stream.process.body)) for stream in streams]
         while running:
             rows: list[Stuck] = []
@@ -94,10 +90,7 @@ class Skeletons:
             for stream, steps in running:
                 row = next(steps, None)
                 if row is None:
-                    for channel in channels.values():
-                        channel.end(stream.number)
-                    for event in events.values():
-                        event.end(stream.number)
+                    network.end(stream.number)
                     self.budget.spend()
                 elif row.waits_for in (Wait.CLOSED, Wait.LOST, Wait.NEVER):
                     return Outcome((row,), {})
@@ -105,13 +98,12 @@ class Skeletons:
                     rows.append(row)
                     waiting.append((stream, steps))
             if self.budget.left == before:
-                return Outcome(tuple(rows), {number: channel.high_water for number, channel in channels.items()})
+                return Outcome(tuple(rows), {number: channel.high_water for number, channel in network.channels.items()})
             running = waiting
-        for number, channel in channels.items():
-            if channel.n_sent > channel.n_received:
-                token = channel.token()
-                return Outcome((Stuck(token.stream, token.site, Wait.LOST, number, channel.n_received, None),), {})
-        return Outcome((), {number: channel.high_water for number, channel in channels.items()})
+        lost = network.leftover()
+        if lost is not None:
+            return Outcome((lost,), {})
+        return Outcome((), {number: channel.high_water for number, channel in network.channels.items()})
 
     def live_depths(self, pipeline: Pipeline) -> Mapping[int, int] | None:
         """Return the smallest depths, of channels that need others than they have, with which the pipeline ends; None: there are none.
@@ -139,9 +131,8 @@ class Skeletons:
 class _Stream:
     """One replica of a process."""
 
-    def __init__(self, whole: Skeletons, process: Process, replica: int, channels: Mapping[int, ChannelState],
-                 events: Mapping[int, EventState]) -> None:
-        self.whole, self.process, self.channels, self.events = whole, process, channels, events
+    def __init__(self, whole: Skeletons, process: Process, replica: int, network: NetworkState) -> None:
+        self.whole, self.process, self.channels, self.events = whole, process, network.channels, network.events
         self.number, self.replica = process.stream + replica, replica
         self.vars: dict[int, int | None] = dict(whole.outer)     # None: not known
         self.n_awaited: dict[int, int] = {}
