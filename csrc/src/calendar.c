@@ -11,26 +11,10 @@
 
 #define PTO_NAP_NS 20000
 
-typedef struct entry {
-    int64_t worker;
-    int64_t position;
-    uint32_t node;
-} entry;
-
-static int by_position(const void *left, const void *right)
-{
-    const entry *a = left, *b = right;
-    if (a->worker != b->worker)
-        return a->worker < b->worker ? -1 : 1;
-    if (a->position != b->position)
-        return a->position < b->position ? -1 : 1;
-    return a->node < b->node ? -1 : 1;
-}
-
 /* Of each task: the next one of its executor, PTO_NO_NODE behind the last; counted in pending like any other predecessor. */
 static bool chain(const pto_record *record, const pto_graph *graph, uint32_t *next, uint32_t *pending)
 {
-    entry *entries = malloc((size_t)(record->n_tasks > 0 ? record->n_tasks : 1) * sizeof *entries);
+    pto_turn *entries = malloc((size_t)(record->n_tasks > 0 ? record->n_tasks : 1) * sizeof *entries);
     if (entries == NULL)
         return false;
     int64_t n = 0;
@@ -39,13 +23,13 @@ static bool chain(const pto_record *record, const pto_graph *graph, uint32_t *ne
         if (graph->nodes[i].kernel < 0)
             continue;
         int64_t task = record->node_task[i];
-        entries[n++] = (entry){record->task_worker[task], record->kept[PTO_KEPT_POSITION][task], (uint32_t)i};
+        entries[n++] = (pto_turn){record->task_worker[task], record->kept[PTO_KEPT_POSITION][task], i};
     }
-    qsort(entries, (size_t)n, sizeof *entries, by_position);
+    pto_turns_sort(entries, n);
     for (int64_t i = 1; i < n; i++)
         if (entries[i].worker == entries[i - 1].worker) {
-            next[entries[i - 1].node] = entries[i].node;
-            pending[entries[i].node]++;
+            next[entries[i - 1].id] = (uint32_t)entries[i].id;
+            pending[entries[i].id]++;
         }
     free(entries);
     return true;

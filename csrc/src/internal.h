@@ -79,6 +79,15 @@ void pto_edges_free(pto_edges *edges);
 bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg);
 bool pto_edges_merge(pto_edges *edges);    /* ascending by src, one edge a source with all its reasons */
 
+/* ---- turns.c: the places of tasks in a calendar ---- */
+typedef struct pto_turn {
+    int64_t worker;
+    int64_t position;
+    int64_t id;                /* of the task or node */
+} pto_turn;
+
+void pto_turns_sort(pto_turn *turns, int64_t n);           /* by worker, position and id */
+
 /* ---- lanes.c: the last node of every lane ---- */
 typedef struct pto_lane {
     int64_t lane;              /* 0: the row is free */

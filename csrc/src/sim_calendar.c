@@ -5,35 +5,19 @@
 
 enum { NONE = -1 };
 
-typedef struct entry {
-    int64_t worker;
-    int64_t position;
-    int64_t task;              /* in the columns */
-} entry;
-
-static int by_position(const void *left, const void *right)
-{
-    const entry *a = left, *b = right;
-    if (a->worker != b->worker)
-        return a->worker < b->worker ? -1 : 1;
-    if (a->position != b->position)
-        return a->position < b->position ? -1 : 1;
-    return a->task < b->task ? -1 : 1;
-}
-
 /* The first task whose position another task of its worker has, NONE: there is none. */
-static int64_t repeated(const entry *entries, int64_t n)
+static int64_t repeated(const pto_turn *entries, int64_t n)
 {
     int64_t task = NONE;
     for (int64_t i = 1; i < n; i++)
         if (entries[i].worker == entries[i - 1].worker && entries[i].position == entries[i - 1].position &&
-            (task < 0 || entries[i].task < task))
-            task = entries[i].task;
+            (task < 0 || entries[i].id < task))
+            task = entries[i].id;
     return task;
 }
 
 /* Where each queue's tasks stand in s->calendar: counted, then filled in the order of positions. */
-static bool fill(pto_sim *s, const pto_columns *c, const entry *entries)
+static bool fill(pto_sim *s, const pto_columns *c, const pto_turn *entries)
 {
     s->calendar = malloc((size_t)c->n_tasks * sizeof *s->calendar);
     if (s->calendar == NULL)
@@ -48,20 +32,20 @@ static bool fill(pto_sim *s, const pto_columns *c, const entry *entries)
         begin += n;
     }
     for (int64_t i = 0; i < c->n_tasks; i++)
-        s->calendar[s->queues[pto_sim_queue_of(s, c, entries[i].task)].order_end++] = c->task_node[entries[i].task];
+        s->calendar[s->queues[pto_sim_queue_of(s, c, entries[i].id)].order_end++] = c->task_node[entries[i].id];
     return true;
 }
 
 int32_t pto_sim_keep_calendar(pto_sim *s, const pto_columns *c)
 {
-    entry *entries = malloc((size_t)c->n_tasks * sizeof *entries);
+    pto_turn *entries = malloc((size_t)c->n_tasks * sizeof *entries);
     if (entries == NULL) {
         pto_sim_fail(s);
         return s->status;
     }
     for (int64_t i = 0; i < c->n_tasks; i++)
-        entries[i] = (entry){c->task_worker[i], c->task_position == NULL ? 0 : c->task_position[i], i};
-    qsort(entries, (size_t)c->n_tasks, sizeof *entries, by_position);
+        entries[i] = (pto_turn){c->task_worker[i], c->task_position == NULL ? 0 : c->task_position[i], i};
+    pto_turns_sort(entries, c->n_tasks);
     int64_t wrong = repeated(entries, c->n_tasks);
     if (wrong >= 0)
         pto_sim_fail_at(s, PTO_E_ARGUMENT, c->first_task + wrong);

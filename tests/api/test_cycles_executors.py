@@ -10,45 +10,22 @@ import numpy as np
 from pto_wsp import (
     Deps,
     DispatchPolicy,
-    DType,
-    In,
-    Out,
     P,
     Pools,
     Program,
     ReadyPolicy,
-    Scalar,
     Tensor,
-    Tile,
     TimingPolicy,
     TracePolicy,
     Workload,
     builtin_arch,
-    kernel,
-    pto,
     workload,
 )
+from tests.schedule.small_tasks import A, double, fill, product
 
-F32, I64 = DType.F32, DType.I64
 Y = Tensor(np.zeros((12, 1), np.int64), name="Y")
-A = Tensor(np.eye(16, dtype=np.float32), name="A")
 B = Tensor(np.zeros((6, 16, 16), np.float32), name="B")
 COSTS = TracePolicy.cycles(lambda t: t.params[1])
-
-
-@kernel
-def fill(n: Scalar[I64], y: Out[Tile[1, 1, I64]]) -> None:
-    pto.store(y, pto.full((1, 1), n, I64))
-
-
-@kernel
-def double(x: In[Tile[16, 16, F32]], y: Out[Tile[16, 16, F32]]) -> None:
-    pto.store(y, x * 2)
-
-
-@kernel
-def product(a: In[Tile[16, 16, F32]], b: In[Tile[16, 16, F32]], c: Out[Tile[16, 16, F32]]) -> None:
-    pto.store(c, pto.matmul(a, b))
 
 
 @workload

@@ -12,57 +12,22 @@ import pytest
 from pto_wsp import (
     Deps,
     DispatchPolicy,
-    DType,
-    In,
-    Out,
     P,
     Program,
-    Scalar,
     StartPolicy,
     TaskWindow,
     Tensor,
-    Tile,
     TimingPolicy,
     TracePolicy,
     WindowMode,
     Workload,
-    builtin_arch,
-    kernel,
-    pto,
     workload,
 )
 from pto_wsp.errors import WindowError
 from pto_wsp.schedule.directives import Timing
+from tests.schedule.small_tasks import BUSY, Y, eight, fill, made
 
-I64 = DType.I64
-X, Y = (Tensor(np.zeros((8, 1), np.int64), name=name) for name in "XY")
-BUSY = builtin_arch("unit").with_aicpu(submit_cycles=10)
-
-
-@kernel
-def fill(n: Scalar[I64], y: Out[Tile[1, 1, I64]]) -> None:
-    pto.store(y, pto.full((1, 1), n, I64))
-
-
-@kernel
-def copy(x: In[Tile[1, 1, I64]], y: Out[Tile[1, 1, I64]]) -> None:
-    pto.store(y, x)
-
-
-@workload
-def eight() -> None:
-    """Eight tasks that share nothing."""
-    for k in P(8):
-        fill[k](k, Y[k])
-
-
-@workload
-def made() -> None:
-    """Four times, `fill` makes 8 bytes in 10 cycles, and `copy` copies them out in 1: an entry and two."""
-    for k in P(4):
-        t = Tensor.empty((1, 1), I64)
-        fill[k, 10](k, t)
-        copy[k, 1](t, Y[k])
+X = Tensor(np.zeros((8, 1), np.int64), name="X")
 
 
 def apart(*, window: TaskWindow | None = None, start: StartPolicy | None = None, timing: Timing | None = None) -> Workload:
