@@ -89,7 +89,7 @@ def cycles_between(arch: Arch, per_ms: float) -> Fraction:
         raise ArchError(f"arch `{arch.name}` has no clock, and a rate is in milliseconds", here(), expected="clock_ghz",
                         found="None: its sources give no number", help="give what you know: arch.with_clock(...)")
     every = _as_written(arch.clock_ghz) * 1_000_000 / _as_written(per_ms)
-    return every.limit_denominator(1 << 20)
+    return max(every.limit_denominator(1 << 20), Fraction(1, 1 << 20))     # a million tasks in one cycle are no limit
 
 
 def _as_written(number: float) -> Fraction:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from pto_wsp.records import Field
 from pto_wsp.schedule.keys import KeyLike, trace_key
-from pto_wsp.schedule.policy import Count, Executors, Key, Policy
+from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy
 
 
 class RoundRobin(Policy):
@@ -90,7 +90,8 @@ class Timing(Policy):
 
     kind: Literal["immediate", "batched", "interleaved", "rate_limit"] = "immediate"
     n: Count | None = None
-    tasks_per_ms: Annotated[float, Field(gt=0)] | None = None
+    tasks_per_ms: PerMillisecond | None = None
+    needs: ClassVar[dict[str, str]] = {"batched": "n", "interleaved": "n", "rate_limit": "tasks_per_ms"}
 
 
 class _Immediate:
@@ -178,6 +179,7 @@ class Pools(Policy):
 
     kind: Literal["single", "by_exec_unit", "custom"] = "single"
     key: Key | None = None
+    needs: ClassVar[dict[str, str]] = {"custom": "key"}
 
     @staticmethod
     def single() -> Pools:
@@ -200,6 +202,7 @@ class ReadyPolicy(Policy):
 
     kind: Literal["fifo", "work_steal", "priority"] = "fifo"
     key: Key | None = None
+    needs: ClassVar[dict[str, str]] = {"priority": "key"}
 
     @staticmethod
     def fifo() -> ReadyPolicy:
@@ -222,6 +225,7 @@ class StartPolicy(Policy):
 
     kind: Literal["immediate", "after_orchestration", "threshold"] = "immediate"
     n: Count | None = None
+    needs: ClassVar[dict[str, str]] = {"threshold": "n"}
 
     @staticmethod
     def after_orchestration() -> StartPolicy:
@@ -239,6 +243,7 @@ class TracePolicy(Policy):
 
     kind: Literal["none", "cycles"] = "none"
     key: Key | None = None
+    needs: ClassVar[dict[str, str]] = {"cycles": "key"}
 
     @staticmethod
     def none() -> TracePolicy:

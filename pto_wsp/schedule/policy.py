@@ -18,14 +18,22 @@ def _plain_int(value: object) -> object:
     return int(value) if isinstance(value, np.integer) else value
 
 
-Count = Annotated[int, Before(_plain_int), Field(strict=True, ge=1)]
+def _plain_float(value: object) -> object:
+    return float(value) if isinstance(value, np.floating | np.integer) else value
+
+
+Count = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 62)]
+PerMillisecond = Annotated[float, Before(_plain_float), Field(strict=True, ge=1e-6, le=1e12)]   # so that its cycles fit 64 bits
 Executors = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
 class Policy(Record):
-    """Base of the policies. `positional` names the fields that may be given without their name, in order."""
+    """Base of the policies. `positional` names the fields that may be given without their name, in order, `needs` the field that a
+    policy of a kind cannot do without.
+    """
 
     positional: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[dict[str, str]] = {}
     kind_is_class: ClassVar[bool] = False
 
     def __init__(self, *args: object, **fields: object) -> None:
@@ -40,6 +48,10 @@ class Policy(Record):
             where, expected, found = first_problem(problem)
             raise PolicyValueError(f"{type(self).__name__} does not take this value for {where or type(self).__name__}", here(),
                                    expected=expected, found=_shown(found)) from None
+        needed = self.needs.get(getattr(self, "kind", ""))
+        if needed is not None and getattr(self, needed) is None:
+            raise PolicyValueError(f"{type(self).__name__} of the kind `{getattr(self, 'kind', '')}` says no {needed}", here(),
+                                   expected=f"a value for {needed}", found="None")
 
     def __str__(self) -> str:
         return repr(self)

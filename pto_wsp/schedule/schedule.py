@@ -8,7 +8,7 @@ from pto_wsp.errors import ScheduleConflictError
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.conflicts import conflict_of
 from pto_wsp.schedule.directives import Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
-from pto_wsp.schedule.policy import Count, Key, KeyExpr, Policy
+from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy
 from pto_wsp.source import here
 
 DEFAULT_WINDOW_TASKS = 8192
@@ -19,7 +19,7 @@ class Schedule(Policy):
 
     name: str = ""
     dispatch: Dispatch | None = None
-    streams: Count | None = None
+    streams: Executors | None = None
     stream_by: Key | None = None
     timing: Timing | None = None
     task_graph: TaskGraph | None = None

@@ -58,5 +58,6 @@ def test_the_shared_memory_is_bounded_where_the_arch_says_so() -> None:
 
 def test_a_rate_is_cycles_of_the_clock() -> None:
     assert cycles_between(UNIT, 3) == Fraction(1_000_000, 3) and cycles_between(UNIT.with_clock(1.5), 1000) == 1500
+    assert cycles_between(UNIT, 1e12) > 0 and cycles_between(UNIT.with_clock(0.001), 1e12) > 0      # a rate of 0 cycles is none
     with pytest.raises(ArchError, match="expected: clock_ghz"):
         cycles_between(B910, 5)

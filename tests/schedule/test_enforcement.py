@@ -40,6 +40,12 @@ def test_a_stream_below_zero_ends_the_run_before_anything_is_touched() -> None:
         assert built.run(n=0).stats.task_count == 8
 
 
+def test_a_stream_that_has_no_number_of_64_bits_is_found() -> None:
+    with pytest.raises(KeyRangeError, match="stream_by"):
+        run(eight().stream_by(lambda t: t.k * 0 + ((1 << 63) - 1)))
+    assert run(eight().stream_by(lambda t: t.k * 0 + ((1 << 63) - 2))).stats.task_count == 8
+
+
 def test_a_cost_below_zero_is_found_when_compiling() -> None:
     with pytest.raises(KeyRangeError, match=r"TracePolicy\.cycles: -k \+ 3") as caught:
         eight().task_graph(trace=TracePolicy.cycles(lambda t: 3 - t.k)).compile(target="interp")

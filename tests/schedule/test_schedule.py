@@ -123,7 +123,18 @@ BAD: dict[str, Callable[[], object]] = {
     "window without size": lambda: TaskWindow(),  # type: ignore[call-arg]
     "window unknown": lambda: TaskWindow(4, bytes=3),  # type: ignore[call-arg]
     "batch": lambda: TimingPolicy.batched(0),
+    "batch without a size": lambda: TimingPolicy.batched(None),  # type: ignore[arg-type]
+    "batch past 64 bits": lambda: TimingPolicy.batched(1 << 63),
+    "turns of nothing": lambda: TimingPolicy.interleaved(None),  # type: ignore[arg-type]
     "rate": lambda: TimingPolicy.rate_limit(-1.0),
+    "no rate": lambda: TimingPolicy.rate_limit(None),  # type: ignore[arg-type]
+    "rate as text": lambda: TimingPolicy.rate_limit("2"),  # type: ignore[arg-type]
+    "rate too slow to count": lambda: TimingPolicy.rate_limit(1e-30),
+    "rate without end": lambda: TimingPolicy.rate_limit(float("inf")),
+    "threshold without a number": lambda: StartPolicy.threshold(None),  # type: ignore[arg-type]
+    "pools without a key": lambda: Pools(kind="custom"),
+    "window past 64 bits": lambda: TaskWindow(1 << 63),
+    "more streams than executors may be": lambda: W.streams((1 << 16) + 1),
     "threshold": lambda: StartPolicy.threshold(0),
     "streams": lambda: W.streams(0),
     "dispatch": lambda: W.dispatch("round_robin"),  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from pto_wsp.types.dtype import DType
 
 SCHEDULE_CHECKS = (CheckKind.KEY, CheckKind.ROOM)
 LARGEST = (1 << 63) - 1
-_LARGE = 1 << 31     # indices times more than this might not fit
+_LARGE = 1 << 31     # indices times more than this might not fit, nor those plus much more
 
 
 def schedule_error(check: Check, found: str, upper: int, notes: tuple[str, ...]) -> KeyRangeError | WindowError:
@@ -65,7 +65,7 @@ class Keys:
         """Tell whether an expression is surely not negative, whatever is bound, as far as sizes go that fit memory."""
         match node:
             case s.Const(value):
-                return value >= 0
+                return 0 <= value <= _LARGE
             case s.TaskIndex() | s.ReplicaIndex() | s.DimOf():
                 return True
             case s.Var(_, var):
