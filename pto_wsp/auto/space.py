@@ -74,10 +74,10 @@ def questions(base: Schedule, plan: TaskPlan, arch: Arch) -> tuple[Question, ...
         ask("dispatch", *(_dispatch(policy) for n in worker_counts(arch) for policy in _policies(names, n)))
     if base.calendar is None and base.streams is None and base.stream_by is None:
         ask("streams", *(_stream_by(name) for name in names))
-    if graph is None or graph.ready is None:
+    if base.calendar is None and (graph is None or graph.ready is None):
         ask("ready", lambda s: s.with_task_graph(ready=ReadyPolicy.work_steal()),
             *(_first(name, sign) for name in names for sign in (1, -1)))
-    if graph is None or graph.pools is None:
+    if base.calendar is None and (graph is None or graph.pools is None):
         has_cores = arch.cores.cube is not None and arch.cores.vector is not None
         ask("pools", *((lambda s: s.with_task_graph(pools=Pools.by_exec_unit()),) if has_cores else ()))
     if graph is None or graph.window is None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pto_wsp.errors import ArgumentKindError
 from pto_wsp.report.perfetto import write_perfetto
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
 
@@ -67,8 +69,10 @@ class Trace:
         A process is an AICPU, a thread an executor, arrows show what tasks waited for last, counters how many were submitted and how many
         ready. Times are those of the arch's clock; without one a cycle is a microsecond.
 
-        Raises: C108 for a file that cannot be written.
+        Raises: C108 for a file that cannot be written, T205 for what is no path.
         """
+        if not isinstance(path, str | Path):
+            raise ArgumentKindError("to_perfetto takes a path", here(), expected='"trace.json"', found=repr(path))
         return write_perfetto(self, Path(path))
 
     def home_of(self, executor: int) -> Home:

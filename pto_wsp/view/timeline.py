@@ -26,12 +26,11 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     """
     if not isinstance(trace, Trace):
         raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace", found=type(trace).__name__)
-    if width < 1 or max_executors < 1:
-        raise ArgumentKindError("timeline takes a width and a number of executors >= 1", here(), found=f"{width}, {max_executors}")
+    if not all(isinstance(given, int | np.integer) and given >= 1 for given in (width, max_executors)):
+        raise ArgumentKindError("timeline takes a width and a number of executors >= 1", here(), found=f"{width!r}, {max_executors!r}")
     span = max(1, trace.total_cycles if end is None else end)
     letters = string.ascii_uppercase + string.ascii_lowercase
     symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]
-    origin = int(trace.start.min()) if len(trace) else 0
     edges = np.linspace(0, span, width + 1)
     lines = []
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
@@ -46,7 +45,7 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
         busy = np.zeros((len(trace.kernels) + 1, width))
         for kernel in range(len(trace.kernels)):
             chosen = mine & (trace.kernel == kernel)
-            busy[kernel] = _coverage(trace.start[chosen] - origin, trace.end[chosen] - origin, edges)
+            busy[kernel] = _coverage(trace.start[chosen], trace.end[chosen], edges)
         total = busy.sum(axis=0)
         strongest = busy.argmax(axis=0)
         cells = "".join(symbols[strongest[k]] if total[k] >= 0.5 * (edges[k + 1] - edges[k]) else

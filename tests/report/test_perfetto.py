@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp.errors import CommandError
+from pto_wsp.errors import ArgumentKindError, CommandError
 from pto_wsp.report.trace import Causes, Home, Trace
 
 
@@ -67,3 +67,8 @@ def test_without_a_clock_a_cycle_is_a_microsecond(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="the trace cannot be written there"):
         TRACE.to_perfetto(tmp_path / "no" / "trace.json")
+
+
+def test_what_is_no_path_is_refused() -> None:
+    with pytest.raises(ArgumentKindError, match="to_perfetto takes a path"):
+        TRACE.to_perfetto(None)  # type: ignore[arg-type]

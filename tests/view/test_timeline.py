@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from pto_wsp.errors import ArgumentKindError
 from pto_wsp.report.trace import Home, Trace
 from pto_wsp.view.timeline import timeline
 
@@ -37,6 +39,16 @@ def test_a_column_busy_for_less_than_half_is_a_small_letter() -> None:
 
 def test_two_timelines_may_share_a_scale() -> None:
     assert rows(timeline(trace([(0, 0, 0, 40)], 1, 40), width=8, end=80)) == ["AAAA····"]
+
+
+def test_tasks_that_begin_late_stand_late() -> None:
+    assert rows(timeline(trace([(0, 0, 40, 60), (1, 1, 60, 80)], 2, 80), width=8)) == ["····AA··", "······BB"]
+
+
+@pytest.mark.parametrize("width", [0, -1, 2.5, "wide"])
+def test_a_width_is_a_number_of_columns(width: int) -> None:
+    with pytest.raises(ArgumentKindError, match="takes a width"):
+        timeline(trace([(0, 0, 0, 40)], 1, 40), width=width)
 
 
 def test_executors_beyond_the_most_are_counted() -> None:
