@@ -95,6 +95,13 @@ def test_what_the_schedule_says_stays() -> None:
     assert found.cycles == 32      # two executors, four tasks each
 
 
+def test_beside_a_calendar_nothing_is_asked_that_it_decides() -> None:
+    given = eight().calendar(lambda t: (t.b % 2, t.b))
+    found = auto_schedule(given, arch="ascend_910b", budget=30)
+    assert len(found.trials) == 6 and {trial.refused for trial in found.trials} == {None}      # two kinds of edges, three windows
+    assert {trial.schedule.calendar for trial in found.trials} == {given.schedule.calendar}
+
+
 def test_of_equals_the_one_that_says_least_is_taken() -> None:
     found = auto_schedule(eight().dispatch(DispatchPolicy.round_robin(8)), budget=200)
     assert found.schedule == eight().dispatch(DispatchPolicy.round_robin(8)).schedule and found.cycles == found.default_cycles == 8
