@@ -79,8 +79,9 @@ def test_a_chain_cannot_deadlock_whatever_is_sent() -> None:
     program.run()
 
 
-def test_receives_leave_tokens_to_the_run_and_deadlock_proved() -> None:
-    a, n = Channel("a"), Symbol("n")
+@pytest.mark.parametrize("depth", [1, 4], ids=["its sender stands", "its sender has ended"])
+def test_receives_leave_tokens_to_the_run_and_deadlock_proved(depth: int) -> None:
+    a, n = Channel("a", depth), Symbol("n")
 
     def body() -> None:
         with P.pipe():
