@@ -11,7 +11,8 @@ import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import raise_all
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.rules import Column
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
@@ -33,7 +34,8 @@ def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarra
     Raises: what has a counterexample, all errors of a step together.
     """
     raise_all((*slot_errors(plan), *contract_errors(plan)))
-    races = check_races(lowered, arrays)
+    lanes = {task.site: task.lane for task in submits(plan)} if Column.LANE in plan.rules.columns else {}
+    races = check_races(lowered, arrays, lanes)
     findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
                 *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])

@@ -10,12 +10,14 @@ import numpy as np
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.plan.model import Loop, Sides, TaskPlan
 from pto_wsp.source import Span
+from pto_wsp.types.scalar import Scalar
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.contests import Contest, contests_of
 from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
 from pto_wsp.verify.races.filters import pairs_of
 from pto_wsp.verify.races.question import Data, Pair, data_of
 from pto_wsp.verify.races.report import race_error
+from pto_wsp.verify.races.streams import ordered_by_streams
 from pto_wsp.verify.races.tokens import ordered_by_tokens, perhaps_ordered
 from pto_wsp.verify.races.witness import Witness
 from pto_wsp.verify.verdict import Finding, Verdict
@@ -52,9 +54,11 @@ def _second_place(pair: Pair) -> tuple[tuple[str, Span], ...]:
     return () if pair.first.span == pair.second.span else ((f"{pair.second.verb} here", pair.second.span),)
 
 
-def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyType({})) -> Races:
+def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyType({}),
+                lanes: Mapping[int, Scalar] = MappingProxyType({})) -> Races:
     """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own.
 
+    `lanes`: of each task site the stream of the schedule, whose tasks run one after another.
     `arrays`: what tensors hold now, by the id of their TensorRef: lengths of rows are read from there for an example.
     """
     data = data_of(plan, arrays)
@@ -65,11 +69,12 @@ def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyT
     unproved: list[Unproved] = []
     for number, slot in enumerate(plan.tensors):
         if slot.writes:
-            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data, unproved))
+            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data, lanes, unproved))
     return Races(tuple(findings), tuple(unproved))
 
 
-def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Unproved]) -> Iterator[Finding]:
+def _of_tensor(name: str, contests: list[Contest], data: Data, lanes: Mapping[int, Scalar],
+               unproved: list[Unproved]) -> Iterator[Finding]:
     check = f"races on `{name}`"
     if not contests:
         yield Finding(check, Verdict.PROVED, "all tasks that touch it are ordered")
@@ -77,16 +82,18 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Un
     errors: dict[frozenset[tuple[int, str]], RaceError] = {}
     opened: dict[str, None] = {}
     contracts: dict[str, None] = {}
-    by_tokens = False
+    ordered: dict[str, None] = {}
     for contest in contests:
         for pair in pairs_of(contest, data):
             accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
             outcome: Outcome = decide(pair, data)
-            if not isinstance(outcome, Apart) and ordered_by_tokens(contest, pair, data):
-                outcome = Apart()
-                by_tokens = True
+            if not isinstance(outcome, Apart):
+                who = "tokens" if ordered_by_tokens(contest, pair, data) else "streams" if ordered_by_streams(pair, data, lanes) else ""
+                if who:
+                    ordered[who] = None
+                    outcome = Apart()
             if isinstance(outcome, Witness) and perhaps_ordered(contest, pair):
                 outcome = Open(f"{outcome.elements}, unless tokens or events order them")
             match outcome:
@@ -105,7 +112,7 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, unproved: list[Un
         yield Finding(check, Verdict.NOT_PROVED, text)
     if not errors and not opened:
         needed = f", given {', '.join(contracts)}" if contracts else ""
-        or_ordered = ", or tokens order them" if by_tokens else ""
+        or_ordered = f", or {' and '.join(ordered)} order them" if ordered else ""
         yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{or_ordered}{needed}")
 
 

@@ -122,6 +122,10 @@ class Question:
         """Demand lhs + gap <= rhs on one side."""
         self.system.include(self.scopes[side].not_above(self._read(lhs), self._read(rhs), gap))
 
+    def differ(self, ours: s.Scalar, theirs: s.Scalar) -> None:
+        """Demand that a scalar of one side is another number than one of the other side."""
+        self.system.differ(self.number(ours, 0), self.number(theirs, 1))
+
     def _read(self, node: s.Scalar) -> s.Scalar:
         return as_declared(node) if self.pinned else node
 
