@@ -35,6 +35,7 @@ def _finite(value: float) -> float:
 Cycles = Annotated[int, Field(strict=True, ge=0, le=1 << 40)]
 Bytes = Annotated[int, Field(strict=True, ge=0, le=1 << 50)]
 Number = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
+Clock = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
 Throughput = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
 
 
@@ -147,9 +148,9 @@ class Arch(Model):
     """A machine."""
 
     name: str = Field(description="What a user writes for arch=.")
-    clock_ghz: Throughput | None = Field(default=None,
-                                         description="Cycles a nanosecond. Source: by definition 1 for `unit`, the kernel's tables for "
-                                         "`host_cpu`, else not given.")
+    clock_ghz: Clock | None = Field(default=None,
+                                    description="Cycles a nanosecond. Source: by definition 1 for `unit`, the kernel's tables for "
+                                    "`host_cpu`, else not given.")
     memories: tuple[Memory, ...] = Field(default=(), description="By level, the shared one first.")
     units: tuple[ExecUnit, ...] = Field(default=(), description="The execution units of its cores.")
     cores: Cores = Field(default_factory=Cores, description="How many cores run kernels.")

@@ -23,7 +23,7 @@ def _plain_float(value: object) -> object:
 
 
 Count = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 62)]
-PerMillisecond = Annotated[float, Before(_plain_float), Field(strict=True, ge=1e-6, le=1e12)]   # so that its cycles fit 64 bits
+PerMillisecond = Annotated[float, Before(_plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits
 Executors = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
