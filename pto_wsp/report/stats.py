@@ -104,7 +104,7 @@ class Stats:
     """What a run did. Cycles are of the arch model; the same number on every machine and with any number of threads.
 
     `stalls` has the reasons that occurred. `memory_cycles`: that tasks took longer because all of them together asked for more than the
-    shared memory gives.
+    shared memory gives. `memory_bound`: those that it needs for the bytes of all tasks; 0 where the arch does not bound them.
     `intermediate_bytes`: the most memory that tensors made in bodies took natively at a time; the window bounds it.
     """
 
@@ -122,15 +122,16 @@ class Stats:
     memory_cycles: int = 0
     control: ControlStats = ControlStats()
     intermediate_bytes: int = 0
+    memory_bound: int = 0
 
     @property
     def lower_bound(self) -> int:
-        """No schedule on these executors takes less: the critical path, the work of a pool shared evenly by its executors, or what the
-        control processors need to submit or to dispatch all tasks."""
+        """No schedule on these executors takes less: the critical path, the work of a pool shared evenly by its executors, the bytes of all
+        tasks through the memory that they share, or what the control processors need to submit or to dispatch all tasks."""
         pools = self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
         control = self.control
         handed_out = max(control.submit * max(0, control.in_a_row - 1), -(-control.dispatch * self.task_count // control.aicpus))
-        return max(self.critical_path, handed_out, *(-(-pool.work // pool.executors) for pool in pools))
+        return max(self.critical_path, handed_out, self.memory_bound, *(-(-pool.work // pool.executors) for pool in pools))
 
     @property
     def gap(self) -> float:
@@ -205,6 +206,7 @@ def stats_text(stats: Stats) -> str:
     pools = stats.pools or (PoolStats(0, n, stats.work),)
     shares = [f"work {pool.work} on {pool.executors} executor{'s' * (pool.executors != 1)}" + f" of pool {pool.pool}" * (len(pools) > 1)
               for pool in pools]
+    shares += [f"memory {stats.memory_bound}"] * bool(stats.memory_cycles)
     lines = [f"{stats.task_count} task{'s' * (stats.task_count != 1)} in {stats.total_cycles} cycles; run {stats.execute_time_ms:.1f} ms, "
              f"compile {stats.compile_time_ms:.1f} ms",
              f"lower bound {stats.lower_bound} cycles: critical path {stats.critical_path}, {', '.join(shares)}; {stats.gap:.0%} above it",

@@ -51,7 +51,15 @@ class TimedRun:
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
         control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, max(1, rules.n_workers), self._in_a_row())
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
-                     self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control)
+                     self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
+                     memory_bound=self._memory_bound())
+
+    def _memory_bound(self) -> int:
+        """Return the cycles that all bytes take where the arch bounds them; 0 where it does not, or the record has lost tasks."""
+        rate, moved = self.plan.rules.bytes_per_cycle, self.columns.task_bytes
+        if not rate or moved is None or len(moved) != self.sim.n_tasks:
+            return 0
+        return int(float(moved[self.columns.task_cost > 0].sum()) / rate)     # what costs nothing asks for nothing
 
     def _in_a_row(self) -> int:
         """Return how many tasks the stream that has most submits; 0 where that is not known."""

@@ -70,7 +70,7 @@ class Retimer:
         delays = mark_delays(tasks, plan)
         columns = replace(stream.columns, task_worker=fields.worker, task_cost=fields.cost, pred_begin=edges.begin.copy(),
                           edge_src=edges.source.copy(), edge_why=edges.why.copy(), edge_arg=edges.arg.copy(), task_position=fields.position,
-                          mark_delay=stream.columns.mark_delay if delays is None else delays)
+                          task_bytes=fields.traffic, mark_delay=stream.columns.mark_delay if delays is None else delays)
         regions = Regions(stream.plan, stream.columns, stream.recorder, self._bindings)
         if plan.rules.calendar:
             check_places(plan, columns)

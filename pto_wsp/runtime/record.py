@@ -39,6 +39,7 @@ class RecordColumns:
     mark_flags: np.ndarray[Any, Any]
     mark_stall: np.ndarray[Any, Any]
     task_position: np.ndarray[Any, Any] | None = None      # where a calendar gives one
+    task_bytes: np.ndarray[Any, Any] | None = None         # to and from GM, where the arch bounds them
 
     def index_of(self, task: int) -> tuple[int, ...]:
         """Return the indices of the task at position `task`."""
@@ -80,4 +81,5 @@ def read_columns(runtime: Runtime, record: Any) -> RecordColumns:
         column(raw.mark_node, n_marks, np.int64), column(raw.mark_delay, n_marks, np.int64),
         column(raw.mark_stream, n_marks, np.int32), column(raw.mark_site, n_marks, np.int32),
         column(raw.mark_flags, n_marks, np.uint8), column(raw.mark_stall, n_marks, np.uint8),
-        column(raw.task_position, n_tasks, np.int64) if raw.task_position else None)
+        column(raw.task_position, n_tasks, np.int64) if raw.task_position else None,
+        column(raw.task_bytes, n_tasks, np.int64) if raw.task_bytes else None)

@@ -269,4 +269,6 @@ def test_tasks_that_ask_for_more_slow_down_evenly() -> None:
 def test_a_task_alone_may_ask_for_more_than_there_is() -> None:
     # one executor: 32 of 10 bytes a cycle are 3.2 times 64 cycles, 204.8, so 205; 16 of 10: 1.6 times 128, 204.8, so 205 more; then 64
     arch = builtin_arch("unit").with_memory("GM", bandwidth_bytes_per_cycle=10.0)
-    assert ends(run(copies(), arch=arch)) == [205, 410, 474]
+    program = run(copies(), arch=arch)
+    assert ends(program) == [205, 410, 474]
+    assert program.stats.memory_bound == program.stats.lower_bound == program.simulate().stats.lower_bound == 410      # 4104 bytes

@@ -34,6 +34,11 @@ def test_the_lower_bound_is_the_path_or_the_work_shared(found: Stats, bound: int
     assert found.lower_bound == bound and found.gap == pytest.approx(gap)
 
 
+def test_the_bytes_of_all_tasks_bound_the_time() -> None:
+    found = replace(stats(200, 40, (60, 40)), memory_bound=160, memory_cycles=90)
+    assert found.lower_bound == 160 and found.gap == 0.25 and "work 100 on 2 executors, memory 160; 25% above it" in str(found)
+
+
 @pytest.mark.parametrize("found, text", [
     (stats(0, 0, (0, 0)), "nothing"), (stats(100, 100, (100, 0)), "the critical path"),
     (stats(100, 20, (100,)), "work on the one executor"),
