@@ -87,6 +87,11 @@
     PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, by_calendar) \
     PTO_LAYOUT_FIELD(pto_execute_options, cancel) \
     PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
+    PTO_LAYOUT_FIELD(pto_execute_options, wall) \
+    PTO_LAYOUT_STRUCT(pto_wall_row) PTO_LAYOUT_FIELD(pto_wall_row, start_ns) PTO_LAYOUT_FIELD(pto_wall_row, end_ns) \
+    PTO_LAYOUT_FIELD(pto_wall_row, thread) PTO_LAYOUT_FIELD(pto_wall_row, reserved) \
+    PTO_LAYOUT_STRUCT(pto_wall_view) PTO_LAYOUT_FIELD(pto_wall_view, n) PTO_LAYOUT_FIELD(pto_wall_view, is_cut) \
+    PTO_LAYOUT_FIELD(pto_wall_view, reserved) PTO_LAYOUT_FIELD(pto_wall_view, row_ns) PTO_LAYOUT_FIELD(pto_wall_view, rows) \
     PTO_LAYOUT_STRUCT(pto_sanitizer_options) PTO_LAYOUT_FIELD(pto_sanitizer_options, keep) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, n_sites) PTO_LAYOUT_FIELD(pto_sanitizer_options, n_tensors) \
     PTO_LAYOUT_FIELD(pto_sanitizer_options, n_kernels) PTO_LAYOUT_FIELD(pto_sanitizer_options, tensors) \

@@ -203,6 +203,28 @@ pto_sanitizer *pto_sanitizer_new(const pto_sanitizer_options *options);    /* NU
 void pto_sanitizer_free(pto_sanitizer *sanitizer);
 void pto_sanitizer_read(const pto_sanitizer *sanitizer, pto_sanitizer_report *out);   /* of the last run; valid until the next */
 
+/* ---- wall-clock trace: when each task of a run began and ended ---- */
+typedef struct pto_wall pto_wall;
+
+typedef struct pto_wall_row {
+    int64_t start_ns;          /* by the monotonic clock, of all threads alike */
+    int64_t end_ns;
+    int32_t thread;            /* 0: the one that called; -1: the task has not run */
+    int32_t reserved;
+} pto_wall_row;
+
+typedef struct pto_wall_view {
+    int64_t n;                 /* rows, one a task in submission order */
+    int32_t is_cut;            /* 1: the record dropped tasks, and nothing is kept */
+    int32_t reserved;
+    double row_ns;             /* what keeping a row took a task, timed at the begin of the run: two looks at the clock, one write */
+    const pto_wall_row *rows;  /* [n] */
+} pto_wall_view;
+
+pto_wall *pto_wall_new(void);  /* NULL when memory ran out */
+void pto_wall_free(pto_wall *wall);
+void pto_wall_read(const pto_wall *wall, pto_wall_view *out);  /* of the last run; not while one writes; valid until the next one */
+
 /* ---- native engine ---- */
 typedef struct pto_pool pto_pool;
 
@@ -213,6 +235,7 @@ typedef struct pto_execute_options {
     int32_t *cancel;           /* not 0 ends this run, and no other one of the pool; see pto_pool_cancel_run. NULL: only with the pool */
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
+    pto_wall *wall;            /* NULL: nobody looks at a clock; else sanitizer is NULL */
 } pto_execute_options;
 
 typedef struct pto_execute_result {

@@ -127,11 +127,12 @@ bool pto_worker_follow(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
     const pto_graph *graph = pool->graph;
+    pto_run_node_fn run_node = pto_run_node_of(pool);
     uint64_t range = atomic_load(&worker->range);
     int64_t at = (int64_t)(range >> 32), end = (int64_t)(uint32_t)range, begin = at;
     for (; at < end; at++) {
         uint32_t node = graph->list[at];
-        if (!await(worker, node) || !pto_worker_run_node(worker, node))
+        if (!await(worker, node) || !run_node(worker, node))
             break;
         for (int64_t s = graph->nodes[node].succ; s < graph->nodes[node + 1].succ; s++)
             atomic_fetch_sub_explicit(&pool->pending[graph->succ[s]], 1, memory_order_acq_rel);

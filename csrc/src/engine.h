@@ -66,6 +66,7 @@ struct pto_pool {
     const int64_t *node_task;          /* from the graph's first node on */
     int64_t first_task;
     pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
+    pto_wall_row *wall;                /* by the numbers in node_task; NULL: nobody looks at a clock */
     bool follows;                      /* every worker runs a list of graph->list: its range is of that */
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
@@ -97,6 +98,15 @@ void pto_pause(int32_t n);
 void pto_print_value(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
                      int64_t row_step, int64_t col_step);
 
+/* wall.c */
+void pto_wall_start(pto_wall *wall);                       /* of a run: nothing is kept of the last one */
+int32_t pto_wall_rows(pto_wall *wall, const pto_record *record, pto_wall_row **rows);      /* NULL: tasks have been dropped */
+
+static inline void pto_wall_note(pto_wall_row *row, int64_t start_ns, int32_t thread)
+{
+    *row = (pto_wall_row){.start_ns = start_ns, .end_ns = pto_now_ns(), .thread = thread};
+}
+
 /* calendar.c */
 int32_t pto_lists_of(const pto_record *record, int32_t n_threads, const pto_graph *graph);     /* graph->list, made when stale */
 bool pto_worker_follow(pto_worker *worker);                /* run its list to the end; false if nothing is left of it */
@@ -105,8 +115,8 @@ bool pto_worker_follow(pto_worker *worker);                /* run its list to th
 int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on the calling thread alone */
 
 /* worker.c */
-bool pto_worker_run_node(pto_worker *worker, uint32_t at); /* false when the run is cancelled; a join or mark has nothing to run */
-bool pto_worker_run_watched(pto_worker *worker, uint32_t at);  /* the same with the pool's sanitizer */
+typedef bool (*pto_run_node_fn)(pto_worker *worker, uint32_t at);  /* false when cancelled; a join or mark has nothing to run */
+pto_run_node_fn pto_run_node_of(const pto_pool *pool);     /* plainly, with the pool's sanitizer or with its wall-clock trace */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
 void pto_worker_settle(pto_worker *worker);                /* tell the run what it has completed; whoever says the last ends it */
 

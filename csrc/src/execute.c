@@ -15,8 +15,9 @@ static int64_t run_in_order(pto_worker *worker, int64_t at, bool may_call_help)
 {
     pto_pool *pool = worker->pool;
     int64_t n = pool->graph->n_own, until = may_call_help ? pto_now_ns() + PTO_ALONE_NS : 0;
+    pto_run_node_fn run_node = pto_run_node_of(pool);
     for (; at < n; at++) {
-        if (!pto_worker_run_node(worker, (uint32_t)at))
+        if (!run_node(worker, (uint32_t)at))
             return at;
         if (may_call_help && (at & 3) == 3 && pto_now_ns() > until)
             return at + 1;
@@ -212,6 +213,12 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
     pool->node_task = record->node_task + done->n_nodes;
     pool->first_task = record->first_task;
     pool->sanitizer = options->sanitizer;
+    pool->wall = NULL;
+    if (options->wall != NULL) {
+        status = pto_wall_rows(options->wall, record, &pool->wall);
+        if (status != PTO_OK)
+            return status;
+    }
     set_limit(pool, limit, options->by_calendar != 0 && options->order_seed == 0);
     return PTO_OK;
 }
@@ -260,6 +267,8 @@ int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *
         *result = (pto_execute_result){.failed_task = -1, .threads = 1};
         return PTO_E_CANCELLED;
     }
+    if (options->wall != NULL)
+        pto_wall_start(options->wall);
     int32_t status = pto_execute_held(pool, record, &nothing, kernels, n_kernels, options, result);
     pto_pool_release(pool);
     return status;

@@ -38,6 +38,7 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed)
 {
     pto_pool *pool = worker->pool;
     const pto_graph *graph = pool->graph;
+    pto_run_node_fn run_node = pto_run_node_of(pool);
     int64_t n_ready = 0, n_done = 0, n_stack = 0;
     for (int64_t i = 0; i < graph->n_ready; i++) {
         uint32_t node = graph->ready[i];
@@ -52,7 +53,7 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed)
         int64_t pick = (int64_t)(draw(&seed) % (uint64_t)n_ready);
         uint32_t node = pool->ready[pick];
         pool->ready[pick] = pool->ready[--n_ready];
-        if (!(pool->sanitizer != NULL ? pto_worker_run_watched(worker, node) : pto_worker_run_node(worker, node)))
+        if (!run_node(worker, node))
             break;
         pool->overflow[0] = node;
         n_done += 1 + pass_on(pool, 1, &n_ready);

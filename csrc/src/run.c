@@ -76,7 +76,7 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
 {
     *result = (pto_execute_result){.failed_task = -1, .threads = 1};
     if (options->execute.sanitizer != NULL) {
-        if (pool == NULL || options->orchestrate == NULL || options->execute.order_seed == 0)
+        if (pool == NULL || options->orchestrate == NULL || options->execute.order_seed == 0 || options->execute.wall != NULL)
             return PTO_E_ARGUMENT;
         int32_t started = pto_sanitize_start(options->execute.sanitizer);
         if (started != PTO_OK)
@@ -93,6 +93,8 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
                 pto_interrupt_close(PTO_E_CANCELLED);
             return PTO_E_CANCELLED;
         }
+        if (options->execute.wall != NULL)
+            pto_wall_start(options->execute.wall);
     }
     if (options->orchestrate != NULL)
         status = orchestrate(record, &run);

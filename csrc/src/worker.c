@@ -19,7 +19,25 @@ static void note_failure(pto_worker *worker, uint32_t node, int32_t code)
     atomic_fetch_or(&pool->stop, PTO_STOP_FAILED);
 }
 
-static inline bool run_node(pto_worker *worker, uint32_t at, bool is_watched)
+/* How a task is run: the choice is made once for many of them, so that a plain one does not pay for it. */
+typedef enum manner { PLAIN, WATCHED, TIMED } manner;
+
+static inline int32_t call(pto_worker *worker, uint32_t at)
+{
+    pto_pool *pool = worker->pool;
+    const pto_graph_node *node = &pool->graph->nodes[at];
+    return pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar, worker->scratch, &worker->context);
+}
+
+static int32_t call_by_the_clock(pto_worker *worker, uint32_t at)
+{
+    int64_t start_ns = pto_now_ns();
+    int32_t code = call(worker, at);
+    pto_wall_note(&worker->pool->wall[worker->pool->node_task[at]], start_ns, worker->index);
+    return code;
+}
+
+static inline bool run_node(pto_worker *worker, uint32_t at, manner how)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
@@ -32,9 +50,7 @@ static inline bool run_node(pto_worker *worker, uint32_t at, bool is_watched)
     }
     if (node->kernel >= 0) {
         worker->context.node = pool->graph->begin + at;
-        int32_t code = is_watched ? pto_sanitize_task(worker, at)
-                                  : pool->kernels[node->kernel].entry(pool->args + node->arg, pool->scalars + node->scalar,
-                                                                      worker->scratch, &worker->context);
+        int32_t code = how == WATCHED ? pto_sanitize_task(worker, at) : how == TIMED ? call_by_the_clock(worker, at) : call(worker, at);
         if (code != 0) {
             note_failure(worker, at, code);
             return true;
@@ -44,14 +60,24 @@ static inline bool run_node(pto_worker *worker, uint32_t at, bool is_watched)
     return true;
 }
 
-bool pto_worker_run_node(pto_worker *worker, uint32_t at)
+static bool run_plain(pto_worker *worker, uint32_t at)
 {
-    return run_node(worker, at, false);
+    return run_node(worker, at, PLAIN);
 }
 
-bool pto_worker_run_watched(pto_worker *worker, uint32_t at)
+static bool run_watched(pto_worker *worker, uint32_t at)
 {
-    return run_node(worker, at, true);
+    return run_node(worker, at, WATCHED);
+}
+
+static bool run_timed(pto_worker *worker, uint32_t at)
+{
+    return run_node(worker, at, TIMED);
+}
+
+pto_run_node_fn pto_run_node_of(const pto_pool *pool)
+{
+    return pool->sanitizer != NULL ? run_watched : pool->wall != NULL ? run_timed : run_plain;
 }
 
 /* ---- finding work ---- */
@@ -209,21 +235,26 @@ void pto_worker_settle(pto_worker *worker)
         pto_pool_wake(pool, 1);        /* worker 0 is looked at first */
 }
 
-bool pto_worker_work(pto_worker *worker)
+static inline bool work(pto_worker *worker, manner how)
 {
     pto_pool *pool = worker->pool;
     bool ran = false;
-    if (pool->follows)
-        return pto_worker_follow(worker);
     while (!pto_must_stop(pool)) {
         uint32_t node = take(worker);
         if (node == PTO_NO_NODE)
             break;
         ran = true;
-        while (node != PTO_NO_NODE && pto_worker_run_node(worker, node))
+        while (node != PTO_NO_NODE && run_node(worker, node, how))
             node = complete(worker, node);
     }
     if (ran)
         pto_worker_settle(worker);
     return ran;
+}
+
+bool pto_worker_work(pto_worker *worker)
+{
+    if (worker->pool->follows)
+        return pto_worker_follow(worker);
+    return worker->pool->wall != NULL ? work(worker, TIMED) : work(worker, PLAIN);
 }

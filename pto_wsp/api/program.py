@@ -29,6 +29,7 @@ from pto_wsp.report.stats import Stats
 from pto_wsp.report.tasks import TaskLike
 from pto_wsp.report.timed_run import TimedRun, graph_of
 from pto_wsp.report.trace import Trace
+from pto_wsp.report.wall_trace import WallTrace, wall_trace_of
 from pto_wsp.retime.calendar_check import check_recorded
 from pto_wsp.retime.freeze import frozen
 from pto_wsp.retime.retimer import Retimer
@@ -41,6 +42,7 @@ from pto_wsp.runtime.native import Engine, SimResult
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.sanitize.watch import Sanitized
+from pto_wsp.runtime.wall import WallTimes
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
@@ -66,6 +68,7 @@ class Program:
         self._sim: SimResult | None = None
         self._columns: RecordColumns | None = None
         self._retimer: Retimer | None = None
+        self._wall: WallTimes | None = None
         if compiled.runner is not None and self.plan.rules.calendar:
             compiled.runner.look_first = partial(check_recorded, self.plan)
 
@@ -114,7 +117,7 @@ class Program:
         except BaseException:
             self._in_place = False
             raise
-        self._sim = self._columns = self._retimer = None
+        self._sim = self._columns = self._retimer = self._wall = None
         self._ran = False
         return bound
 
@@ -302,6 +305,27 @@ class Program:
         Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
         """
         return self._timed().trace
+
+    @property
+    def wall_trace(self) -> WallTrace:
+        """When each task of the last run began and ended on this machine, and on which thread. Printed, with what recording took.
+
+        Raises: R103 for a program that is not compiled for cpu_sim with wall_trace=True, before a run is complete, or when it had more
+        tasks than a record keeps.
+        """
+        runner = self._runner
+        if not isinstance(runner, Engine):
+            raise ProgramStateError(f"target {self._compiled.target} has no wall-clock trace", here(), expected="target cpu_sim",
+                                    help="trace has the simulated times of every target")
+        if not self._compiled.options.wall_trace:
+            raise ProgramStateError("the program does not look at the clock", here(), help="compile(wall_trace=True), then run it")
+        columns = self._recorded()
+        if self._wall is None:
+            self._wall = runner.wall_times()
+        if self._wall.is_cut:
+            raise ProgramStateError(f"the run had {columns.total_tasks} tasks, more than a record keeps", here(),
+                                    help="run a part of the workload")
+        return wall_trace_of(self.plan, columns, self._wall, runner.threads)
 
     @property
     def graph(self) -> TaskGraph:

@@ -81,7 +81,8 @@ def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOp
     Raises: C102, C105 when it cannot be loaded.
     """
     artifact = _load(str(root), manifest.library, manifest.plan_digest)
-    return Engine(artifact, plan, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None)
+    return Engine(artifact, plan, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None,
+                  wall_trace=options.wall_trace)
 
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:

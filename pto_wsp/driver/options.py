@@ -40,6 +40,8 @@ class CompileOptions(Record):
         default=False, description="look for races and for memory that is misused, in a random legal order of tasks; slow")
     overheads: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="count, in simulated time, what submitting, dispatching and retiring a task costs an AICPU")
+    wall_trace: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="keep when each task began and ended by the clock, and on which thread")
     options: NpuOptions = Field(default_factory=NpuOptions, description="what one target alone knows")
 
 
@@ -63,6 +65,9 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     if checked.sanitize and target == "cpu_sim" and (checked.threads or 1) > 1:
         raise CompileOptionError("a sanitized run has one thread", here(), found=f"threads={checked.threads}",
                                  help="leave threads= out: tasks run one by one, in a random legal order")
+    if checked.sanitize and checked.wall_trace and target == "cpu_sim":
+        raise CompileOptionError("a sanitized run has no wall-clock trace", here(),
+                                 help="leave sanitize= out: its tasks take the time of looking, not their own")
     if checked.sanitize and target == "interp":
         raise CompileOptionError("target interp has no sanitize", here(),
                                  help="interp runs tasks in program order, one by one; compile for cpu_sim to look for races")
@@ -73,7 +78,8 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     if target not in DEVICE_TARGETS and checked.options != NpuOptions():
         raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(options["options"]),
                                  help="options={\"runtime\": ...} is for ascend_npu")
-    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads")]
+    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads",
+                                             "wall_trace")]
     if target in DEVICE_TARGETS and on_host:
         raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
                                  help="these options are for targets that run, and simulate, in this process")

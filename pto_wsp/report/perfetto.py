@@ -29,11 +29,9 @@ def write_perfetto(trace: Trace, path: Path) -> Path:
 
     Raises: C108 for a file that cannot be written.
     """
-    clock = trace.clock_ghz
-    said = f"{clock} GHz" if clock else "none: a cycle is shown as a microsecond"
     try:
         with path.open("w", encoding="utf-8") as file:
-            head = json.dumps({"clock": said, "total_cycles": trace.total_cycles})
+            head = json.dumps(trace.about())
             file.write(f'{{"displayTimeUnit":"ns","otherData":{head},"traceEvents":[\n')
             for number, row in enumerate(perfetto_rows(trace)):
                 file.write(",\n" * (number > 0) + json.dumps(row, separators=(",", ":"), ensure_ascii=False))
@@ -45,18 +43,19 @@ def write_perfetto(trace: Trace, path: Path) -> Path:
 
 def perfetto_rows(trace: Trace) -> Iterator[Row]:
     """Yield the events of a trace: names of processes and threads, tasks, arrows, counters."""
+    on_arch = trace.place == "executor"
     us = 1.0 if not trace.clock_ghz else 1e-3 / trace.clock_ghz
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
     for aicpu in sorted({home.aicpu for home in homes}):
-        yield {"ph": "M", "name": "process_name", "pid": aicpu, "tid": 0, "args": {"name": f"AICPU {aicpu}"}}
+        yield {"ph": "M", "name": "process_name", "pid": aicpu, "tid": 0, "args": {"name": f"AICPU {aicpu}" if on_arch else "host"}}
     several = len({home.pool for home in homes}) > 1
     for executor, home in enumerate(homes):
-        name = f"executor {executor}" + f" (pool {home.pool})" * several
+        name = f"{trace.place} {executor}" + f" (pool {home.pool})" * several
         yield {"ph": "M", "name": "thread_name", "pid": home.aicpu, "tid": executor, "args": {"name": name}}
     causes = trace.causes
     start, end, executors = trace.start.tolist(), trace.end.tolist(), trace.executor.tolist()
     for task in range(len(trace)):
-        said: Row = {"task": task, "cycles": end[task] - start[task], "ready": int(trace.ready[task])}
+        said: Row = {"task": task, trace.unit: end[task] - start[task]} | ({"ready": int(trace.ready[task])} if on_arch else {})
         if causes is not None:
             said |= {"submitted": int(causes.submit[task]), "delayed by": causes.held[task]}
         yield {"ph": "X", "name": trace.names[task], "cat": trace.kernels[int(trace.kernel[task])], "pid": homes[executors[task]].aicpu,

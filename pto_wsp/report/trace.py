@@ -63,6 +63,21 @@ class Trace:
     clock_ghz: float | None = None
     causes: Causes | None = None
 
+    @property
+    def unit(self) -> str:
+        """What times are in."""
+        return "cycles"
+
+    @property
+    def place(self) -> str:
+        """What tasks run on."""
+        return "executor"
+
+    def about(self) -> dict[str, object]:
+        """Return what the file for Perfetto says of the whole trace."""
+        clock = f"{self.clock_ghz} GHz" if self.clock_ghz else "none: a cycle is shown as a microsecond"
+        return {"clock": clock, "total_cycles": self.total_cycles}
+
     def to_perfetto(self, path: str | Path) -> Path:
         """Write the trace as Chrome JSON, which ui.perfetto.dev opens, and return where it is.
 

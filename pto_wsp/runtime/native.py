@@ -26,6 +26,7 @@ from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, 
 from pto_wsp.runtime.record import RecordColumns, RecordedArg, read_columns
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
 from pto_wsp.runtime.stuck import run_stuck_error
+from pto_wsp.runtime.wall import WallTimes, new_wall, read_wall
 from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.values import dataclass
 
@@ -221,7 +222,7 @@ class Engine:
     """An artifact with its record: runs, and remembers the last stream for runs with the same bindings."""
 
     def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS, *,
-                 undefined: Mapping[int, Array] | None = None) -> None:
+                 undefined: Mapping[int, Array] | None = None, wall_trace: bool = False) -> None:
         """`undefined`: what a sanitized run finds without contents, by tensor slot; None: runs are not sanitized."""
         self.plan = plan
         self.artifact = artifact
@@ -240,6 +241,7 @@ class Engine:
         self._has_prints = has_prints(plan)
         self._waits = has_waits(plan)
         self._prints = Prints()
+        self._wall = new_wall(self.runtime) if wall_trace else self.runtime.ffi.NULL
         self.sanitized: Sanitized | None = None    # of the last run
         self.look_first: LookFirst | None = None
 
@@ -275,6 +277,7 @@ class Engine:
         options.execute.order_seed = order_seed
         options.execute.threads = self.threads
         options.execute.cancel = self._cancel
+        options.execute.wall = self._wall
         options.execute.by_calendar = int(self.plan.rules.calendar)
         options.interruptible = threading.current_thread() is threading.main_thread()
         shortened = shortening() if self._has_prints else (0, 0)
@@ -366,6 +369,10 @@ class Engine:
         """Return what the last run printed, once."""
         taken, self._prints = self._prints, Prints()
         return taken
+
+    def wall_times(self) -> WallTimes:
+        """Return when the tasks of the last run began and ended, of an engine with wall_trace."""
+        return read_wall(self.runtime, self._wall)
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
         """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""

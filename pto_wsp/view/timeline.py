@@ -22,10 +22,11 @@ _IDLE, _MIXED = "·", "#"
 def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> str:
     """Return the timeline: each column is the kernel that was busy longest in its share of the time, `·` where nothing was.
 
-    `end`: cycles that the full width stands for (default: the trace's own), so that two timelines share a scale.
+    `end`: cycles, of a wall-clock trace ns, that the full width stands for (default: the trace's own), so that two timelines share a scale.
     """
     if not isinstance(trace, Trace):
-        raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace", found=type(trace).__name__)
+        raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace or program.wall_trace",
+                                found=type(trace).__name__)
     if not all(isinstance(given, int | np.integer) and given >= 1 for given in (width, max_executors)):
         raise ArgumentKindError("timeline takes a width and a number of executors >= 1", here(), found=f"{width!r}, {max_executors!r}")
     span = max(1, trace.total_cycles if end is None else end)
@@ -35,7 +36,7 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     lines = []
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
     has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
-    named = shares or has_pools       # else an executor is an AICPU
+    named = trace.place == "executor" and (shares or has_pools)       # else an executor is an AICPU
     shown = _shown(trace, max_executors)
     for at, executor in enumerate(shown):
         home = homes[executor]
@@ -52,12 +53,12 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
                         (symbols[strongest[k]].lower() if total[k] > 0 and symbols[strongest[k]].isupper() else _IDLE)
                         for k in range(width))
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
-        lines.append(f"executor {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{cells}| {share:4.0%} busy")
+        lines.append(f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{cells}| {share:4.0%} busy")
     if trace.n_executors > len(shown):
-        lines.append(f"… and {trace.n_executors - len(shown)} more executors")
+        lines.append(f"… and {trace.n_executors - len(shown)} more {trace.place}s")
     legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
-    indent = 12 + 10 * named
-    lines.append(f"{'':>{indent}}0{' cycles'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
+    indent = len(f"{trace.place} {0:>2} ") + 10 * named
+    lines.append(f"{'':>{indent}}0{f' {trace.unit}'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
     lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
     return "\n".join(lines)
 
