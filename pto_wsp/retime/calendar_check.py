@@ -12,6 +12,7 @@ import numpy as np
 
 from pto_wsp.errors import CalendarError, InternalError
 from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.rules import FullWindow
 from pto_wsp.report.edges import Edge, Edges
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.regions import Regions
@@ -20,6 +21,7 @@ from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import TaskNames
 from pto_wsp.runtime.native import Recorder, SimulationStuck
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.window import WindowFull, window_error
 
 Array = np.ndarray[Any, Any]
 
@@ -29,16 +31,18 @@ _SHOWN = 8      # steps of a circle
 def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
     """Check the calendar of a plan against the stream that a run has recorded.
 
-    Raises: S106.
+    Raises: S106, and R106 for a task that finds no room in a window that ends the run.
     """
     columns = recorder.columns()
     if columns.first_node > 0:
         raise CalendarError(f"the run has {columns.total_tasks} tasks, more than a record keeps", expected="a stream whose tasks are all "
                             "known before the first one runs", help="use dispatch or streams, which need no table")
-    if check_places(plan, columns):
+    if check_places(plan, columns) and plan.rules.full_window is not FullWindow.ABORT:
         return
     try:
         recorder.simulate(plan.rules, keep_trace=False)     # quick, and it knows windows and marks
+    except WindowFull as full:
+        raise window_error(plan, recorder.runtime, recorder.raw_columns(), full) from None
     except SimulationStuck:
         raise breach_of(plan, columns, Regions(plan, columns, recorder, bindings)) from None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from pto_wsp.errors import PolicyValueError
+from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.expr import codec
 from pto_wsp.records import Before, Codec, Field, Record, first_problem
 from pto_wsp.source import here
@@ -48,10 +48,36 @@ class Policy(Record):
             where, expected, found = first_problem(problem)
             raise PolicyValueError(f"{type(self).__name__} does not take this value for {where or type(self).__name__}", here(),
                                    expected=expected, found=_shown(found)) from None
-        needed = self.needs.get(getattr(self, "kind", ""))
+        self.refuse_gaps()
+
+    def refuse_gaps(self) -> None:
+        """Refuse a policy, or one inside it, that lacks what its kind needs.
+
+        Raises: S102.
+        """
+        kind = getattr(self, "kind", "")
+        needed = self.needs.get(kind)
         if needed is not None and getattr(self, needed) is None:
-            raise PolicyValueError(f"{type(self).__name__} of the kind `{getattr(self, 'kind', '')}` says no {needed}", here(),
-                                   expected=f"a value for {needed}", found="None")
+            raise PolicyValueError(f"{type(self).__name__} of the kind `{kind}` says no {needed}", here(), expected=f"a value for {needed}",
+                                   found="None")
+        for part in self.__dict__.values():
+            if isinstance(part, Policy):
+                part.refuse_gaps()
+
+    @classmethod
+    def model_validate_json(cls, text: str | bytes) -> Self:
+        """Return the policy that `model_dump_json` wrote.
+
+        Raises: S102 for what is no JSON of such a policy.
+        """
+        try:
+            made = super().model_validate_json(text)
+        except ValueError as problem:
+            where, expected, found = first_problem(problem)
+            said = f"{cls.__name__} does not take this value for {where}" if where else f"this is no {cls.__name__}"
+            raise PolicyValueError(said, here(), expected=expected, found=_shown(found)) from None
+        made.refuse_gaps()
+        return made
 
     def __str__(self) -> str:
         return repr(self)
@@ -90,7 +116,10 @@ def _read_key(value: object) -> KeyExpr:
     if isinstance(value, KeyExpr):
         return value
     if isinstance(value, dict):
-        return KeyExpr(codec.from_data(value))  # type: ignore[arg-type]
+        try:
+            return KeyExpr(codec.from_data(value))  # type: ignore[arg-type]
+        except PtoError:
+            raise ValueError("a traced key") from None
     raise ValueError("a traced key")
 
 

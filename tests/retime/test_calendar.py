@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,12 @@ def more(x: In[Tile[1, 4, F32]], y: Out[Tile[1, 4, F32]], n: Scalar[I64]) -> Non
 @kernel
 def add(x: In[Tile[1, 4, F32]], y: InOut[Tile[1, 4, F32]]) -> None:
     pto.store(y, y + x)
+
+
+@workload
+def alone() -> None:
+    for k in P(N):
+        more[k](x=A[k], y=B[k], n=1)
 
 
 @workload
@@ -208,6 +215,16 @@ def test_an_order_that_the_window_cannot_hold_is_refused(program: Program) -> No
         error = refused(what)
         assert error.code == "S106" and "a window of 2 tasks" in str(error)
     assert program.simulate(backwards.task_graph(window=TaskWindow(2, "tasks", WindowMode.BENCHMARK))).total_cycles > 0
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+@pytest.mark.parametrize("places", [lambda k: (k % 2, k), lambda k: (0, N - 1 - k)], ids=["as submitted", "backwards"])
+def test_a_window_that_ends_the_run_ends_it_before_a_kernel_runs(target: str, places: Callable[[int], tuple[int, int]]) -> None:
+    tight = alone().calendar([places(k) for k in range(N)]).task_graph(window=TaskWindow(2, "tasks", WindowMode.ABORT))
+    B.data[:] = -1
+    with pytest.raises(PtoError, match=r"error\[R106\]: task more\[k=2\] found no room in the window"):
+        tight.compile(target=target).run()
+    assert (B.data == -1).all()
 
 
 def test_an_executor_below_zero_is_refused(program: Program) -> None:

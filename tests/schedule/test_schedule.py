@@ -144,6 +144,16 @@ BAD: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.parametrize("text", [
+    "{", "[]", '{"foo": 1}', '{"streams": 0}', '{"timing": {"kind": "batched"}}', '{"dispatch": {"kind": "nope"}}',
+    '{"task_graph": {"trace": {"kind": "cycles"}}}', '{"stream_by": {"no": "key"}}',
+])
+def test_what_is_no_json_of_a_schedule_is_refused_at_the_users_line(text: str) -> None:
+    with pytest.raises(PolicyValueError) as caught:
+        Schedule.model_validate_json(text)
+    assert caught.value.span is not None and Path(caught.value.span.file).name == "test_schedule.py"
+
+
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_value_is_refused_at_the_users_line(what: str) -> None:
     with pytest.raises(PolicyValueError) as caught:
