@@ -86,7 +86,7 @@ class Chain:
     def __str__(self) -> str:
         n = len(self.steps)
         end = self.steps[-1].end if n else 0
-        by_kind = [f"{cycles} in {len(self.tasks)} tasks" if kind == "task" else f"{cycles} held by {kind}"
+        by_kind = [f"{cycles} in {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}" if kind == "task" else f"{cycles} held by {kind}"
                    for kind, cycles in self.cycles.items() if cycles or kind == "task"]
         lines = [f"{end} cycles: {', '.join(by_kind)}" if n else "no tasks"]
         width = len(str(end))

@@ -127,10 +127,11 @@ class Stats:
     @property
     def lower_bound(self) -> int:
         """No schedule on these executors takes less: the critical path, the work of a pool shared evenly by its executors, the bytes of all
-        tasks through the memory that they share, or what the control processors need to submit or to dispatch all tasks."""
+        tasks through the memory that they share, or what the control processors need to submit, or to dispatch and retire all tasks."""
         pools = self.pools or (PoolStats(0, max(1, len(self.executors)), self.work),)
         control = self.control
-        handed_out = max(control.submit * max(0, control.in_a_row - 1), -(-control.dispatch * self.task_count // control.aicpus))
+        served = (control.dispatch + control.retire) * self.task_count
+        handed_out = max(control.submit * max(0, control.in_a_row - 1), -(-served // control.aicpus))
         return max(self.critical_path, handed_out, self.memory_bound, *(-(-pool.work // pool.executors) for pool in pools))
 
     @property

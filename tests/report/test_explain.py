@@ -181,7 +181,7 @@ def test_an_explanation_reads_well() -> None:
         "  24 .. 48  1 step[b=0]  when what it waits for was there",
         "  48 .. 72  4 step[b=2]  when its executor was free"))
     assert str(timed(PAIRS, dispatch_cycles=5).explainer.explain(0).chain()) == (
-        "29 cycles: 5 held by dispatch, 24 in 1 tasks\n   0 ..  5    held by the dispatch of 0\n   5 .. 29  0 step[b=0]")
+        "29 cycles: 5 held by dispatch, 24 in 1 task\n   0 ..  5    held by the dispatch of 0\n   5 .. 29  0 step[b=0]")
 
 
 WINDOWS: list[dict[str, object]] = [{}, {"window": 1}, {"window": 3}, {"window": 4, "window_unit": WindowUnit.ENTRIES}]

@@ -65,12 +65,14 @@ def test_the_lower_bound_goes_pool_by_pool() -> None:
 
 
 def test_the_lower_bound_counts_what_handing_out_tasks_takes() -> None:
-    """Seven tasks, submitted every 9 cycles: the last one at 54. Dispatched in 20 cycles each by two AICPUs: 70 at best."""
+    """Seven tasks, submitted every 9 cycles: the last one at 54. Dispatched and retired in 20
+    cycles each by two AICPUs: 70 at best."""
     found = replace(stats(100, 40, (50, 50)), task_count=7)
     assert found.lower_bound == 50
     assert replace(found, control=ControlStats(9, 0, 0, 2, in_a_row=7)).lower_bound == 54
     assert replace(found, control=ControlStats(9, 0, 0, 2, in_a_row=4)).lower_bound == 50
-    assert replace(found, control=ControlStats(0, 20, 0, 2)).lower_bound == 70
+    for dispatch, retire in (20, 0), (13, 7):
+        assert replace(found, control=ControlStats(0, dispatch, retire, 2)).lower_bound == 70
 
 
 @pytest.mark.parametrize("change, text", [
