@@ -42,12 +42,15 @@ class Calendar(Policy):
     def of(plan: KeyLike | Sequence[Sequence[int]] | np.ndarray[Any, Any] | Calendar) -> Calendar:
         """Return the calendar of a function `t -> (worker, position)`, or of a table: pairs, or (worker, position, start).
 
-        Raises: S103 for a function that cannot be traced, S102 for a table with a row that is none, or two tasks in one place.
+        Raises: S103 for a function that cannot be traced, S102 for what is neither, a row that is none, or two tasks in one place.
         """
         if isinstance(plan, Calendar):
             return plan
         if isinstance(plan, np.ndarray | Sequence) and not isinstance(plan, str):
             return _of_table(plan)
+        if not callable(plan):
+            raise PolicyValueError("this is no calendar", here(), found=repr(plan)[:200],
+                                   expected="lambda t: (worker, position), a table of such pairs in the order of submission, or a Calendar")
         worker, position = trace_keys(plan, "calendar", 2)
         return Calendar(worker=worker, position=position)
 
@@ -100,7 +103,7 @@ class Calendar(Policy):
 
 
 def _of_table(given: Sequence[Sequence[int]] | np.ndarray[Any, Any]) -> Calendar:
-    rows = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in (given.tolist() if isinstance(given, np.ndarray) else given)]
     table: list[tuple[int, int]] = []
     starts: list[int] = []
     for task, row in enumerate(rows):

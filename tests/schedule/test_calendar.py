@@ -84,8 +84,19 @@ def test_text_that_is_none_is_refused(text: str, message: str) -> None:
     assert caught.value.code == "S102"
 
 
-@pytest.mark.parametrize("given", [3, None, "0, 0", lambda t: t.b, lambda t: (t.b, 0, 0)])
+@pytest.mark.parametrize("given", [3, None, "0, 0", {0: (0, 0)}, (place for place in [(0, 0)])])
 def test_what_is_neither_function_nor_table_is_refused(given: object) -> None:
+    with pytest.raises(PtoError, match=r"this is no calendar(.|\n)*a table of such pairs") as caught:
+        Calendar.of(given)  # type: ignore[arg-type]
+    assert caught.value.code == "S102"
+
+
+@pytest.mark.parametrize("given", [lambda t: t.b, lambda t: (t.b, 0, 0)])
+def test_a_function_that_gives_no_two_numbers_is_refused(given: object) -> None:
     with pytest.raises(PtoError) as caught:
         Calendar.of(given)  # type: ignore[arg-type]
     assert caught.value.code == "S103"
+
+
+def test_rows_may_be_arrays() -> None:
+    assert Calendar.of([np.array([0, 0]), np.array([1, 0])]) == Calendar.of(np.array([[0, 0], [1, 0]])) == Calendar.of([(0, 0), (1, 0)])
