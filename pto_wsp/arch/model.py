@@ -16,8 +16,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Self
 
+import numpy as np
+
 from pto_wsp.errors import ArchError, CompileOptionError
-from pto_wsp.records import After, Field, Record, first_problem
+from pto_wsp.records import After, Before, Field, Record, first_problem
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
@@ -26,15 +28,20 @@ MEMORIES = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
 _CACHE = re.compile(r"cache [1-9]")
 
 
+def _plain_int(value: object) -> object:
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError("a finite number")
     return value
 
 
-Cycles = Annotated[int, Field(strict=True, ge=0, le=1 << 40)]
-Bytes = Annotated[int, Field(strict=True, ge=0, le=1 << 50)]
-Number = Annotated[int, Field(strict=True, ge=0, le=1 << 16)]
+Cycles = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 40)]
+Bytes = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 50)]
+Number = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 16)]
+Some = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
 Clock = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
 Throughput = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
 
@@ -124,9 +131,9 @@ class Cores(Model):
 class Aicpu(Model):
     """The control processors that make, dispatch and retire tasks."""
 
-    count: Annotated[int, Field(strict=True, ge=1, le=1 << 16)] | None = Field(
+    count: Some | None = Field(
         default=None, description="How many there are; None: as many as the policy names. Source: `source`, by definition for `unit`.")
-    default_count: Annotated[int, Field(strict=True, ge=1, le=1 << 16)] = Field(
+    default_count: Some = Field(
         default=4, description="How many are used where neither policy nor `count` names a number. Source: the execution design.")
     submit_cycles: Cycles | None = Field(
         default=None, description="Cost of one submitted task, for the control processor of its stream. Source: `source`, by definition "

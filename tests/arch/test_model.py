@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
@@ -90,3 +91,10 @@ def test_the_shared_memory_gives_every_core_of_ascend_910b_the_share_that_kernel
     assert arch.memory("GM").bandwidth_bytes_per_cycle == 72 * 16
     assert arch.unit("MTE2").bytes_per_cycle == arch.unit("MTE3").bytes_per_cycle == 16
     assert (arch.aicpu.count, arch.aicpu.submit_cycles, arch.aicpu.dispatch_cycles, arch.aicpu.retire_cycles) == (6, 1200, 600, 400)
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    given = MINE.with_aicpu(count=np.int32(4), submit_cycles=np.int64(2))
+    assert given == MINE.with_aicpu(count=4, submit_cycles=2) and type(given.aicpu.count) is int
+    with pytest.raises(ArchError, match="count"):
+        MINE.with_aicpu(count=np.int32(0))
