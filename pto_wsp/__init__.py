@@ -19,6 +19,7 @@ from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
 from pto_wsp.plan.capability import capabilities, workload_forms
+from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     Deps,
     DispatchPolicy,
@@ -30,6 +31,7 @@ from pto_wsp.schedule.directives import (
     TracePolicy,
     WindowMode,
 )
+from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types.axes.dense import Dense, DenseDyn
 from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Sparse
@@ -44,11 +46,11 @@ from pto_wsp.view.timeline import timeline
 __version__ = "0.1.0"
 
 __all__ = [
-    "Arch", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut", "Injective",
-    "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar", "Sparse",
-    "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "Tunable", "WindowMode", "Workload",
-    "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond", "connect", "consume",
-    "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa", "ptoisa_kernel",
-    "query", "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64", "slot_u64",
-    "synchronize", "task", "timeline", "workload", "workload_forms",
+    "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut",
+    "Injective", "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar",
+    "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "Tunable",
+    "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond",
+    "connect", "consume", "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa",
+    "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64",
+    "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]

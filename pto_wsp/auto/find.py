@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pto_wsp.api.tunable import Tunable, tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.auto.result import AutoSchedule, Trial
@@ -41,10 +43,10 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
     program = trials.program(usual)
     asked = questions(first.schedule, program.plan, model or read_arch(None, "cpu_sim"))
     trials.ask(asked)
-    draw = Draw([*(len(question.answers) for question in asked), *map(len, values.values())], len(asked), seed)
+    draw = Draw([*(len(question.answers) for question in asked), *map(len, values.values())], len(asked), int(seed))
     with _bar(progress, min(budget, draw.size)) as step:
-        tried = [step(one) for one in search(draw, budget, trials)]
-    return _result(trials, tried, values, make, seed)
+        tried = [step(one) for one in search(draw, int(budget), trials)]
+    return _result(trials, tried, values, make, int(seed))
 
 
 def _check(what: object, budget: object, seed: object, executor: object) -> Mapping[str, Tunable]:
@@ -59,10 +61,10 @@ def _check(what: object, budget: object, seed: object, executor: object) -> Mapp
     else:
         raise AutoScheduleError("auto_schedule takes a workload", here(), found=repr(what),
                                 expected="a Workload, or a function whose parameters are Tunables and that returns one")
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
         raise AutoScheduleError("the budget is the number of schedules that are simulated", here(), expected="an int of at least 1",
                                 found=repr(budget))
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise AutoScheduleError("the seed is a whole number", here(), expected="an int", found=repr(seed))
     if executor is not None and not isinstance(executor, Executor):
         raise AutoScheduleError("the executor is one of concurrent.futures", here(), found=repr(executor),

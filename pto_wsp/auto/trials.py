@@ -15,8 +15,9 @@ from pto_wsp.api.workload import Workload
 from pto_wsp.arch.model import Arch
 from pto_wsp.auto.search import Tried
 from pto_wsp.auto.space import Choice, Question, schedule_of
-from pto_wsp.errors import PtoError
+from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
 _PARTS = 4      # of a batch, for as many workers at a time
@@ -130,7 +131,7 @@ class Trials:
     def _submit(self, executor: Executor, tuning: tuple[int, ...], schedules: Sequence[Schedule]) -> Future[list[Figures]]:
         if isinstance(executor, ThreadPoolExecutor):
             self._figures(tuning, ())       # made here: threads share it
-            return executor.submit(self._figures, tuning, schedules)
+            return _submitted(executor, self._figures, tuning, schedules)
         if tuning not in self._packed:
             try:
                 self._packed[tuning] = pack(self._make(tuning), self._bindings)
@@ -139,8 +140,16 @@ class Trials:
                 refused.set_result([Figures(None, refused=problem.message)] * len(schedules))
                 return refused
         arch = "" if self._arch is None else self._arch.model_dump_json()
-        return executor.submit(figures_elsewhere, self._packed[tuning], arch, self._overheads,
+        return _submitted(executor, figures_elsewhere, self._packed[tuning], arch, self._overheads,
                                [schedule.model_dump_json() for schedule in schedules])
+
+
+def _submitted(executor: Executor, function: Callable[..., list[Figures]], *args: object) -> Future[list[Figures]]:
+    try:
+        return executor.submit(function, *args)
+    except RuntimeError as problem:      # shut down, or broken by a worker that died
+        raise AutoScheduleError("the executor takes no work", here(), found=f"{type(executor).__name__}: {problem}",
+                                help="give one that is open: with ProcessPoolExecutor() as pool: auto_schedule(w, executor=pool)") from None
 
 
 def _parts(places: Sequence[int], n: int) -> list[list[int]]:

@@ -194,6 +194,18 @@ def test_a_bar_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_numpys_whole_numbers_will_do() -> None:
+    assert len(auto_schedule(eight(), budget=np.int64(3), seed=np.uint8(1)).trials) == 3  # type: ignore[arg-type]
+
+
+def test_an_executor_that_was_shut_down_is_named() -> None:
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    with pytest.raises(PtoError, match="S111") as refused:
+        auto_schedule(eight(), budget=3, executor=closed)
+    assert "ThreadPoolExecutor" in (refused.value.found or "")
+
+
 @pytest.mark.parametrize(("say", "code"), [
     (lambda: auto_schedule(eight(), budget=0), "S111"),
     (lambda: auto_schedule(eight(), budget=True), "S111"),
