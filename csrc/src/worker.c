@@ -3,6 +3,9 @@
 
 #define PTO_MAX_BLOCK 32               /* ready nodes claimed at once */
 
+/* There are two loops over tasks, and a compiler leaves out of line what both use: that would double what a small task costs. */
+#define PTO_INLINE inline __attribute__((always_inline))
+
 /* ---- one task ---- */
 
 static void note_failure(pto_worker *worker, uint32_t node, int32_t code)
@@ -22,7 +25,7 @@ static void note_failure(pto_worker *worker, uint32_t node, int32_t code)
 /* How a task is run: the choice is made once for many of them, so that a plain one does not pay for it. */
 typedef enum manner { PLAIN, WATCHED, TIMED } manner;
 
-static inline int32_t call(pto_worker *worker, uint32_t at)
+static PTO_INLINE int32_t call(pto_worker *worker, uint32_t at)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
@@ -37,7 +40,7 @@ static int32_t call_by_the_clock(pto_worker *worker, uint32_t at)
     return code;
 }
 
-static inline bool run_node(pto_worker *worker, uint32_t at, manner how)
+static PTO_INLINE bool run_node(pto_worker *worker, uint32_t at, manner how)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
@@ -160,7 +163,7 @@ static uint32_t take_overflow(pto_pool *pool)
     return node;
 }
 
-static uint32_t take(pto_worker *worker)
+static PTO_INLINE uint32_t take(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
     uint32_t node = pop(worker);
@@ -193,7 +196,7 @@ static void push_overflow(pto_pool *pool, uint32_t node)
 }
 
 /* Release the successors; returns the first that became ready, the others are shared. */
-static inline uint32_t complete(pto_worker *worker, uint32_t at)
+static PTO_INLINE uint32_t complete(pto_worker *worker, uint32_t at)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
@@ -235,7 +238,7 @@ void pto_worker_settle(pto_worker *worker)
         pto_pool_wake(pool, 1);        /* worker 0 is looked at first */
 }
 
-static inline bool work(pto_worker *worker, manner how)
+static PTO_INLINE bool work(pto_worker *worker, manner how)
 {
     pto_pool *pool = worker->pool;
     bool ran = false;
