@@ -93,7 +93,7 @@ def _load_runtime(root: str, machine: str) -> Runtime:
 def _build_runtime(csrc: Path, folder: Path, toolchain: Toolchain) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
-    sources = [str(path) for path in sorted((csrc / "src").glob("*.c"))]
+    sources = [str(path) for path in sorted((csrc / "src").glob("*/*.c"))]
     flags = (*compile_flags(portable=False), "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
     try:
         compile_library(toolchain, flags, sources, _LIBRARY, building, what="the runtime library")

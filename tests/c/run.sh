@@ -14,7 +14,7 @@ flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -ffp-contract=off -pthread -I "$c
 run_variant() {
     local variant=$1 name line
     shift
-    if ! "$cc" "${flags[@]}" "$@" -fPIC -shared -o "$build/lib$variant.so" "$csrc"/src/*.c; then
+    if ! "$cc" "${flags[@]}" "$@" -fPIC -shared -o "$build/lib$variant.so" "$csrc"/src/*/*.c; then
         echo "FAIL [$variant] the library does not build"
         failed=$((failed + 1))
         return

@@ -307,7 +307,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forgetful")
     sources = folder / "csrc"
     shutil.copytree(csrc_dir(), sources)
-    deps = sources / "src" / "deps.c"
+    deps = sources / "src" / "record" / "deps.c"
     text = deps.read_text()
     weaker = text.replace("if (!pto_edges_add(q->edges,", "if (why != 0 && !pto_edges_add(q->edges,")
     for rule, bits in (("RAW", "q->why_read"), ("WAR", "PTO_EDGE_WAR"), ("WAW", "PTO_EDGE_WAW")):

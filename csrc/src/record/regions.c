@@ -5,7 +5,7 @@
    so the question is a bounded subset-sum: does sum(c * z), 0 <= z <= last, hit [lo, hi]? Equal coefficients merge, a
    coefficient no larger than the interval is folded into it, and what is left is searched with interval and gcd cuts.
    A tile of a row-major tensor against another of the same pitch leaves one coefficient, which needs no search. */
-#include "internal.h"
+#include "../internal.h"
 
 /* Further than any address space reaches, and small enough that sums of a few stay within 64 bits. */
 #define PTO_FAR ((int64_t)1 << 59)

@@ -1,5 +1,5 @@
 /* lanes.c: the last node of every lane: a hash table, see internal.h. */
-#include "internal.h"
+#include "../internal.h"
 
 static int64_t place_of(const pto_lanes *lanes, int64_t lane)
 {

@@ -1,7 +1,7 @@
 /* sanitize.h: what the files of the sanitizer share. Nothing of it is touched by a run without one. */
 #ifndef PTO_SANITIZE_H
 #define PTO_SANITIZE_H
-#include "engine.h"
+#include "../engine/engine.h"
 
 #pragma GCC visibility push(hidden)
 

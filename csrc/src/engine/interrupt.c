@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "internal.h"
+#include "../internal.h"
 
 static _Atomic(pto_pool *) interruptible;      /* one at a time: only a process's main thread asks for it */
 static int32_t *interrupts;            /* its pto_execute_options.cancel */

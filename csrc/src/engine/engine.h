@@ -7,7 +7,7 @@
    sleeper counts itself, then looks for work; so one of the two sees the other. */
 #ifndef PTO_ENGINE_H
 #define PTO_ENGINE_H
-#include "internal.h"
+#include "../internal.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -3,7 +3,7 @@
    A record with max_tasks > 0 keeps that many: before the next one it hands the kept tasks to on_full (pto_run executes
    them there) and drops them, counting on in absolute ids. Without on_full it ends with PTO_E_NOMEM. max_tasks <= 0 keeps
    all. After an error every sink function returns -1 and the first status stays. */
-#include "internal.h"
+#include "../internal.h"
 
 int64_t pto_record_fail(pto_record *r, int32_t status)
 {

@@ -3,7 +3,7 @@
    Four ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
    legal order (random_order.c), by a calendar (calendar.c), or on the pool. Program order is legal as it stands, because predecessors
    always come first. No allocation while tasks run. */
-#include "sanitize.h"
+#include "../sanitizer/sanitize.h"
 
 /* A small graph starts alone and calls for help once it has run this long: waking a thread costs about as much. */
 #define PTO_ALONE_NS 30000

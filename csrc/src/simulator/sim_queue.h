@@ -4,7 +4,7 @@
    stream; links between them are node ids, so growing moves nothing else. */
 #ifndef PTO_SIM_QUEUE_H
 #define PTO_SIM_QUEUE_H
-#include "internal.h"
+#include "../internal.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,5 +1,5 @@
 /* memory.c: growing arrays. */
-#include "internal.h"
+#include "../internal.h"
 
 bool pto_grow(void *slot, int64_t *capacity, int64_t need, size_t elem_bytes)
 {

@@ -1,5 +1,5 @@
 /* worker.c: one worker: find a node, run it, release its successors. No allocation here. */
-#include "sanitize.h"
+#include "../sanitizer/sanitize.h"
 
 #define PTO_MAX_BLOCK 32               /* ready nodes claimed at once */
 

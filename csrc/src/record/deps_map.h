@@ -7,7 +7,7 @@
    separate spaces, because reads never ask for reads. Memory is that of the accesses held; links are positions. */
 #ifndef PTO_DEPS_MAP_H
 #define PTO_DEPS_MAP_H
-#include "internal.h"
+#include "../internal.h"
 
 #pragma GCC visibility push(hidden)
 

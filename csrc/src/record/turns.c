@@ -1,5 +1,5 @@
 /* turns.c: sort the places of tasks in a calendar, for the engine and for the simulator. */
-#include "internal.h"
+#include "../internal.h"
 
 static int by_position(const void *left, const void *right)
 {
