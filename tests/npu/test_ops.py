@@ -17,6 +17,8 @@ ARCHES = {"a2a3": "ascend_910b", "a5": "ascend_950"}
 MOST = 40    # kernels of a package; the runtime takes 64 callables
 DTYPES = (DType.F32, DType.F16, DType.BF16, DType.I32, DType.I16, DType.I8, DType.U8, DType.U16, DType.U32, DType.I64,
           DType.U64, DType.BOOL)
+# Every dtype on one of the two; a2a3 takes the same kernels but for its own ways with bytes, halves and masks.
+TAKEN = {"a2a3": (DType.F32, DType.F16, DType.I32, DType.I8, DType.BOOL), "a5": DTYPES}
 
 
 def tasks(calls: list[Call]) -> Workload:
@@ -68,8 +70,7 @@ def test_rows_of_one_element_are_in_order(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ARCHES)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(("dtype", "family"), [(dtype, family) for family, dtypes in TAKEN.items() for dtype in dtypes], ids=str)
 def test_every_op_gives_what_its_golden_says(dtype: DType, family: str) -> None:
     calls = [call for op in ENTRIES for call in taken(op, dtype, family)]
     assert calls
