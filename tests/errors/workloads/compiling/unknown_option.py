@@ -27,5 +27,5 @@ def mistake() -> None:
 #      |
 #   22 |     program().compile(target="interp", thread=2)
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: one of threads, portable, dump, check_finite, verify_passes, sanitize, overheads, options
+#    = expected: one of threads, portable, dump, check_finite, verify_passes, sanitize, overheads, wall_trace, options
 #    = help:     did you mean threads=...?
