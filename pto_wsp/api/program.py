@@ -38,10 +38,11 @@ from pto_wsp.runtime.axis_data import check_axes
 from pto_wsp.runtime.binding import Bindings, bind
 from pto_wsp.runtime.contracts import ContractChecks
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine, SimResult
+from pto_wsp.runtime.native import Engine
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.sanitize.watch import Sanitized
+from pto_wsp.runtime.simulator import SimResult
 from pto_wsp.runtime.wall import WallTimes
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here

@@ -15,7 +15,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr.codec import to_data
 from pto_wsp.plan.codec import plan_to_data
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.native import MAX_RECORDED_TASKS
+from pto_wsp.runtime.recorder import MAX_RECORDED_TASKS
 
 PLAN = "plan.json"
 PLAN_FORMAT = 1

@@ -24,8 +24,8 @@ from pto_wsp.report.edges import Edge
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.tasks import TaskLike, find_task
 from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.native import Held, SimResult
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.simulator import Held, SimResult
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 

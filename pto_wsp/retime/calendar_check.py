@@ -19,8 +19,9 @@ from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import graph_of
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.native import Recorder, SimulationStuck
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.recorder import Recorder
+from pto_wsp.runtime.simulator import SimulationStuck
 from pto_wsp.runtime.window import WindowFull, window_error
 
 Array = np.ndarray[Any, Any]

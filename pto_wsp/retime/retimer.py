@@ -23,9 +23,11 @@ from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import MAX_RECORDED_TASKS, Engine, Recorder, SimulationStuck
+from pto_wsp.runtime.native import Engine
 from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
+from pto_wsp.runtime.simulator import SimulationStuck
 from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here

@@ -16,9 +16,11 @@ from pto_wsp.runtime.failures import kernel_guard_error
 from pto_wsp.runtime.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.kernel_interp import failure_of
 from pto_wsp.runtime.marks import MarkFlag
-from pto_wsp.runtime.native import LookFirst, Recorder, SimResult, slots_of
+from pto_wsp.runtime.native import LookFirst, slots_of
 from pto_wsp.runtime.pipelines import enumerate_tasks
 from pto_wsp.runtime.prints import PrintKeeper, Prints
+from pto_wsp.runtime.recorder import Recorder
+from pto_wsp.runtime.simulator import SimResult
 from pto_wsp.runtime.stream import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.types.dtype import DType

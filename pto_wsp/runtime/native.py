@@ -6,31 +6,27 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from enum import IntEnum
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pto_wsp.artifact.build import LoadedArtifact, Runtime
-from pto_wsp.errors import BindingError, InternalError, ThreadStartError, raise_all
-from pto_wsp.plan.channel_state import Stuck, Wait
+from pto_wsp.errors import BindingError, ThreadStartError, raise_all
 from pto_wsp.plan.model import TaskPlan, is_float_symbol
-from pto_wsp.plan.rules import ExecutionRules, FullWindow
+from pto_wsp.plan.rules import FullWindow
 from pto_wsp.plan.waits import has_waits
 from pto_wsp.runtime.binding import Array, Bindings
 from pto_wsp.runtime.failures import bounds_error
 from pto_wsp.runtime.finite import native_error
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
-from pto_wsp.runtime.record import RecordColumns, RecordedArg, read_columns
+from pto_wsp.runtime.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
+from pto_wsp.runtime.simulator import SimResult, feed_columns, finish_sim, new_sim
+from pto_wsp.runtime.status import check_status
 from pto_wsp.runtime.stuck import run_stuck_error
 from pto_wsp.runtime.wall import WallTimes, new_wall, read_wall
 from pto_wsp.runtime.window import WindowFull, window_error
-from pto_wsp.values import dataclass
-
-MAX_RECORDED_TASKS = 1 << 20
 
 
 def default_threads() -> int:
@@ -44,175 +40,6 @@ def default_threads() -> int:
     if not text.isdecimal() or int(text) < 1:
         raise BindingError("PTO_WSP_THREADS is no number of threads", expected="a whole number >= 1", found=repr(text))
     return int(text)
-
-
-Column: TypeAlias = np.ndarray[Any, Any]
-
-
-class Held(IntEnum):
-    """PTO_HELD_: what a task waited for last before it ran."""
-
-    NOT = 0
-    EDGE = 1
-    EXECUTOR = 2
-    WINDOW = 3
-    MARK = 4
-    RELEASE = 5
-    START = 6
-    SUBMIT = 7
-    DISPATCH = 8
-    CALENDAR = 9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SimResult:
-    """What the simulator found. Times are cycles.
-
-    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. Per task, None where no trace is kept: submit,
-    start, end, ready, executor, held (a `Held`) and held_by (a node or task of the stream, -1 for none). stalls and stall_cycles are
-    by PTO_STALL_: how often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory.
-    `window_task`: the task that found no room, -1 for none.
-    """
-
-    total_cycles: int
-    n_tasks: int
-    n_executors: int
-    critical_path: int
-    work: int
-    window_stalls: int
-    window_stall_cycles: int
-    window_high_water: int
-    window_task: int
-    stalls: tuple[int, ...]
-    stall_cycles: tuple[int, ...]
-    memory_cycles: int
-    pool: tuple[int, ...]
-    busy: tuple[int, ...]
-    waiting: tuple[int, ...]
-    late: tuple[int, ...]
-    tasks_run: tuple[int, ...]
-    submit: Column | None
-    start: Column | None
-    end: Column | None
-    ready: Column | None
-    executor: Column | None
-    held: Column | None
-    held_by: Column | None
-
-
-class Recorder:
-    """A record of the task stream, in the runtime library's memory."""
-
-    def __init__(self, runtime: Runtime, rules: ExecutionRules, *, infer: bool, prunes: bool = True, max_tasks: int = MAX_RECORDED_TASKS,
-                 poison: bool = False) -> None:
-        """`prunes`: conflicts with tasks that have left the window, in a record that drops tasks, are forgotten."""
-        self.runtime = runtime
-        ffi = runtime.ffi
-        options = ffi.new("pto_record_options *", {
-            **rules.record_options(), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison),
-            "max_tasks": 0 if rules.calendar else max_tasks})    # only all tasks together say which one an executor is to begin with
-        raw = runtime.lib.pto_record_new(options)
-        if raw == ffi.NULL:
-            raise MemoryError("no memory for the record of the task stream")
-        self.raw = ffi.gc(raw, runtime.lib.pto_record_free)
-        self.generation = 0     # of what it holds: the streams recorded so far
-
-    def args_of(self, task: int) -> tuple[RecordedArg, ...]:
-        """Return what the memory parameters of the task at position `task` are bound to."""
-        ffi, raw = self.runtime.ffi, self.raw_columns()
-        return tuple(RecordedArg(int(arg.buffer), int(ffi.cast("intptr_t", arg.data)), (arg.extent[0], arg.extent[1]),
-                                 (arg.stride[0], arg.stride[1]), arg.elem_bytes)
-                     for arg in (raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])))
-
-    def columns(self) -> RecordColumns:
-        """Return the record's columns, copied."""
-        return read_columns(self.runtime, self.raw)
-
-    def raw_columns(self) -> Any:
-        """Return the record's pto_columns: they point into its memory, until it changes."""
-        raw = self.runtime.ffi.new("pto_columns *")
-        self.runtime.lib.pto_record_columns(self.raw, raw)
-        return raw
-
-    def memory(self) -> int:
-        """Return the most bytes that tensors made in bodies took at a time since the stream began."""
-        out = self.runtime.ffi.new("pto_memory *")
-        self.runtime.lib.pto_record_memory(self.raw, out)
-        return int(out.peak_bytes)
-
-    def stuck(self) -> tuple[Stuck, ...]:
-        """Return what the streams of a pipeline stand at that cannot go on."""
-        found = self.runtime.ffi.new("const pto_stuck **")
-        n = self.runtime.lib.pto_record_stuck(self.raw, found)
-        return tuple(Stuck(row.stream, row.site, Wait(row.waits_for), row.channel, row.position, None if row.peer < 0 else row.peer)
-                     for row in found[0][0:n])
-
-    def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
-        """Replay the record in virtual time.
-
-        Raises: SimulationStuck, WindowFull.
-        """
-        raw = self.raw_columns()
-        sim = new_sim(self.runtime, with_workers(self.runtime, rules, raw), keep_trace=keep_trace)
-        feed_columns(self.runtime, sim, raw)
-        return finish_sim(self.runtime, sim)
-
-
-class SimulationStuck(Exception):
-    """Not all tasks can run under the rules: under those of a calendar that does not fit them."""
-
-
-def with_workers(runtime: Runtime, rules: ExecutionRules, raw: Any) -> ExecutionRules:
-    """Return the rules with as many workers as the tasks of a pto_columns name, where a calendar leaves that to them."""
-    if rules.n_workers or not raw.n_tasks:
-        return rules if rules.n_workers else replace(rules, n_workers=1)
-    workers = np.frombuffer(runtime.ffi.buffer(raw.task_worker, raw.n_tasks * 8), np.int64)
-    return replace(rules, n_workers=int(workers.max()) + 1)
-
-
-def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
-    """Return a simulator that has seen no task yet."""
-    ffi = runtime.ffi
-    pools = ffi.new("int64_t[]", list(rules.pool_size or (0,)))
-    options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
-                                            "keep_trace": int(keep_trace)})
-    raw = runtime.lib.pto_sim_new(options)
-    if raw == runtime.ffi.NULL:
-        raise MemoryError("no memory for the simulator")
-    return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
-
-
-def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
-    """Give a simulator tasks: a pto_columns that follows what it has been fed.
-
-    Raises: SimulationStuck, WindowFull.
-    """
-    _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
-
-
-def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
-    """Drain a simulator and return what it found.
-
-    Raises: SimulationStuck, WindowFull.
-    """
-    ffi = runtime.ffi
-    out = ffi.new("pto_sim_result *")
-    _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
-
-    def per_executor(pointer: Any) -> tuple[int, ...]:
-        return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
-
-    def per_task(pointer: Any, dtype: type = np.int64) -> Column | None:
-        if out.n_tasks == 0:
-            return np.zeros(0, dtype)
-        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
-
-    return SimResult(
-        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
-        out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
-        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
-        per_task(out.start), per_task(out.end), per_task(out.ready), per_task(out.executor), per_task(out.held, np.uint8),
-        per_task(out.held_by))
 
 
 LookFirst: TypeAlias = Callable[[Recorder, Bindings], None]    # at a stream whose tasks have not run: may raise
@@ -424,21 +251,3 @@ def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
         raise ThreadStartError("not all worker threads could be started", expected=f"{threads} threads, {threads - 1} of them new",
                                found="the system refuses one", help="compile with threads=1, set PTO_WSP_THREADS, or raise `ulimit -u`")
     return raw    # for the life of the process: its threads sleep when idle
-
-
-def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
-    if status == runtime.lib.PTO_E_WINDOW:
-        out = runtime.ffi.new("pto_sim_result *")
-        runtime.lib.pto_sim_finish(sim, out)
-        raise WindowFull(out.window_task, out.window_high_water)
-    if status == runtime.lib.PTO_E_DEADLOCK:
-        raise SimulationStuck
-    check_status(status, "simulation")
-
-
-def check_status(status: int, what: str) -> None:
-    """Raise what a status of the library stands for where no user's error does."""
-    if status == 1:
-        raise MemoryError(f"{what} ran out of memory")
-    if status != 0:
-        raise InternalError(f"{what} ended with status {status}")

@@ -12,7 +12,9 @@ from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.runtime.binding import Bindings
 from pto_wsp.runtime.failures import bounds_error
 from pto_wsp.runtime.interp import record_stream, stream_of
-from pto_wsp.runtime.native import Recorder, check_status, raw_bindings
+from pto_wsp.runtime.native import raw_bindings
+from pto_wsp.runtime.recorder import Recorder
+from pto_wsp.runtime.status import check_status
 from pto_wsp.source import here
 
 

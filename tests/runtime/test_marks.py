@@ -14,7 +14,7 @@ from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.report.edges import Edge, Edges
 from pto_wsp.report.stats import STALL_REASONS
 from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
-from pto_wsp.runtime.native import Recorder
+from pto_wsp.runtime.recorder import Recorder
 
 CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.READ, EdgeReason.AFTER
 
