@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pto_wsp.report.shown import both_ends
 from pto_wsp.values import dataclass
 
-_SHOWN = 40
 # how a task of a chain came to start
 _AFTER = {
     "not": "", "edge": "when what it waits for was there", "executor": "when its executor was free", "window": "when the window had room",
@@ -90,14 +90,12 @@ class Chain:
                    for kind, cycles in self.cycles.items() if cycles or kind == "task"]
         lines = [f"{end} cycles: {', '.join(by_kind)}" if n else "no tasks"]
         width = len(str(end))
-        last = -1
-        for at in range(n) if n <= _SHOWN else [*range(_SHOWN // 2), *range(n - _SHOWN // 2, n)]:
-            if at != last + 1:
-                lines.append(f"  … {at - last - 1} more steps")
+
+        def line(at: int) -> str:
             step = self.steps[at]
             text = f"{step.text}  {_AFTER[step.held]}".rstrip() if step.kind == "task" else f"  held by {step.text}"
-            lines.append(f"  {step.begin:>{width}} .. {step.end:>{width}}  {text}")
-            last = at
-        return "\n".join(lines)
+            return f"  {step.begin:>{width}} .. {step.end:>{width}}  {text}"
+
+        return "\n".join((*lines, *both_ends(n, line, lambda more: f"  … {more} more steps")))
 
     __repr__ = __str__

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.runtime.marks import MarkFlag
+from pto_wsp.runtime.marks import MarkFlag, NodeKind
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.values import dataclass
-
-_TASK, _MARK = 0, 2    # PTO_NODE_TASK and PTO_NODE_MARK in pto_abi.h
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +49,7 @@ class Completion:
             if at in self._known:
                 left.pop()
                 continue
-            missing = [other for other in self._before(at) if self._columns.node_kind[other] != _TASK and other not in self._known]
+            missing = [other for other in self._before(at) if self._columns.node_kind[other] != NodeKind.TASK and other not in self._known]
             if missing:
                 left += missing
             else:
@@ -63,14 +61,14 @@ class Completion:
         columns = self._columns
         found: list[int] = columns.edge_src[columns.pred_begin[node]:columns.pred_begin[node + 1]].tolist()
         front = int(self.before_in_stream[node])
-        return [*found, front] if columns.node_kind[node] == _MARK and front >= 0 else found
+        return [*found, front] if columns.node_kind[node] == NodeKind.MARK and front >= 0 else found
 
     def _resolved(self, node: int) -> tuple[int, Moment]:
         columns = self._columns
         latest = (0, _BEGINNING)
         for source in columns.edge_src[columns.pred_begin[node]:columns.pred_begin[node + 1]].tolist():
             latest = max(latest, self.of(source), key=lambda found: found[0])
-        if columns.node_kind[node] != _MARK:
+        if columns.node_kind[node] != NodeKind.MARK:
             return latest
         latest = max(latest, self._front(int(self.before_in_stream[node])), key=lambda found: found[0])
         return latest[0] + int(columns.mark_delay[self._mark(node)]), latest[1]
@@ -94,7 +92,7 @@ class Completion:
         """Return the last mark at which the stream of a task stood before it, None without one."""
         node = int(self.before_in_stream[self._columns.task_node[task]])
         while node >= 0:
-            if self._columns.node_kind[node] == _MARK and self._columns.mark_flags[self._mark(node)] & MarkFlag.BLOCKS:
+            if self._columns.node_kind[node] == NodeKind.MARK and self._columns.mark_flags[self._mark(node)] & MarkFlag.BLOCKS:
                 return node
             node = int(self.before_in_stream[node])
         return None

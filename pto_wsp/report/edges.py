@@ -17,13 +17,12 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from pto_wsp.report.marked_edges import MarkedEdges
-from pto_wsp.runtime.marks import EdgeReason
+from pto_wsp.runtime.marks import EdgeReason, NodeKind
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.values import dataclass
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-_JOIN = 1                  # PTO_NODE_JOIN in pto_abi.h
 _ROWS_AT_A_TIME = 1 << 20
 
 # by the bits of PTO_EDGE_
@@ -173,7 +172,7 @@ class Edges(Sequence[Edge]):
         found = []
         while True:
             known = source >= 0
-            is_join = known & (columns.node_kind[np.maximum(source, 0)] == _JOIN)
+            is_join = known & (columns.node_kind[np.maximum(source, 0)] == NodeKind.JOIN)
             plain = known & ~is_join
             found.append((target[plain], columns.node_task[source[plain]], bits[plain], arg[plain]))
             if not is_join.any():

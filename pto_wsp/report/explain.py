@@ -24,6 +24,7 @@ from pto_wsp.report.edges import Edge
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.tasks import TaskLike, find_task
 from pto_wsp.runtime.failures import TaskNames
+from pto_wsp.runtime.marks import NodeKind
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.runtime.simulator import Held, SimResult
 from pto_wsp.source import here
@@ -192,7 +193,7 @@ class Explainer:
                 return "its executor"
 
     def _mark_text(self, node: int) -> str:
-        if self._columns.node_kind[node] == 0:
+        if self._columns.node_kind[node] == NodeKind.TASK:
             return ""
         at = int(np.searchsorted(self._columns.mark_node, node))
         item = self._items.get(int(self._columns.mark_site[at])) if at < len(self._columns.mark_node) and \

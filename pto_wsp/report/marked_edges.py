@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pto_wsp.runtime.marks import EdgeReason
+from pto_wsp.runtime.marks import EdgeReason, NodeKind
 from pto_wsp.runtime.record import RecordColumns
-
-_JOIN, _MARK = 1, 2    # PTO_NODE_JOIN and PTO_NODE_MARK in pto_abi.h
 
 Clock: TypeAlias = "dict[int, int]"     # by stream
 
@@ -45,11 +43,11 @@ class MarkedEdges:
             if source < 0:
                 continue
             for task, reason in members.get(source, {int(columns.node_task[source]): 0}).items():
-                found[task] = found.get(task, 0) | (reason if kind == _JOIN else _through(reason, why))
+                found[task] = found.get(task, 0) | (reason if kind == NodeKind.JOIN else _through(reason, why))
             if source in members:
                 inherited |= members[source].keys()
         self._clocks.add(node, [source for source, _ in sources if source >= 0])
-        if kind == _MARK:
+        if kind == NodeKind.MARK:
             direct = {int(columns.node_task[source]) for source, _ in sources if source >= 0 and source not in members}
             for task in inherited - direct:
                 if any(self._clocks.waits(other, task) for other in found if other != task):

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pto_wsp.report.graph import TaskGraph
-from pto_wsp.runtime.marks import MarkFlag
+from pto_wsp.report.shown import both_ends
+from pto_wsp.runtime.marks import MarkFlag, NodeKind
 from pto_wsp.runtime.record import RecordColumns
 from pto_wsp.values import dataclass
-
-_JOIN, _MARK = 1, 2    # PTO_NODE_JOIN and PTO_NODE_MARK in pto_abi.h
-_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +52,18 @@ class CriticalPath(Sequence[PathStep]):
     def __str__(self) -> str:
         n = len(self)
         lines = [f"critical path: {self.cycles} cycles, {n} task{'s' * (n != 1)}"]
-        shown = range(n) if n <= _SHOWN else [*range(_SHOWN // 2), *range(n - _SHOWN // 2, n)]
-        last = -1
-        for at in shown:
-            if at != last + 1:
-                lines.append(f"{'…':>8}  {at - last - 1} more tasks")
-            step = self._step(at)
-            lines.append(f"{step.cycles:>8}  {step.task} {step.name}  {step.reason}".rstrip())
-            last = at
-        return "\n".join(lines)
+        return "\n".join((*lines, *both_ends(n, self._line, lambda more: f"{'…':>8}  {more} more tasks")))
+
+    def _line(self, at: int) -> str:
+        step = self._step(at)
+        return f"{step.cycles:>8}  {step.task} {step.name}  {step.reason}".rstrip()
 
     __repr__ = __str__
 
 
 def critical_path(columns: RecordColumns, graph: TaskGraph) -> CriticalPath:
     """Return the longest chain of a whole record, in time linear in its nodes and edges."""
+    is_join, is_mark = NodeKind.JOIN.value, NodeKind.MARK.value      # plain numbers: compared once a node
     kinds, begins, sources = columns.node_kind.tolist(), columns.pred_begin.tolist(), columns.edge_src.tolist()
     node_task, costs, streams = columns.node_task.tolist(), columns.task_cost.tolist(), columns.task_stream.tolist()
     length, before = [0] * len(kinds), [-1] * len(kinds)
@@ -76,9 +71,9 @@ def critical_path(columns: RecordColumns, graph: TaskGraph) -> CriticalPath:
     longest, mark = -1, 0
     for node, kind in enumerate(kinds):
         best, last = 0, -1
-        if kind == _MARK:
+        if kind == is_mark:
             stream, cost = int(columns.mark_stream[mark]), int(columns.mark_delay[mark])
-        elif kind != _JOIN:
+        elif kind != is_join:
             stream, cost = streams[node_task[node]], costs[node_task[node]]
         else:
             stream, cost = -1, 0
@@ -89,16 +84,16 @@ def critical_path(columns: RecordColumns, graph: TaskGraph) -> CriticalPath:
             if length[source] > best or last < 0:
                 best, last = length[source], source
         length[node], before[node] = best + cost, last
-        if kind == _MARK:
+        if kind == is_mark:
             if columns.mark_flags[mark] & MarkFlag.BLOCKS and (stream not in passed or length[node] > length[passed[stream]]):
                 passed[stream] = node
             mark += 1
-        elif kind != _JOIN and (longest < 0 or length[node] > length[longest]):
+        elif kind != is_join and (longest < 0 or length[node] > length[longest]):
             longest = node
     tasks = []
     at = longest
     while at >= 0:
-        if kinds[at] not in (_JOIN, _MARK):
+        if kinds[at] not in (is_join, is_mark):
             tasks.append(node_task[at])
         at = before[at]
     tasks.reverse()

@@ -58,9 +58,8 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
         raise CalendarError(f"the calendar has {len(plan.calendar)} rows, and the run has {columns.n_tasks} tasks",
                             expected="a row for each task, in submission order",
                             help="make it for these sizes: program.freeze() after a run of them")
-    order = np.lexsort((_position(columns), columns.task_worker))
+    order, same = _in_places(columns)
     worker, position = columns.task_worker[order], _position(columns)[order]
-    same = worker[1:] == worker[:-1]
     repeated = np.flatnonzero(same & (position[1:] == position[:-1]))
     if len(repeated):
         first, second = (int(order[repeated[0] + k]) for k in (0, 1))
@@ -85,6 +84,13 @@ def breach_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None) -
                 names.span_of(target), expected=f"task {source} first", notes=(graph.describe(Edge(source, target, bits, arg)),),
                 found=f"executor {worker[target]} runs it at position {position[target]}, and task {source} at {position[source]}")
     return _circle(plan, columns, edges, graph) or _held_up(plan)
+
+
+def _in_places(columns: RecordColumns) -> tuple[Array, Array]:
+    """Return the tasks executor by executor in the order of their positions, and of each but the first whether it is of the same executor
+    as the one before."""
+    order = np.lexsort((_position(columns), columns.task_worker))
+    return order, columns.task_worker[order][1:] == columns.task_worker[order][:-1]
 
 
 def _position(columns: RecordColumns) -> Array:
@@ -122,8 +128,7 @@ def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: TaskGra
 
 def _before(columns: RecordColumns) -> Array:
     """Return the task before each one on its executor, -1 for the first."""
-    order = np.lexsort((_position(columns), columns.task_worker))
-    same = columns.task_worker[order][1:] == columns.task_worker[order][:-1]
+    order, same = _in_places(columns)
     before = np.full(columns.n_tasks, -1, np.int64)
     before[order[1:][same]] = order[:-1][same]
     return before

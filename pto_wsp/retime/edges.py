@@ -8,12 +8,11 @@ import numpy as np
 
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.retime.recorded import RecordedTasks
-from pto_wsp.runtime.marks import EdgeReason
+from pto_wsp.runtime.marks import EdgeReason, NodeKind
 from pto_wsp.values import dataclass
 
 Array = np.ndarray[Any, Any]
 
-_JOIN = 1      # PTO_NODE_JOIN
 _DATA = EdgeReason.RAW | EdgeReason.WAR | EdgeReason.WAW | EdgeReason.READ
 
 
@@ -62,7 +61,7 @@ def _kept(tasks: RecordedTasks, edges: Edges, drops_data: bool, drops_structure:
     dropped = EdgeReason.LANE | (_DATA if drops_data else EdgeReason(0))
     why = edges.why & np.uint16(0xFFFF & ~dropped.value)
     if drops_structure:     # a join that nothing waits for any more holds nothing up
-        why = np.where(kind[target] == _JOIN, why, why & np.uint16(0xFFFF & ~EdgeReason.ORDER.value))
+        why = np.where(kind[target] == NodeKind.JOIN, why, why & np.uint16(0xFFFF & ~EdgeReason.ORDER.value))
     keeps = why != 0
     begin = np.zeros(tasks.n_nodes + 1, np.int64)
     np.cumsum(np.bincount(target[keeps], minlength=tasks.n_nodes), out=begin[1:])

@@ -102,10 +102,7 @@ class Retimer:
         for stream in self._streams:
             if _has_edges(stream, plan):
                 return stream
-        recorded = self._compiled.plan
-        recorder = self._made_again(plan, recorded)
-        made = replace(recorded, infer=plan.infer or recorded.infer, structure=plan.structure) if self._enumerates(plan) \
-            else replace(recorded, infer=True)
+        made, recorder = self._made_again(plan, self._compiled.plan)
         columns = recorder.columns()
         first = self._streams[0].columns
         if not (np.array_equal(columns.task_site, first.task_site) and np.array_equal(columns.index, first.index)):
@@ -114,18 +111,17 @@ class Retimer:
         self._streams.append(self._stream(made, recorder, columns))
         return self._streams[-1]
 
-    def _enumerates(self, plan: TaskPlan) -> bool:
-        """Tell whether the structure that `plan` asks for is not that of the program's orchestrator."""
-        return plan.structure != self._compiled.plan.structure
-
-    def _made_again(self, plan: TaskPlan, recorded: TaskPlan) -> Recorder:
-        if self._enumerates(plan):
+    def _made_again(self, plan: TaskPlan, recorded: TaskPlan) -> tuple[TaskPlan, Recorder]:
+        """Return the program's plan with the kinds of edges that `plan` asks for, and a record of its stream with them."""
+        if plan.structure != recorded.structure:     # that is in no orchestrator of the program's
             if has_waits(recorded):
                 raise reads_results(recorded)
-            return enumerated_again(replace(recorded, infer=plan.infer or recorded.infer, structure=plan.structure), self._bindings)
+            made = replace(recorded, infer=plan.infer or recorded.infer, structure=plan.structure)
+            return made, enumerated_again(made, self._bindings)
+        made = replace(recorded, infer=True)
         if isinstance(self._runner, Engine):
-            return orchestrated_again(self._runner.artifact, recorded, self._bindings, infer=True, max_tasks=MAX_RECORDED_TASKS)
-        return self._runner.record(replace(recorded, infer=True))
+            return made, orchestrated_again(self._runner.artifact, recorded, self._bindings, infer=True, max_tasks=MAX_RECORDED_TASKS)
+        return made, self._runner.record(made)
 
     # ---- streams too long to keep ----
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 import enum
 
 
+class NodeKind(enum.IntEnum):
+    """PTO_NODE_: what a node of a record is."""
+
+    TASK = 0
+    JOIN = 1
+    MARK = 2
+
+
 class MarkFlag(enum.IntFlag):
     """PTO_MARK_: what a mark does to its stream."""
 

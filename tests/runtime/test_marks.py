@@ -13,7 +13,7 @@ from pto_wsp.plan.channel_state import Wait
 from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.report.edges import Edge, Edges
 from pto_wsp.report.stats import STALL_REASONS
-from pto_wsp.runtime.marks import EdgeReason, MarkFlag, Stall
+from pto_wsp.runtime.marks import EdgeReason, MarkFlag, NodeKind, Stall
 from pto_wsp.runtime.recorder import Recorder
 
 CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.READ, EdgeReason.AFTER
@@ -21,7 +21,7 @@ CHANNEL, ORDER, READ, AFTER = EdgeReason.CHANNEL, EdgeReason.ORDER, EdgeReason.R
 RULES = ExecutionRules(n_workers=3, window=4)
 
 
-@pytest.mark.parametrize("kind, prefix", [(MarkFlag, "MARK"), (EdgeReason, "EDGE"), (Stall, "STALL"), (Wait, "STUCK")])
+@pytest.mark.parametrize("kind, prefix", [(NodeKind, "NODE"), (MarkFlag, "MARK"), (EdgeReason, "EDGE"), (Stall, "STALL"), (Wait, "STUCK")])
 def test_numbers_are_those_of_the_interface(kind: type[enum.IntEnum], prefix: str) -> None:
     lib = load_runtime().lib
     names = {name.removeprefix(f"PTO_{prefix}_") for name in dir(lib) if name.startswith(f"PTO_{prefix}_")}
