@@ -75,12 +75,13 @@ def _check(what: object, budget: object, seed: object, executor: object) -> Mapp
 
 def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[object, ...]], make: Callable[[tuple[int, ...]], Workload],
             seed: int) -> AutoSchedule:
-    shown = tuple(Trial(trials.schedule(one.choice), tuned(values, one.choice.tuning), one.cycles, one.bound, one.refused) for one in tried)
+    shown = tuple(Trial(trials.schedule(one.candidate), tuned(values, one.candidate.tuning), one.cycles, one.bound, one.refused)
+                  for one in tried)
     if tried[0].cycles is None:
         raise AutoScheduleError("the schedule that is there cannot be simulated", here(), found=tried[0].refused)
     best = best_of(tried)
-    schedule = trials.schedule(best.choice)
-    return AutoSchedule(make(best.choice.tuning).under(schedule), schedule, tuned(values, best.choice.tuning), best.cycles or 0,
+    schedule = trials.schedule(best.candidate)
+    return AutoSchedule(make(best.candidate.tuning).under(schedule), schedule, tuned(values, best.candidate.tuning), best.cycles or 0,
                         tried[0].cycles, best.bound, shown, seed)
 
 

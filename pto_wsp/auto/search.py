@@ -1,4 +1,4 @@
-"""The search itself: which choices are tried, in batches that do not depend on who simulates them.
+"""The search itself: which candidates are tried, in batches that do not depend on who simulates them.
 
 A small space is tried completely. In a large one every answer is tried by itself first, then those that helped together, the best ones
 first; from there on a batch is half drawn at random and half close to the best so far.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pto_wsp.auto.space import Choice, Draw
+from pto_wsp.auto.space import Candidate, Draw
 from pto_wsp.values import dataclass
 
 BATCH = 16
@@ -17,20 +17,20 @@ _PARENTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A choice and what became of it: its cycles, or why there are none. `bound`: no schedule on its executors takes less."""
+    """A candidate and what became of it: its cycles, or why there are none. `bound`: no schedule on its executors takes less."""
 
-    choice: Choice
+    candidate: Candidate
     cycles: int | None
     bound: int = 0
     refused: str = ""
 
 
-Simulate = Callable[[Sequence[Choice]], Sequence[Tried]]
+Simulate = Callable[[Sequence[Candidate]], Sequence[Tried]]
 
 
 def search(draw: Draw, budget: int, simulate: Simulate) -> Iterator[Tried]:
-    """Yield what was tried, in order, the choice that says nothing first; at most `budget` of them, each another one."""
-    seen: set[Choice] = set()
+    """Yield what was tried, in order, the candidate that says nothing first; at most `budget` of them, each another one."""
+    seen: set[Candidate] = set()
     found: list[Tried] = []
     if draw.size <= budget:
         pending = draw.all()
@@ -44,7 +44,7 @@ def search(draw: Draw, budget: int, simulate: Simulate) -> Iterator[Tried]:
             batch, sweep = sweep[:BATCH], sweep[BATCH:]
         elif not together:
             together = True
-            batch = [choice for choice in draw.together([one.choice for one in _helped(found)]) if choice not in seen]
+            batch = [candidate for candidate in draw.together([one.candidate for one in _helped(found)]) if candidate not in seen]
             batch = batch[:budget - len(found)]
         seen.update(batch)
         results = simulate(batch)
@@ -58,8 +58,7 @@ def best_of(tried: Sequence[Tried]) -> Tried:
 
 
 def _rank(tried: Tried) -> tuple[int, int]:
-    places = (*tried.choice.answers, *tried.choice.tuning)
-    return (tried.cycles or 0, sum(1 for place in places if place))
+    return (tried.cycles or 0, sum(1 for place in tried.candidate.places if place))
 
 
 def _helped(found: Sequence[Tried]) -> list[Tried]:
@@ -68,14 +67,14 @@ def _helped(found: Sequence[Tried]) -> list[Tried]:
     return sorted((one for one in found if one.cycles is not None and usual is not None and one.cycles < usual), key=_rank)
 
 
-def _next_batch(draw: Draw, found: Sequence[Tried], seen: set[Choice], size: int) -> list[Choice]:
-    """Return choices that have not been tried; fewer when drawing finds no more."""
+def _next_batch(draw: Draw, found: Sequence[Tried], seen: set[Candidate], size: int) -> list[Candidate]:
+    """Return candidates that have not been tried; fewer when drawing finds no more."""
     parents = sorted((one for one in found if one.cycles is not None), key=_rank)[:_PARENTS]
-    batch: list[Choice] = []
+    batch: list[Candidate] = []
     for turn in range(20 * max(0, size)):
         if len(batch) == size:
             break
-        choice = draw.near(parents[turn // 2 % len(parents)].choice) if turn % 2 and parents else draw.any()
-        if choice not in seen and choice not in batch:
-            batch.append(choice)
+        candidate = draw.near(parents[turn // 2 % len(parents)].candidate) if turn % 2 and parents else draw.any()
+        if candidate not in seen and candidate not in batch:
+            batch.append(candidate)
     return batch

@@ -29,11 +29,16 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Candidate:
     """An answer to every question, and a value for every tunable, by their places."""
 
     answers: tuple[int, ...]
     tuning: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Both."""
+        return (*self.answers, *self.tuning)
 
 
 def unchanged(schedule: Schedule) -> Schedule:
@@ -111,7 +116,7 @@ def _key(name: str) -> KeyExpr:
     return trace_key(name, "stream_by")
 
 
-def schedule_of(base: Schedule, asked: Sequence[Question], answers: Sequence[int]) -> Schedule:
+def answered(base: Schedule, asked: Sequence[Question], answers: Sequence[int]) -> Schedule:
     """Return the schedule that these answers give."""
     for question, answer in zip(asked, answers, strict=True):
         base = question.answers[answer](base)
@@ -124,7 +129,7 @@ def tuned(tunables: Mapping[str, Sequence[object]], tuning: Sequence[int]) -> di
 
 
 class Draw:
-    """Draws choices, the same for the same seed: at random, or close to one that did well."""
+    """Draws candidates, the same for the same seed: at random, or close to one that did well."""
 
     def __init__(self, widths: Sequence[int], n_answers: int, seed: int) -> None:
         """`widths`: how many answers every question has, and behind `n_answers` of them how many values every tunable."""
@@ -134,51 +139,51 @@ class Draw:
 
     @property
     def size(self) -> int:
-        """How many choices there are."""
+        """How many candidates there are."""
         size = 1
         for width in self._widths:
             size *= width
         return size
 
-    def first(self) -> Choice:
-        """Return the choice that says nothing."""
-        return self._choice([0] * len(self._widths))
+    def first(self) -> Candidate:
+        """Return the candidate that says nothing."""
+        return self._candidate([0] * len(self._widths))
 
-    def alone(self) -> list[Choice]:
+    def alone(self) -> list[Candidate]:
         """Return each answer by itself, with nothing else said."""
-        return [self._choice([value if other == at else 0 for other in range(len(self._widths))])
+        return [self._candidate([value if other == at else 0 for other in range(len(self._widths))])
                 for at, width in enumerate(self._widths) for value in range(1, width)]
 
-    def together(self, alone: Sequence[Choice]) -> list[Choice]:
-        """Return the first two of these in one choice, the first three, and so on; of two answers to a question the first holds."""
+    def together(self, alone: Sequence[Candidate]) -> list[Candidate]:
+        """Return the first two of these in one candidate, the first three, and so on; of two answers to a question the first holds."""
         places = [0] * len(self._widths)
-        found: list[Choice] = []
-        for choice in alone:
-            for at, place in enumerate((*choice.answers, *choice.tuning)):
+        found: list[Candidate] = []
+        for candidate in alone:
+            for at, place in enumerate(candidate.places):
                 if place and not places[at]:
                     places[at] = place
-                    found.append(self._choice(places))
+                    found.append(self._candidate(places))
         return found
 
-    def all(self) -> list[Choice]:
-        """Return every choice, that which says nothing first; of a small space only."""
+    def all(self) -> list[Candidate]:
+        """Return every candidate, that which says nothing first; of a small space only."""
         found: list[list[int]] = [[]]
         for width in self._widths:
             found = [[*begun, at] for begun in found for at in range(width)]
-        return [self._choice(places) for places in found]
+        return [self._candidate(places) for places in found]
 
-    def any(self) -> Choice:
-        """Return a choice at random."""
-        return self._choice([self._random.randrange(width) for width in self._widths])
+    def any(self) -> Candidate:
+        """Return a candidate at random."""
+        return self._candidate([self._random.randrange(width) for width in self._widths])
 
-    def near(self, choice: Choice) -> Choice:
-        """Return a choice that differs from another one in one answer, sometimes in two."""
-        places = [*choice.answers, *choice.tuning]
+    def near(self, candidate: Candidate) -> Candidate:
+        """Return a candidate that differs from another one in one answer, sometimes in two."""
+        places = list(candidate.places)
         open_places = [at for at, width in enumerate(self._widths) if width > 1]
         for at in self._random.sample(open_places, min(len(open_places), self._random.choice((1, 1, 2)))):
             others = [place for place in range(self._widths[at]) if place != places[at]]
             places[at] = self._random.choice(others)
-        return self._choice(places)
+        return self._candidate(places)
 
-    def _choice(self, places: Sequence[int]) -> Choice:
-        return Choice(tuple(places[:self._n_answers]), tuple(places[self._n_answers:]))
+    def _candidate(self, places: Sequence[int]) -> Candidate:
+        return Candidate(tuple(places[:self._n_answers]), tuple(places[self._n_answers:]))

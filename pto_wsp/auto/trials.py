@@ -1,4 +1,4 @@
-"""Simulate choices: one run of each tuned workload, then its recorded tasks under every schedule.
+"""Simulate candidates: one run of each tuned workload, then its recorded tasks under every schedule.
 
 An executor in other processes gets the workload itself, pickled once, and runs it once; threads and no executor share the run.
 """
@@ -14,7 +14,7 @@ from pto_wsp.api.program import Program
 from pto_wsp.api.workload import Workload
 from pto_wsp.arch.model import Arch
 from pto_wsp.auto.search import Tried
-from pto_wsp.auto.space import Choice, Question, schedule_of
+from pto_wsp.auto.space import Candidate, Question, answered
 from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -68,7 +68,7 @@ def figures_elsewhere(packed: bytes, arch: str, overheads: bool, schedules: Sequ
 
 
 class Trials:
-    """Simulates batches of choices for a search."""
+    """Simulates batches of candidates for a search."""
 
     def __init__(self, base: Schedule, make: Callable[[tuple[int, ...]], Workload], *,
                  bindings: Mapping[str, object], arch: Arch | None, overheads: bool, executor: Executor | None) -> None:
@@ -80,18 +80,18 @@ class Trials:
         self._packed: dict[tuple[int, ...], bytes] = {}
 
     def ask(self, questions: tuple[Question, ...]) -> None:
-        """Say what the answers of choices answer."""
+        """Say what the answers of candidates answer."""
         self._asked = questions
 
-    def schedule(self, choice: Choice) -> Schedule:
-        """Return the schedule of a choice."""
-        return schedule_of(self._base, self._asked, choice.answers)
+    def schedule(self, candidate: Candidate) -> Schedule:
+        """Return the schedule of a candidate."""
+        return answered(self._base, self._asked, candidate.answers)
 
-    def __call__(self, batch: Sequence[Choice]) -> list[Tried]:
-        """Return what became of each choice, in the order of the batch."""
+    def __call__(self, batch: Sequence[Candidate]) -> list[Tried]:
+        """Return what became of each candidate, in the order of the batch."""
         groups: dict[tuple[int, ...], list[int]] = {}
-        for at, choice in enumerate(batch):
-            groups.setdefault(choice.tuning, []).append(at)
+        for at, candidate in enumerate(batch):
+            groups.setdefault(candidate.tuning, []).append(at)
         found: dict[int, Figures] = {}
         waiting: list[tuple[list[int], Future[list[Figures]]]] = []
         for tuning, places in groups.items():
@@ -103,7 +103,7 @@ class Trials:
                     waiting.append((part, self._submit(self._executor, tuning, schedules)))
         for part, future in waiting:
             found.update(zip(part, future.result(), strict=True))
-        return [Tried(choice, found[at].cycles, found[at].bound, found[at].refused) for at, choice in enumerate(batch)]
+        return [Tried(candidate, found[at].cycles, found[at].bound, found[at].refused) for at, candidate in enumerate(batch)]
 
     def program(self, tuning: tuple[int, ...]) -> Program:
         """Return the program of a tuning, which has run.

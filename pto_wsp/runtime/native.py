@@ -152,10 +152,9 @@ class Engine:
 
         Raises: R106, and nothing has been touched.
         """
-        ffi, lib = self.runtime.ffi, self.runtime.lib
+        lib = self.runtime.lib
         sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
-        rehearsal = ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim})
-        if lib.pto_run(ffi.NULL, self.recorder.raw, rehearsal, ffi.new("pto_execute_result *")) not in (lib.PTO_OK, lib.PTO_E_WINDOW):
+        if self._only_record(options, sim, self.runtime.ffi.new("pto_execute_result *")) not in (lib.PTO_OK, lib.PTO_E_WINDOW):
             return      # the run itself finds the same, and says what it is
         raw = self.recorder.raw_columns()
 
@@ -178,13 +177,17 @@ class Engine:
 
     def _look(self, options: Any, result: Any, bindings: Bindings) -> int:
         """Record the stream without running it and have it looked at; what is left to do is to run it."""
-        ffi, lib = self.runtime.ffi, self.runtime.lib
-        only = ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": options.sim})
-        status: int = lib.pto_run(ffi.NULL, self.recorder.raw, only, result)
-        if status == lib.PTO_OK and self.look_first is not None:
+        status = self._only_record(options, options.sim, result)
+        if status == self.runtime.lib.PTO_OK and self.look_first is not None:
             self.look_first(self.recorder, bindings)
             if self._watch is None:
-                options.orchestrate = ffi.NULL
+                options.orchestrate = self.runtime.ffi.NULL
+        return status
+
+    def _only_record(self, options: Any, sim: Any, result: Any) -> int:
+        """Orchestrate into the record, no kernel runs, and return the status; `sim` is fed the pieces of a stream too long to keep."""
+        only = self.runtime.ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim})
+        status: int = self.runtime.lib.pto_run(self.runtime.ffi.NULL, self.recorder.raw, only, result)
         return status
 
     def cancel(self) -> None:
