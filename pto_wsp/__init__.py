@@ -18,7 +18,7 @@ from pto_wsp.frontend.workload.csp.ends import Channel, Event, query, receive, r
 from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
-from pto_wsp.plan.capability import capabilities, workload_forms
+from pto_wsp.plan.targets.capability import capabilities, workload_forms
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     Deps,

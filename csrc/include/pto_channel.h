@@ -5,7 +5,7 @@
    first, so a pipeline makes the same tasks in any order of calls. Tokens are numbered from 0. Send number k waits until token
    k - depth has been taken; at depth 0 a token waits for its consumer, and its sender for the token.
 
-   plan/channel_state.py is the same for the interpreter; a test holds the two streams against each other. */
+   plan/waits/channel_state.py is the same for the interpreter; a test holds the two streams against each other. */
 #ifndef PTO_CHANNEL_H
 #define PTO_CHANNEL_H
 #include <stdlib.h>

@@ -34,8 +34,8 @@ from pto_wsp.frontend.workload.task_call import call_kernel
 from pto_wsp.frontend.workload.trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
 from pto_wsp.plan.schedule.price import priced_kernel
-from pto_wsp.runtime.guard_text import describe
-from pto_wsp.runtime.kernel_interp import failure_of
+from pto_wsp.runtime.failures.guard_text import describe
+from pto_wsp.runtime.interpreter.kernel import failure_of
 from pto_wsp.runtime.prints import print_text
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType

@@ -34,16 +34,16 @@ from pto_wsp.retime.calendar_check import check_recorded
 from pto_wsp.retime.freeze import frozen
 from pto_wsp.retime.retimer import Retimer
 from pto_wsp.retime.simulation import Simulation
-from pto_wsp.runtime.axis_data import check_axes
-from pto_wsp.runtime.binding import Bindings, bind
-from pto_wsp.runtime.contracts import ContractChecks
-from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine
+from pto_wsp.runtime.bound.axis_data import check_axes
+from pto_wsp.runtime.bound.binding import Bindings, bind
+from pto_wsp.runtime.bound.contracts import ContractChecks
+from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.runtime.native.run import Engine
+from pto_wsp.runtime.native.simulator import SimResult
 from pto_wsp.runtime.prints import run_text
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.wall import WallTimes
 from pto_wsp.runtime.sanitize.watch import Sanitized
-from pto_wsp.runtime.simulator import SimResult
-from pto_wsp.runtime.wall import WallTimes
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor

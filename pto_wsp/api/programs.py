@@ -12,7 +12,7 @@ from pto_wsp.driver.options import read_options
 from pto_wsp.errors import LoadError, PtoError
 from pto_wsp.expr.rewrite import Canonical
 from pto_wsp.frontend.workload.csp.ends import live_event
-from pto_wsp.runtime.binding import Array
+from pto_wsp.runtime.bound.binding import Array
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor

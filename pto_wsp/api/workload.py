@@ -21,10 +21,10 @@ from pto_wsp.expr.rewrite import Canonical, canonical, free_handles, free_vars, 
 from pto_wsp.expr.workload_text import print_workload
 from pto_wsp.expr.workload_type import type_of
 from pto_wsp.frontend.workload.trace import Placed, place, stands_here, trace_workload, unplace
-from pto_wsp.plan.lower import lower
-from pto_wsp.runtime.axis_data import check_axes
-from pto_wsp.runtime.binding import bind
-from pto_wsp.runtime.task_list import TaskList, list_tasks
+from pto_wsp.plan.lowering.lower import lower
+from pto_wsp.runtime.bound.axis_data import check_axes
+from pto_wsp.runtime.bound.binding import bind
+from pto_wsp.runtime.stream.task_list import TaskList, list_tasks
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     Deps,

@@ -9,8 +9,8 @@ from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.driver.options import CompileOptions
 from pto_wsp.expr import workload as wl
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine
+from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding

@@ -23,16 +23,16 @@ from pto_wsp.driver.entries import symbol_entries, tensor_entries
 from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import CompilerFailedError
 from pto_wsp.expr.kernel_text import print_kernel, print_param
-from pto_wsp.plan.digest import plan_digest
 from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES
 from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
 from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import print_rules
+from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.resources import csrc_dir, templates_dir
-from pto_wsp.runtime.native import Engine
-from pto_wsp.runtime.pass_check import check_kernel_passes
+from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
+from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types.scalar import print_scalar
 from pto_wsp.values import dataclass

@@ -26,9 +26,9 @@ from pto_wsp.driver.save import PLAN, PLAN_FORMAT
 from pto_wsp.errors import CacheCorruptError, CompilerFailedError, LoadError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.codec import from_data
-from pto_wsp.plan.codec import plan_from_data
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.binding import Array
+from pto_wsp.plan.written.codec import plan_from_data
+from pto_wsp.runtime.bound.binding import Array
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.values import dataclass

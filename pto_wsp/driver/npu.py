@@ -26,8 +26,6 @@ from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
-from pto_wsp.plan.digest import plan_digest
-from pto_wsp.plan.forms import form_errors
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
@@ -38,6 +36,8 @@ from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
 from pto_wsp.plan.npu.walk import kernels_of_tasks
+from pto_wsp.plan.targets.forms import form_errors
+from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
-from pto_wsp.plan.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
+from pto_wsp.plan.targets.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
 from pto_wsp.records import Field, Record, first_problem
 from pto_wsp.schedule.conflicts import needs_of
 from pto_wsp.schedule.schedule import Schedule

@@ -13,9 +13,9 @@ from pto_wsp.codegen.program import emit_program
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.codec import to_data
-from pto_wsp.plan.codec import plan_to_data
+from pto_wsp.plan.written.codec import plan_to_data
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.recorder import MAX_RECORDED_TASKS
+from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS
 
 PLAN = "plan.json"
 PLAN_FORMAT = 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.ragged import find_ragged_outputs, verify_after_find_ragged_outputs
-from pto_wsp.plan.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
+from pto_wsp.plan.refine.ragged import find_ragged_outputs, verify_after_find_ragged_outputs
+from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
+from pto_wsp.plan.refine.stream import stream_outputs, verify_after_stream_outputs
 from pto_wsp.plan.schedule.place import order_tasks, place_tasks, verify_after_place_tasks
 from pto_wsp.plan.schedule.price import price_tasks, verify_after_price_tasks
-from pto_wsp.plan.stream import stream_outputs, verify_after_stream_outputs
 from pto_wsp.values import dataclass
 
 

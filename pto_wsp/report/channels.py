@@ -7,9 +7,9 @@ import numpy as np
 from pto_wsp.plan.model import Consume, Receive, Send, TaskPlan, items_of
 from pto_wsp.report.completion import Completion
 from pto_wsp.report.stats import ChannelStats
-from pto_wsp.runtime.marks import Stall
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.simulator import SimResult
+from pto_wsp.runtime.native.simulator import SimResult
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import Stall
 
 _MOST_MARKS = 1 << 17
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.runtime.marks import MarkFlag, NodeKind
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import MarkFlag, NodeKind
 from pto_wsp.values import dataclass
 
 Array = np.ndarray[Any, Any]

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from pto_wsp.report.marked_edges import MarkedEdges
-from pto_wsp.runtime.marks import EdgeReason, NodeKind
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import EdgeReason, NodeKind
 from pto_wsp.values import dataclass
 
 Array: TypeAlias = np.ndarray[Any, Any]

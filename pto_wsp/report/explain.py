@@ -23,10 +23,10 @@ from pto_wsp.report.completion import Completion, Moment
 from pto_wsp.report.edges import Edge
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.tasks import TaskLike, find_task
-from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.marks import NodeKind
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.simulator import Held, SimResult
+from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.runtime.native.simulator import Held, SimResult
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import NodeKind
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 

@@ -13,7 +13,7 @@ import numpy as np
 from pto_wsp.report.edges import DATA_REASONS, Edge, Edges
 from pto_wsp.report.regions import Conflict, Regions
 from pto_wsp.report.tasks import TaskLike, find_task
-from pto_wsp.runtime.failures import TaskNames
+from pto_wsp.runtime.failures.errors import TaskNames
 
 __all__ = ["Edge", "EdgeList", "TaskGraph"]
 

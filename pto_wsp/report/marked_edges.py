@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pto_wsp.runtime.marks import EdgeReason, NodeKind
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import EdgeReason, NodeKind
 
 Clock: TypeAlias = "dict[int, int]"     # by stream
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.shown import both_ends
-from pto_wsp.runtime.marks import MarkFlag, NodeKind
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import MarkFlag, NodeKind
 from pto_wsp.values import dataclass
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from pto_wsp.plan.model import Place, Submit, TaskPlan, submits
 from pto_wsp.report.edges import Edge
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.record import RecordColumns, RecordedArg
-from pto_wsp.runtime.recorder import Recorder
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.native.recorder import Recorder
+from pto_wsp.runtime.record.columns import RecordColumns, RecordedArg
 from pto_wsp.runtime.sanitize.elements import Region, shared_addresses
 from pto_wsp.runtime.sanitize.reports import element_text
 from pto_wsp.types import scalar as s

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.runtime.failures import TaskNames
+from pto_wsp.runtime.failures.errors import TaskNames
 from pto_wsp.source import here
 
 TaskLike: TypeAlias = "int | str | tuple[str, Sequence[int] | int]"

@@ -17,9 +17,9 @@ from pto_wsp.report.path import CriticalPath, critical_path
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats
 from pto_wsp.report.trace import Causes, Home, Trace
-from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.simulator import Held, SimResult
+from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.runtime.native.simulator import Held, SimResult
+from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 

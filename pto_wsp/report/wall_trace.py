@@ -6,9 +6,9 @@ import numpy as np
 
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.report.trace import Home, Trace
-from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.wall import WallTimes
+from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.wall import WallTimes
 from pto_wsp.values import dataclass
 
 

@@ -17,12 +17,12 @@ from pto_wsp.report.edges import Edge, Edges
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import graph_of
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.failures import TaskNames
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.recorder import Recorder
-from pto_wsp.runtime.simulator import SimulationStuck
-from pto_wsp.runtime.window import WindowFull, window_error
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.native.recorder import Recorder
+from pto_wsp.runtime.native.simulator import SimulationStuck
+from pto_wsp.runtime.record.columns import RecordColumns
 
 Array = np.ndarray[Any, Any]
 

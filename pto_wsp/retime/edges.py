@@ -8,7 +8,7 @@ import numpy as np
 
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.retime.recorded import RecordedTasks
-from pto_wsp.runtime.marks import EdgeReason, NodeKind
+from pto_wsp.runtime.record.marks import EdgeReason, NodeKind
 from pto_wsp.values import dataclass
 
 Array = np.ndarray[Any, Any]

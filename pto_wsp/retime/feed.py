@@ -12,8 +12,8 @@ from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.retime.edges import Edges, Lanes, edges_under
 from pto_wsp.retime.fields import TaskFields, mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.simulator import SimResult, feed_columns, finish_sim, new_sim, with_workers
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim, with_workers
 
 _FIELDS = {"task_worker": "worker", "task_cost": "cost", "task_lane": "lane", "task_pool": "pool", "task_priority": "priority",
            "task_position": "position", "task_bytes": "traffic"}

@@ -13,8 +13,8 @@ from pto_wsp.plan.numbering import NumberedCheck
 from pto_wsp.plan.rules import Column as Kept
 from pto_wsp.retime.evaluate import UnknownColumn, evaluate_columns
 from pto_wsp.retime.recorded import RecordedTasks, SiteColumns
-from pto_wsp.runtime.failures import describe_check
-from pto_wsp.runtime.marks import MarkFlag
+from pto_wsp.runtime.failures.errors import describe_check
+from pto_wsp.runtime.record.marks import MarkFlag
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass

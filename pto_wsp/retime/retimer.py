@@ -12,7 +12,7 @@ from pto_wsp.driver.options import enforced_part
 from pto_wsp.errors import ProgramStateError, raise_all
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
-from pto_wsp.plan.waits import has_waits
+from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import TimedRun
 from pto_wsp.retime.calendar_check import breach_of, check_places
@@ -21,14 +21,14 @@ from pto_wsp.retime.edges import edges_under
 from pto_wsp.retime.feed import LongStream, simulate_columns
 from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.interp import Interpreter
-from pto_wsp.runtime.native import Engine
-from pto_wsp.runtime.record import RecordColumns
-from pto_wsp.runtime.recorder import MAX_RECORDED_TASKS, Recorder
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
+from pto_wsp.runtime.native.run import Engine
+from pto_wsp.runtime.native.simulator import SimulationStuck
+from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
-from pto_wsp.runtime.simulator import SimulationStuck
-from pto_wsp.runtime.window import WindowFull, window_error
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.values import dataclass

@@ -16,7 +16,7 @@ from pto_wsp.expr.kernel import Print, Value
 from pto_wsp.expr.kernel_walk import prints_of
 from pto_wsp.ops.dtypes import Array
 from pto_wsp.plan.model import TaskPlan, submits
-from pto_wsp.runtime.failures import task_name
+from pto_wsp.runtime.failures.errors import task_name
 from pto_wsp.values import dataclass
 
 MAX_BYTES = 8 << 20        # elements and records kept a run

@@ -9,12 +9,12 @@ from pto_wsp.artifact.build import LoadedArtifact
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import ExecutionRules
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.failures import bounds_error
-from pto_wsp.runtime.interp import record_stream, stream_of
-from pto_wsp.runtime.native import raw_bindings
-from pto_wsp.runtime.recorder import Recorder
-from pto_wsp.runtime.status import check_status
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.failures.errors import bounds_error
+from pto_wsp.runtime.interpreter.run import record_stream, stream_of
+from pto_wsp.runtime.native.recorder import Recorder
+from pto_wsp.runtime.native.run import raw_bindings
+from pto_wsp.runtime.native.status import check_status
 from pto_wsp.source import here
 
 

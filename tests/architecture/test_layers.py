@@ -1,9 +1,10 @@
-"""Imports go down the table below, hidden imports included; nothing is imported inside a function but by the named few."""
+"""Imports go down the table below, hidden ones included, and in no circle; nothing is imported inside a function but by the named few."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -169,7 +170,54 @@ def test_every_named_late_function_still_imports() -> None:
     assert not stale, f"take these out of LATE_FUNCTIONS: {sorted(stale)}"
 
 
+# Folders whose members still lean on each other in a circle.
+ROUND = frozenset({"pto_wsp.plan.npu.select", "pto_wsp.plan.npu.split", "pto_wsp.report"})
+
+
+def inner_imports(files: Iterable[tuple[str, list[Import]]]) -> dict[str, dict[str, set[str]]]:
+    """Return for each folder below the package which of its members (files and folders) imports which others."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path, imports in files:
+        own = path.removesuffix(".py").split("/")
+        for one in imports:
+            target = (one.module or "").split(".")
+            shared = next((k for k, (a, b) in enumerate(zip(own, target, strict=False)) if a != b), min(len(own), len(target)))
+            if 2 <= shared < min(len(own), len(target)):
+                found[".".join(own[:shared])][own[shared]].add(target[shared])
+    return found
+
+
+def round_members(uses: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the members that reach themselves."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = [start]
+        while todo:
+            new = set(uses.get(todo.pop(), ())) - seen
+            seen |= new
+            todo.extend(new)
+        return seen
+
+    return {member for member in uses if member in reached(member)}
+
+
+def test_members_of_a_folder_do_not_import_in_a_circle() -> None:
+    circles = {folder: members for folder, uses in inner_imports((path, imports) for path, _, imports in project_imports()).items()
+               if (members := round_members(uses))}
+    assert set(circles) == ROUND, circles
+
+
 # The checker itself.
+
+def test_a_circle_of_folders_is_found() -> None:
+    files = [(path, imports_of(text, path.removesuffix(".py").replace("/", "."), False, frozenset(DEPTH))) for path, text in (
+        ("pto_wsp/plan/waits/handles.py", "from pto_wsp.plan.model import Loop\nfrom pto_wsp.plan.refine.repeats import x"),
+        ("pto_wsp/plan/refine/repeats.py", "from pto_wsp.plan.lowering import checks"),
+        ("pto_wsp/plan/lowering/checks.py", "from pto_wsp.plan.waits.elements import y\nfrom pto_wsp.types.scalar import Var"))]
+    assert round_members(inner_imports(files)["pto_wsp.plan"]) == {"waits", "refine", "lowering"}
+    assert not round_members(inner_imports(files[:2])["pto_wsp.plan"])
+
 
 def faults_in(text: str, part: str = "plan", allowed: frozenset[str] = frozenset()) -> list[str]:
     imports = imports_of(text, f"{PACKAGE}.{part}.demo", False, frozenset(DEPTH))

@@ -11,7 +11,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, TILE_PASSES, run_kernel_passes
-from pto_wsp.runtime.pass_check import check_kernel_passes
+from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
 from tests.laws.generated_kernels import Recipe, Step, recipes
 
 OPTIONAL = ("forward_buffers", "simplify", "merge_common", "narrow_loads", "hoist_invariants", "fuse_products", "accumulate_in_place",

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from pto_wsp import Deps, Program, PtoError, Tensor, Workload, connect, process
-from pto_wsp.runtime.interp import stream_of
-from pto_wsp.runtime.stream import MarkInstance, TaskInstance
+from pto_wsp.runtime.interpreter.run import stream_of
+from pto_wsp.runtime.stream.orchestrator import MarkInstance, TaskInstance
 from tests.laws.generated_pipelines import FOLD, WIDTHS, expected, random_network, workload_of
 from tests.laws.generated_workloads import Bench, For, Part, Spot, Together, WorkloadRecipe, workload_recipes
 from tests.laws.generated_workloads import Call as TaskCall

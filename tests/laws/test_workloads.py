@@ -19,9 +19,9 @@ from pto_wsp import Deps, DispatchPolicy, Program, TaskWindow, Workload
 from pto_wsp.artifact import build
 from pto_wsp.plan.model import submits
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.interp import stream_of
-from pto_wsp.runtime.native import slots_of
-from pto_wsp.runtime.stream import TaskInstance
+from pto_wsp.runtime.interpreter.run import stream_of
+from pto_wsp.runtime.native.run import slots_of
+from pto_wsp.runtime.stream.orchestrator import TaskInstance
 from tests.laws.generated_workloads import Bench, Call, For, Spot, Together, WorkloadRecipe, check_orders, threads_of, workload_recipes
 from tests.tolerances import Array, assert_identical
 

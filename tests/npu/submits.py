@@ -19,7 +19,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_headers
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context, submits
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions

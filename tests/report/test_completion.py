@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from pto_wsp.report.completion import Completion, Moment
-from pto_wsp.runtime.marks import MarkFlag
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import MarkFlag
 
 TASK, JOIN, MARK = 0, 1, 2
 

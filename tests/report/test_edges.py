@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pto_wsp.report.edges import Edge, Edges
-from pto_wsp.runtime.marks import EdgeReason
-from pto_wsp.runtime.record import RecordColumns
+from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.marks import EdgeReason
 
 
 def record(nodes: list[tuple[int, dict[int, tuple[int, int]]]], first_node: int = 0) -> RecordColumns:

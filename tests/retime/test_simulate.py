@@ -29,7 +29,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.runtime.native import Engine
+from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types.axes.dense import Dense
 

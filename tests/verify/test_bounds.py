@@ -32,7 +32,7 @@ from pto_wsp import (
 )
 from pto_wsp.errors import RunBoundsError, ViewBoundsError
 from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.types.symbolic import Symbolic

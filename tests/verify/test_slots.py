@@ -24,7 +24,7 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.verify.slots import slot_errors
 
 I64 = DType.I64

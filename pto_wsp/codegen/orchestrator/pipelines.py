@@ -22,8 +22,6 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS, PROCESS, RUN, SELF, Frame, Variables
 from pto_wsp.codegen.orchestrator.waits import ready
-from pto_wsp.plan.communication import recorder_of
-from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import (
     AwaitEvent,
     Consume,
@@ -36,6 +34,8 @@ from pto_wsp.plan.model import (
     TaskPlan,
     items_in,
 )
+from pto_wsp.plan.waits.communication import recorder_of
+from pto_wsp.plan.waits.handles import HandleUses
 from pto_wsp.types.scalar import Var
 
 _PIPELINE = c.Name("pipeline")

@@ -25,8 +25,6 @@ from pto_wsp.codegen.orchestrator.tasks import submit
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS, RUN, Frame, Variables
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.communication import communicates
-from pto_wsp.plan.handles import HandleUses, handle_uses
 from pto_wsp.plan.model import (
     AwaitEvent,
     Branch,
@@ -48,6 +46,8 @@ from pto_wsp.plan.model import (
     inner_vars,
     slots_used,
 )
+from pto_wsp.plan.waits.communication import communicates
+from pto_wsp.plan.waits.handles import HandleUses, handle_uses
 from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]

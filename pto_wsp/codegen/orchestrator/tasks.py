@@ -9,8 +9,8 @@ from pto_wsp.codegen.orchestrator.names import STATUS, Names
 from pto_wsp.codegen.orchestrator.variables import ALL_TASKS
 from pto_wsp.codegen.orchestrator.waits import WAITED, ready
 from pto_wsp.expr.kernel import Role
-from pto_wsp.plan.handles import HandleUses
 from pto_wsp.plan.model import Place, Submit
+from pto_wsp.plan.waits.handles import HandleUses
 
 
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:

@@ -10,7 +10,7 @@ from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import Check, Receive, Send, SetSlot
 from pto_wsp.plan.npu.model import Drain, Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way
 from pto_wsp.plan.npu.walk import inner_items, items_of
-from pto_wsp.plan.waits import waited_for
+from pto_wsp.plan.waits.elements import waited_for
 from pto_wsp.types import scalar as s
 
 Checked = Launch | Repeat | Lead | Way | SetSlot | Send

@@ -6,7 +6,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, CalendarError
 from pto_wsp.plan.model import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.plan.schedule.keys import TaskKeys
-from pto_wsp.plan.waits import has_waits
+from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.schedule.calendar import MAX_EXECUTORS, Calendar
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s

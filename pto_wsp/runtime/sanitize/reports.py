@@ -10,8 +10,8 @@ import numpy as np
 
 from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenError
 from pto_wsp.plan import model as pm
-from pto_wsp.runtime.binding import Bindings
-from pto_wsp.runtime.failures import task_name
+from pto_wsp.runtime.bound.binding import Bindings
+from pto_wsp.runtime.failures.errors import task_name
 from pto_wsp.runtime.sanitize.elements import Region, shared_addresses, shown_elements
 from pto_wsp.source import UNKNOWN, Span, argument_span
 from pto_wsp.types.layout import Layout

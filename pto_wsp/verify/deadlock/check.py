@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pto_wsp.errors import TokenError
-from pto_wsp.plan.channel_state import Wait
-from pto_wsp.plan.communication import communicates, recorder_of
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -34,6 +32,8 @@ from pto_wsp.plan.model import (
     inner_items,
     items_in,
 )
+from pto_wsp.plan.waits.channel_state import Wait
+from pto_wsp.plan.waits.communication import communicates, recorder_of
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.deadlock.report import stuck_error
 from pto_wsp.verify.deadlock.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons

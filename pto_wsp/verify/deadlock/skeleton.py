@@ -10,8 +10,6 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from pto_wsp.plan.channel_state import NetworkState, Stuck, Token, Wait
-from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -27,6 +25,8 @@ from pto_wsp.plan.model import (
     Sides,
     TaskPlan,
 )
+from pto_wsp.plan.waits.channel_state import NetworkState, Stuck, Token, Wait
+from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 

@@ -29,7 +29,7 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
 )
-from pto_wsp.plan.waits import Reads
+from pto_wsp.plan.waits.elements import Reads
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import Pick, View
 from pto_wsp.values import dataclass

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from pto_wsp.plan.communication import communicates
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -28,6 +27,7 @@ from pto_wsp.plan.model import (
     inner_items,
     items_in,
 )
+from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.accesses import Level, Taken
 from pto_wsp.verify.races.contests import Contest

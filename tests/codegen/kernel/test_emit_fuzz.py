@@ -18,7 +18,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
-from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.interpreter.kernel import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

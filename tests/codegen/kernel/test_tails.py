@@ -16,8 +16,8 @@ import pytest
 from pto_wsp.api.pto_namespace import pto
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
-from pto_wsp.runtime.guard_text import Failure, PieceFault
-from pto_wsp.runtime.kernel_interp import failure_of, run_kernel
+from pto_wsp.runtime.failures.guard_text import Failure, PieceFault
+from pto_wsp.runtime.interpreter.kernel import failure_of, run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
 

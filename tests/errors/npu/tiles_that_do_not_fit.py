@@ -2,7 +2,7 @@ import numpy as np
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu

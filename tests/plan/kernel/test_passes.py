@@ -17,7 +17,7 @@ from pto_wsp.frontend.kernel.annotations import TensorAnnotation
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
-from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.interpreter.kernel import run_kernel
 from tests.conftest import Golden
 
 F32, I32 = DType.F32, DType.I32

@@ -10,7 +10,7 @@ import numpy as np
 from pto_wsp import DType, P, Tensor, Workload, combine, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches, mark_between_tasks
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuPlan

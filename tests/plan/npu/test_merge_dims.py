@@ -9,7 +9,7 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import DeviceLimitError
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.types.tensor import TensorView
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan

@@ -30,7 +30,7 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, KeyTraceError
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan, submits
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules

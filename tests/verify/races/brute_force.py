@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pto_wsp.api.workload import Workload
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.binding import bind
-from pto_wsp.runtime.interp import stream_of
-from pto_wsp.runtime.stream import PlacedView, TaskInstance
+from pto_wsp.runtime.bound.binding import bind
+from pto_wsp.runtime.interpreter.run import stream_of
+from pto_wsp.runtime.stream.orchestrator import PlacedView, TaskInstance
 
 
 def plan_of(made: Workload) -> TaskPlan:

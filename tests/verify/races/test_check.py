@@ -31,7 +31,7 @@ from pto_wsp import (
 )
 from pto_wsp.errors import RaceError
 from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.types.layout import Contract
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.verdict import Finding, Verdict

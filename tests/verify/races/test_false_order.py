@@ -8,7 +8,7 @@ import numpy as np
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, slot_set_u64, slot_u64, workload
 from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.verify.races.false_order import false_order
 from pto_wsp.verify.verdict import Verdict
 

@@ -11,7 +11,7 @@ import pytest
 from pto_wsp import Dense, DType, In, Out, P, Scalar, Sparse, Tensor, Tile, combine, kernel, pto, sequential, slot_set_u64, workload
 from pto_wsp.errors import RaceError
 from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.verdict import Verdict
 

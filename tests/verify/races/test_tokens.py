@@ -31,7 +31,7 @@ from pto_wsp import (
     synchronize,
 )
 from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.verdict import Verdict
 

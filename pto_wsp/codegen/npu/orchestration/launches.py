@@ -14,12 +14,12 @@ from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.handles import TrackedHandle
 from pto_wsp.plan.model import ScalarValue
 from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf, resource_of
 from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, Waits
 from pto_wsp.plan.npu.late import Late
 from pto_wsp.plan.npu.model import Descriptor, Intermediate, Launch, Passed, Reshaped, Window
+from pto_wsp.plan.waits.handles import TrackedHandle
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

@@ -16,7 +16,6 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.npu.orchestration.launches import LaunchLowering, call, extents_array, is_many, runtime_dtype
 from pto_wsp.codegen.npu.orchestration.scalars import unless_within
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.handles import TrackedHandle
 from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.edges.order import UNKNOWN_TASKS, last_tasks
@@ -25,6 +24,7 @@ from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, state
 from pto_wsp.plan.npu.late import Checked
 from pto_wsp.plan.npu.model import Block, Communication, Drain, Fork, Launch, Network, NpuItem, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import communicates, items_of, launches_of
+from pto_wsp.plan.waits.handles import TrackedHandle
 from pto_wsp.types import scalar as s
 
 

@@ -13,7 +13,7 @@ from pto_wsp.plan.model import Receive, SetSlot
 from pto_wsp.plan.npu.edges.statements import Task
 from pto_wsp.plan.npu.model import Descriptor, Drain, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
 from pto_wsp.plan.npu.walk import inner_items, items_of
-from pto_wsp.plan.waits import waited_for
+from pto_wsp.plan.waits.elements import waited_for
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 

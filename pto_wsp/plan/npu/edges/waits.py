@@ -9,13 +9,13 @@ from dataclasses import field, replace
 
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.handles import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
 from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.edges.order import ProgramOrder, program_order
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of, turns_of_tokens
 from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuKernel, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.plan.waits.handles import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
 from pto_wsp.values import dataclass
 
 MOST_DEPENDENCIES = 16     # kMostDependencies in pto_wsp_abi.h

@@ -9,7 +9,7 @@ from typing import Any
 from pto_wsp import Workload
 from pto_wsp.codegen.npu.golden.emit import emit_golden
 from pto_wsp.codegen.npu.golden.inputs import steering_tensors
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
 from tests.tolerances import Array
 

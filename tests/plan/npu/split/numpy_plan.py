@@ -15,7 +15,7 @@ from pto_wsp.api.workload import Workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import (
@@ -34,7 +34,7 @@ from pto_wsp.plan.npu.model import (
 )
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.passes import run_passes
-from pto_wsp.runtime.kernel_interp import run_kernel
+from pto_wsp.runtime.interpreter.kernel import run_kernel
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 

@@ -10,7 +10,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.lower import lower
+from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
 from pto_wsp.plan.npu.walk import launches_of

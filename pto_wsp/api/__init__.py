@@ -1,0 +1,1 @@
+"""What a user holds: decorators, workloads, schedules, programs."""

@@ -1,0 +1,1 @@
+"""Machines: their models, instruction sets, and what a kernel costs on them."""

@@ -1,0 +1,1 @@
+"""From a plan to source files, one folder a language or target."""

@@ -1,0 +1,1 @@
+"""IR: kernels, workloads and tile programs, with their text and JSON."""

@@ -1,0 +1,1 @@
+"""From a workload to a plan, before any pass: places, checks, tensors of bodies, pipelines."""

@@ -1,0 +1,1 @@
+"""What failed in a run, as the user's error."""

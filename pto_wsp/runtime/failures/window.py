@@ -1,0 +1,52 @@
+"""A task that found no room in the window: which one, and what it needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pto_wsp.errors import WindowError
+from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.rules import FullWindow, WindowUnit
+from pto_wsp.runtime.failures.errors import task_name
+
+
+class WindowFull(Exception):
+    """The simulator ended: the window had no room for a task, by its number in the stream."""
+
+    def __init__(self, task: int, taken: int) -> None:
+        super().__init__(f"no room for task {task}")
+        self.task = task
+        self.taken = taken
+
+
+def window_error(plan: TaskPlan, runtime: Any, raw: Any, full: WindowFull, n_run: int = 0) -> WindowError:
+    """Return the user's error; `raw`: the record's pto_columns, which has forgotten the task where the stream was too long to keep."""
+    rules, task = plan.rules, full.task - raw.first_task
+    size = f"{rules.window} {rules.window_unit.name.lower()}"
+    notes = (f"{n_run} task{'s' * (n_run > 1)} had run before: the stream depends on what they compute",) if n_run else ()
+    ends = f"; WindowMode.{rules.full_window.name} ends the run" if rules.full_window is FullWindow.ABORT else ""
+    if not 0 <= task < raw.n_tasks:
+        return WindowError(f"task {full.task} of the stream found no room in the window", None, expected=f"room in a window of {size}",
+                           found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
+    submit = submits(plan)[raw.task_site[task]]
+    index = [raw.index[k] for k in range(raw.index_begin[task], raw.index_begin[task + 1])]
+    need = _need(runtime, raw, task, rules.window_unit)
+    needs = f"{need} {_ONE[rules.window_unit] if need == 1 else rules.window_unit.name.lower()}"
+    return WindowError(f"task {task_name(plan, submit, index)} found no room in the window", submit.span,
+                       expected=f"room for {needs} in a window of {size}", found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
+
+
+_ONE = {WindowUnit.TASKS: "task", WindowUnit.BYTES: "byte", WindowUnit.ENTRIES: "entry"}
+_HELP = "give the window more room; WindowMode.STALL waits, WindowMode.BENCHMARK counts and goes on"
+
+
+def _need(runtime: Any, raw: Any, task: int, unit: WindowUnit) -> int:
+    """Return what the simulator takes the task to need of the window."""
+    args = [raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])]
+    match unit:
+        case WindowUnit.TASKS:
+            return 1
+        case WindowUnit.ENTRIES:
+            return len(args)
+        case WindowUnit.BYTES:
+            return sum(arg.extent[0] * arg.extent[1] * arg.elem_bytes for arg in args if arg.flags & runtime.lib.PTO_KEPT)

@@ -1,0 +1,1 @@
+"""Plans and kernels run with NumPy: the oracle."""

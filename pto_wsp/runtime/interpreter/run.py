@@ -1,0 +1,290 @@
+"""The interpreter: run a plan with NumPy, task by task in program order. It is the oracle, and needs no C compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pto_wsp.artifact.build import load_runtime
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.rules import FullWindow
+from pto_wsp.runtime.bound.binding import Array, Bindings, Number
+from pto_wsp.runtime.failures.errors import kernel_guard_error
+from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
+from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.interpreter.kernel import failure_of
+from pto_wsp.runtime.native.recorder import Recorder
+from pto_wsp.runtime.native.run import LookFirst, slots_of
+from pto_wsp.runtime.native.simulator import SimResult
+from pto_wsp.runtime.prints import PrintKeeper, Prints
+from pto_wsp.runtime.record.marks import MarkFlag
+from pto_wsp.runtime.stream.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
+from pto_wsp.runtime.stream.pipelines import enumerate_tasks
+from pto_wsp.types.dtype import DType
+from pto_wsp.types.layout import TensorRef
+
+StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
+
+
+class _Stream:
+    """What the enumeration writes, in order; a node is its place here. `execute` is called for each where the stream waits, in order."""
+
+    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None) -> None:
+        self.nodes: list[StreamNode] = []
+        self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
+        self._plan = plan
+        self._execute = execute
+        self._n_executed = 0
+
+    def submit(self, task: TaskInstance) -> int:
+        return self._add(task)
+
+    def join(self, nodes: tuple[int, ...]) -> int:
+        return self._add(nodes)
+
+    def mark(self, mark: MarkInstance) -> int:
+        node = self._add(mark)
+        if MarkFlag.NOW in mark.flags:
+            self.catch_up()
+        return node
+
+    def make(self, made: Made) -> None:
+        self._add(made)
+
+    def release(self, released: Released) -> None:
+        self._add(released)
+
+    def array_of(self, fresh: int) -> Array:
+        return self.memory[fresh]
+
+    def catch_up(self) -> None:
+        """Execute what has been added since the last time."""
+        while self._n_executed < len(self.nodes):
+            node = self.nodes[self._n_executed]
+            self._n_executed += 1
+            match node:
+                case Made(slot, fresh):
+                    self.memory[fresh] = _undefined(self._plan.tensors[slot].ref)
+                case Released(fresh):
+                    del self.memory[fresh]
+                case _:
+                    if self._execute is not None:
+                        self._execute(node)
+
+    def _add(self, node: StreamNode) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+
+def _undefined(ref: TensorRef) -> Array:
+    """Return memory that shows who reads it before it was written: all bits set, which is NaN, -1 or true."""
+    if ref.dtype is DType.BOOL:
+        return np.ones(ref.shape, np.bool_)
+    return np.full((*ref.shape, ref.dtype.nbytes), 0xFF, np.uint8).view(ref.dtype.np)[..., 0]
+
+
+def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
+    """Return what the plan's enumeration writes, in order; joins are tuples of nodes. No task runs.
+
+    Raises: R104 for a check that does not hold.
+    """
+    stream = _Stream(plan)
+    enumerate_tasks(plan, bindings, stream)
+    return tuple(stream.nodes)
+
+
+class Interpreter:
+    """Runs of one plan in NumPy. The stream is kept for the simulator, as the native engine keeps its record."""
+
+    def __init__(self, plan: TaskPlan, *, check_finite: bool = False) -> None:
+        self.plan = plan
+        self._kernels = tuple(checked_kernel(use) if check_finite else use.kernel for use in plan.kernels)
+        self._stream: tuple[StreamNode, ...] = ()
+        self._bindings: Bindings | None = None
+        self._recorder: Recorder | None = None
+        self._prints = PrintKeeper()
+        self.look_first: LookFirst | None = None
+
+    def run(self, bindings: Bindings, order_seed: int = 0) -> None:
+        """Run every task in program order, whatever `order_seed` says: where the plan waits those made so far, else when all are made.
+
+        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
+        hold (no task has run then, but for those that were waited for).
+        """
+        del order_seed
+        self._recorder = None
+        self._prints = PrintKeeper()
+        n_run = 0
+
+        def execute(node: StreamNode) -> None:
+            nonlocal n_run
+            if isinstance(node, TaskInstance):
+                self._task(n_run, node, bindings, stream.memory)
+                n_run += 1
+
+        stream = _Stream(self.plan, execute)
+        enumerate_tasks(self.plan, bindings, stream, lambda: n_run)
+        self._stream = tuple(stream.nodes)
+        self._bindings = bindings
+        if self.look_first is not None:
+            self.look_first(self.recorder, bindings)
+        elif self.plan.rules.full_window is FullWindow.ABORT:
+            try:
+                self.simulate(keep_trace=False)
+            except WindowFull as full:
+                raise window_error(self.plan, self.recorder.runtime, self.recorder.raw_columns(), full, n_run) from None
+        stream.catch_up()
+
+    def _task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
+        kernel = self._kernels[task.submit.kernel]
+        args: dict[str, Array | Number] = {
+            param.name: placed_array(bindings.arrays[view.slot] if view.fresh is None else memory[view.fresh], view)
+            for param, view in zip(kernel.memory_params, task.views, strict=True)
+        }
+        args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
+        try:
+            with np.errstate(all="ignore"):
+                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+        except FaultFound as found:
+            raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
+        if failed is not None:
+            raise kernel_guard_error(self.plan, task.submit, task.index, failed)
+
+    def cancel(self) -> None:
+        """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
+
+    def take_prints(self) -> Prints:
+        """Return what the last run printed, once."""
+        taken, self._prints = self._prints.prints(), PrintKeeper()
+        return taken
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """Nothing is said of the memory of tensors made in bodies: the interpreter has NumPy make them."""
+        return 0
+
+    @property
+    def recorder(self) -> Recorder:
+        """The last stream as a record of the runtime library, which needs a C compiler once.
+
+        Raises: C101 when there is none.
+        """
+        if self._recorder is None:
+            self._recorder = self.record(self.plan)
+        return self._recorder
+
+    def record(self, plan: TaskPlan) -> Recorder:
+        """Return the last stream as a new record with the kinds of edges that `plan` infers."""
+        return record_stream(plan, self._bindings, self._stream)
+
+    def simulate(self, *, keep_trace: bool) -> SimResult:
+        """Return the simulated times of the last stream."""
+        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+
+
+def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:
+    """Write a stream into a record through the same sink that C orchestrators use."""
+    runtime = load_runtime()
+    recorder = Recorder(runtime, plan.rules, infer=plan.infer, max_tasks=max(1, len(stream)))
+    if bindings is not None:
+        writer = _RecordWriter(plan, bindings, runtime.ffi, runtime.lib, runtime.lib.pto_record_sink(recorder.raw))
+        for node in stream:
+            writer.write(node)
+    return recorder
+
+
+@dataclass(slots=True)
+class _RecordWriter:
+    """Writes the nodes of a stream, whose tasks have run, into a record."""
+
+    plan: TaskPlan
+    bindings: Bindings
+    ffi: Any
+    lib: Any
+    sink: Any
+    ids: list[int] = field(default_factory=list)
+
+    def write(self, node: StreamNode) -> None:
+        """Write the next node."""
+        sink = self.sink
+        match node:
+            case TaskInstance():
+                raw = self._task(node)
+                self.ids.append(sink.submit(sink, raw[0]))
+            case tuple():
+                join = sink.join_open(sink)
+                for member in node:
+                    sink.join_add(sink, join, self.ids[member])
+                self.ids.append(sink.join_close(sink, join, -1))
+            case MarkInstance():
+                raw = self._mark(node)
+                self.ids.append(sink.mark(sink, raw[0]))
+            case Made() | Released():
+                self.ids.append(-1)     # no node
+
+    def _task(self, task: TaskInstance) -> tuple[Any, ...]:
+        """Return a pto_task and what must stay alive with it."""
+        ffi, lib, submit = self.ffi, self.lib, task.submit
+        use = self.plan.kernels[submit.kernel]
+        args = ffi.new("pto_arg[]", max(1, len(task.views)))
+        for raw, view, param in zip(args, task.views, use.kernel.memory_params, strict=False):
+            kept = lib.PTO_KEPT if self.plan.tensors[view.slot].kept else 0
+            self._bind(raw, view, (lib.PTO_READ if param.role.reads else 0) | (lib.PTO_WRITE | kept if param.role.writes else 0))
+        slots = slots_of(task.scalars, [param.dtype.is_float for param in use.kernel.scalar_params])
+        arrays = {name: ffi.new("int64_t[]", values or [0]) for name, values in (
+            ("scalars", slots), ("index", list(task.index)), ("order", [self.ids[n] for n in task.order]),
+            ("after", [self.ids[n] for n in task.after]))}
+        raw_task = ffi.new("pto_task *", {
+            "kernel": submit.kernel, "site": submit.site, "worker": task.worker, "cost": task.cost, "n_args": len(task.views),
+            "n_scalars": len(slots), "n_index": len(task.index), "n_order": len(task.order), "n_after": len(task.after), "args": args,
+            "stream": task.stream, "lane": task.lane, "pool": task.pool, "priority": task.priority, "position": task.position,
+            "bytes": task.traffic, **arrays})
+        return raw_task, args, arrays
+
+    def _mark(self, mark: MarkInstance) -> tuple[Any, ...]:
+        """Return a pto_mark and what must stay alive with it. What it is to wait for has run: nothing executes here."""
+        ffi = self.ffi
+        args = ffi.new("pto_arg[]", max(1, len(mark.reads)))
+        for raw, view in zip(args, mark.reads, strict=False):
+            self._bind(raw, view, self.lib.PTO_READ)
+        arrays = {name: ffi.new("int64_t[]", [self.ids[n] for n in nodes] or [0])
+                  for name, nodes in (("before", mark.before), ("order", mark.order))}
+        raw_mark = ffi.new("pto_mark *", {
+            "stream": mark.stream, "flags": mark.flags & ~MarkFlag.NOW, "why": mark.why, "stall": mark.stall, "site": mark.site,
+            "n_before": len(mark.before), "n_order": len(mark.order), "n_args": len(mark.reads), "args": args, "delay": mark.delay,
+            **arrays})
+        return raw_mark, args, arrays
+
+    def _bind(self, raw: Any, view: PlacedView, flags: int) -> None:
+        if view.fresh is None:
+            array = self.bindings.arrays[view.slot]
+            address, raw.buffer = array.__array_interface__["data"][0], self.bindings.groups[view.slot]
+        else:   # its memory is gone; a record needs to know what is apart, and nothing of it is touched
+            address, raw.buffer = _NOWHERE, len(self.bindings.groups) + view.fresh
+        raw.elem_bytes = self.plan.tensors[view.slot].ref.dtype.nbytes
+        raw.data = self.ffi.cast("char *", address + view.offset * raw.elem_bytes)
+        raw.extent, raw.stride, raw.flags = list(view.extent), list(view.stride), flags
+
+
+_NOWHERE = 1 << 32   # as an address: offsets from it stay far from 0
+
+
+class _Memory:
+    """An address as NumPy understands one."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "strides": strides,
+                                    "typestr": f"|V{itemsize}"}
+
+
+def placed_array(base: Array, view: PlacedView) -> Array:
+    """Return the rank-2 array that a placed view describes, on the memory of `base`, which must outlive it."""
+    if 0 in view.extent or base.size == 0:
+        return np.zeros(view.extent, base.dtype)
+    address = base.__array_interface__["data"][0] + view.offset * base.itemsize
+    strides = (view.stride[0] * base.itemsize, view.stride[1] * base.itemsize)
+    raw = np.asarray(_Memory(address, view.extent, strides, base.itemsize))
+    return raw.view(base.dtype)

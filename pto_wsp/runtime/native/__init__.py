@@ -1,0 +1,1 @@
+"""What speaks to the runtime library: artifacts that run, recorders, the simulator."""

@@ -1,0 +1,256 @@
+"""Run an artifact: orchestrate into a record, execute it on threads, keep it for later runs and for the simulator."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pto_wsp.artifact.build import LoadedArtifact, Runtime
+from pto_wsp.errors import BindingError, ThreadStartError, raise_all
+from pto_wsp.plan.model import TaskPlan, is_float_symbol
+from pto_wsp.plan.rules import FullWindow
+from pto_wsp.plan.waits.elements import has_waits
+from pto_wsp.runtime.bound.binding import Array, Bindings
+from pto_wsp.runtime.failures.errors import bounds_error
+from pto_wsp.runtime.failures.finite import native_error
+from pto_wsp.runtime.failures.stuck import run_stuck_error
+from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
+from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
+from pto_wsp.runtime.native.status import check_status
+from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
+from pto_wsp.runtime.record.wall import WallTimes, new_wall, read_wall
+from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
+
+
+def default_threads() -> int:
+    """Return PTO_WSP_THREADS, else the number of CPUs that this process may use.
+
+    Raises: R102 when the variable is no whole number >= 1.
+    """
+    text = os.environ.get("PTO_WSP_THREADS")
+    if text is None:
+        return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    if not text.isdecimal() or int(text) < 1:
+        raise BindingError("PTO_WSP_THREADS is no number of threads", expected="a whole number >= 1", found=repr(text))
+    return int(text)
+
+
+LookFirst: TypeAlias = Callable[[Recorder, Bindings], None]    # at a stream whose tasks have not run: may raise
+
+
+class Engine:
+    """An artifact with its record: runs, and remembers the last stream for runs with the same bindings."""
+
+    def __init__(self, artifact: LoadedArtifact, plan: TaskPlan, threads: int | None, max_tasks: int = MAX_RECORDED_TASKS, *,
+                 undefined: Mapping[int, Array] | None = None, wall_trace: bool = False) -> None:
+        """`undefined`: what a sanitized run finds without contents, by tensor slot; None: runs are not sanitized."""
+        self.plan = plan
+        self.artifact = artifact
+        self.runtime = artifact.runtime
+        self.threads = threads or default_threads()
+        self.max_tasks = max_tasks
+        self._watch = None if undefined is None else Watch(self.runtime, plan, undefined)
+        watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
+        self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
+                                 poison=watched)
+        self._fingerprint: tuple[object, ...] | None = None
+        self._overflow: SimResult | None = None
+        self._tensors: Any = None
+        self._pool: Any = None
+        self._cancel = self.runtime.ffi.new("int32_t *")     # this engine's runs, and no others that share the pool
+        self._has_prints = has_prints(plan)
+        self._waits = has_waits(plan)
+        self._prints = Prints()
+        self._wall = new_wall(self.runtime) if wall_trace else self.runtime.ffi.NULL
+        self.sanitized: Sanitized | None = None    # of the last run
+        self.look_first: LookFirst | None = None
+
+    def run(self, bindings: Bindings, order_seed: int = 0) -> None:
+        """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
+
+        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
+        hold (no task has run then, unless it was waited for or the stream is longer than a record keeps: the error says so); R201, R202
+        and R203 for what a sanitized run finds.
+        """
+        if self._watch is not None and order_seed == 0:
+            order_seed = new_seed()
+            print(f"sanitize: seed {order_seed:#x}; repeat with {replay_text(order_seed)}", file=sys.stderr)
+        ffi, lib = self.runtime.ffi, self.runtime.lib
+        may_reuse = not self._waits and self._watch is None      # what tasks compute stands in no fingerprint
+        fingerprint = bindings.fingerprint(self.plan) if may_reuse else None
+        reuse = fingerprint is not None and fingerprint == self._fingerprint and self._overflow is None
+        self._fingerprint = None
+        options = ffi.new("pto_run_options *")
+        sim = None
+        if not reuse:
+            self._overflow = None
+            self.recorder.generation += 1
+            self._tensors = raw_bindings(self.runtime, self.plan, bindings)
+            options.bindings = self._tensors[0]
+            options.orchestrate = self.artifact.table.orchestrate
+            if self.plan.rules.full_window is FullWindow.ABORT and not self._waits and self.look_first is None:
+                self._rehearse(options)
+            sim = ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
+            options.sim = sim
+        options.kernels = self.artifact.table.kernels
+        options.n_kernels = self.artifact.table.n_kernels
+        options.execute.order_seed = order_seed
+        options.execute.threads = self.threads
+        options.execute.cancel = self._cancel
+        options.execute.wall = self._wall
+        options.execute.by_calendar = int(self.plan.rules.calendar)
+        options.interruptible = threading.current_thread() is threading.main_thread()
+        shortened = shortening() if self._has_prints else (0, 0)
+        printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
+        options.execute.prints = printed
+        if self._watch is not None:
+            options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
+        result = ffi.new("pto_execute_result *")
+        self._cancel[0] = 0
+        self._pool = _pool(self.runtime, self.threads)
+        status = lib.PTO_OK if self.look_first is None or reuse else self._look(options, result, bindings)
+        if status == lib.PTO_OK:
+            status = lib.pto_run(self._pool, self.recorder.raw, options, result)
+        if printed != ffi.NULL:
+            self._prints = read_prints(self.runtime, printed, self.plan, shortened)
+        if self._watch is not None:
+            self.sanitized = self._watch.found(order_seed)
+            print(*self.sanitized.warnings, sep="\n", end="\n" * bool(self.sanitized.warnings), file=sys.stderr)
+        if status == lib.PTO_E_RACE and self._watch is not None:
+            raise_all([with_seed(error, order_seed) for error in self._watch.races()])
+        if status == lib.PTO_E_MISUSE and self._watch is not None:
+            raise with_seed(self._watch.misuse(), order_seed)
+        if status == lib.PTO_E_GUARD:
+            raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
+        if status == lib.PTO_E_KERNEL:
+            columns = self.recorder.columns()
+            self._prints = until(self._prints, result.failed_task)
+            failure = native_error(self.plan, columns, result)
+            raise with_seed(failure, order_seed) if order_seed else failure
+        if status == lib.PTO_E_CANCELLED:
+            raise KeyboardInterrupt
+        if status == lib.PTO_E_DEADLOCK:
+            raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
+        check_status(status, "the run")
+        self._fingerprint = fingerprint
+        columns_out = ffi.new("pto_columns *")
+        lib.pto_record_columns(self.recorder.raw, columns_out)
+        if columns_out.first_node > 0 and sim:
+            self._overflow = finish_sim(self.runtime, sim)
+        if self._waits and self.plan.rules.full_window is FullWindow.ABORT:
+            self._refuse_full_window(lambda: self.simulate(keep_trace=False), result.n_run)
+
+    def _rehearse(self, options: Any) -> None:
+        """Simulate the stream before a kernel runs, where the window ends a run that does not fit.
+
+        Raises: R106, and nothing has been touched.
+        """
+        lib = self.runtime.lib
+        sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
+        if self._only_record(options, sim, self.runtime.ffi.new("pto_execute_result *")) not in (lib.PTO_OK, lib.PTO_E_WINDOW):
+            return      # the run itself finds the same, and says what it is
+        raw = self.recorder.raw_columns()
+
+        def simulate() -> None:
+            if raw.first_node == 0:     # else it has been fed
+                feed_columns(self.runtime, sim, raw)
+            finish_sim(self.runtime, sim)
+        self._refuse_full_window(simulate, 0)
+
+    def _refuse_full_window(self, simulate: Callable[[], object], n_run: int) -> None:
+        try:
+            simulate()
+        except WindowFull as full:
+            raise window_error(self.plan, self.runtime, self.recorder.raw_columns(), full, n_run) from None
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """The most memory that tensors made in bodies took at a time in the last run."""
+        return self.recorder.memory()
+
+    def _look(self, options: Any, result: Any, bindings: Bindings) -> int:
+        """Record the stream without running it and have it looked at; what is left to do is to run it."""
+        status = self._only_record(options, options.sim, result)
+        if status == self.runtime.lib.PTO_OK and self.look_first is not None:
+            self.look_first(self.recorder, bindings)
+            if self._watch is None:
+                options.orchestrate = self.runtime.ffi.NULL
+        return status
+
+    def _only_record(self, options: Any, sim: Any, result: Any) -> int:
+        """Orchestrate into the record, no kernel runs, and return the status; `sim` is fed the pieces of a stream too long to keep."""
+        only = self.runtime.ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim})
+        status: int = self.runtime.lib.pto_run(self.runtime.ffi.NULL, self.recorder.raw, only, result)
+        return status
+
+    def cancel(self) -> None:
+        """Ask a run in another thread to stop after its current tasks."""
+        if self._pool is not None:
+            self.runtime.lib.pto_pool_cancel_run(self._pool, self._cancel)
+
+    def take_prints(self) -> Prints:
+        """Return what the last run printed, once."""
+        taken, self._prints = self._prints, Prints()
+        return taken
+
+    def wall_times(self) -> WallTimes:
+        """Return when the tasks of the last run began and ended, of an engine with wall_trace."""
+        return read_wall(self.runtime, self._wall)
+
+    def simulate(self, *, keep_trace: bool) -> SimResult:
+        """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""
+        if self._overflow is not None:
+            return self._overflow
+        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+
+
+def raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:
+    """Return a pto_bindings and what must stay alive with it."""
+    ffi = runtime.ffi
+    tensors = ffi.new("pto_tensor[]", max(1, len(bindings.arrays)))
+    for tensor, array, group in zip(tensors, bindings.arrays, bindings.groups, strict=False):
+        tensor.data = ffi.cast("char *", array.__array_interface__["data"][0])
+        tensor.buffer, tensor.rank = group, array.ndim
+        for dim in range(array.ndim):
+            tensor.dim[dim] = array.shape[dim]
+            tensor.stride[dim] = array.strides[dim] // array.itemsize
+    slots = [_slot(value, is_float=is_float_symbol(symbol)) for symbol, value in zip(plan.symbols, bindings.symbols, strict=True)]
+    symbols = ffi.new("int64_t[]", slots or [0])
+    raw = ffi.new("pto_bindings *", {"tensors": tensors, "symbols": symbols, "n_tensors": len(bindings.arrays),
+                                              "n_symbols": len(slots)})
+    return raw, tensors, symbols, bindings.arrays
+
+
+def _slot(value: int | float, *, is_float: bool) -> int:
+    return int(np.float64(value).view(np.int64)) if is_float else int(value)
+
+
+def slots_of(values: Sequence[int | float], floats: Sequence[bool]) -> list[int]:
+    """Return values as 64-bit slots: floats as the bits of a double."""
+    return [_slot(value, is_float=is_float) for value, is_float in zip(values, floats, strict=True)]
+
+
+_making_pools = threading.Lock()
+
+
+def _pool(runtime: Runtime, threads: int) -> Any:
+    with _making_pools:
+        return _pool_of(runtime, threads, os.getpid())
+
+
+@lru_cache(maxsize=8)
+def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
+    """One pool a thread count and process: threads do not survive a fork, so a child makes its own."""
+    del pid
+    raw = runtime.lib.pto_pool_new(threads)
+    if raw == runtime.ffi.NULL:
+        raise ThreadStartError("not all worker threads could be started", expected=f"{threads} threads, {threads - 1} of them new",
+                               found="the system refuses one", help="compile with threads=1, set PTO_WSP_THREADS, or raise `ulimit -u`")
+    return raw    # for the life of the process: its threads sleep when idle

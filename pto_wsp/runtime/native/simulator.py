@@ -1,0 +1,135 @@
+"""The simulator of the runtime library: rules in, tasks fed, figures and times of each task out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pto_wsp.artifact.build import Runtime
+from pto_wsp.plan.rules import ExecutionRules
+from pto_wsp.runtime.failures.window import WindowFull
+from pto_wsp.runtime.native.status import check_status
+from pto_wsp.values import dataclass
+
+Column: TypeAlias = np.ndarray[Any, Any]
+
+
+class Held(IntEnum):
+    """PTO_HELD_: what a task waited for last before it ran."""
+
+    NOT = 0
+    EDGE = 1
+    EXECUTOR = 2
+    WINDOW = 3
+    MARK = 4
+    RELEASE = 5
+    START = 6
+    SUBMIT = 7
+    DISPATCH = 8
+    CALENDAR = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimResult:
+    """What the simulator found. Times are cycles.
+
+    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. Per task, None where no trace is kept: submit,
+    start, end, ready, executor, held (a `Held`) and held_by (a node or task of the stream, -1 for none). stalls and stall_cycles are
+    by PTO_STALL_: how often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory.
+    `window_task`: the task that found no room, -1 for none.
+    """
+
+    total_cycles: int
+    n_tasks: int
+    n_executors: int
+    critical_path: int
+    work: int
+    window_stalls: int
+    window_stall_cycles: int
+    window_high_water: int
+    window_task: int
+    stalls: tuple[int, ...]
+    stall_cycles: tuple[int, ...]
+    memory_cycles: int
+    pool: tuple[int, ...]
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+    late: tuple[int, ...]
+    tasks_run: tuple[int, ...]
+    submit: Column | None
+    start: Column | None
+    end: Column | None
+    ready: Column | None
+    executor: Column | None
+    held: Column | None
+    held_by: Column | None
+
+
+class SimulationStuck(Exception):
+    """Not all tasks can run under the rules: under those of a calendar that does not fit them."""
+
+
+def with_workers(runtime: Runtime, rules: ExecutionRules, raw: Any) -> ExecutionRules:
+    """Return the rules with as many workers as the tasks of a pto_columns name, where a calendar leaves that to them."""
+    if rules.n_workers or not raw.n_tasks:
+        return rules if rules.n_workers else replace(rules, n_workers=1)
+    workers = np.frombuffer(runtime.ffi.buffer(raw.task_worker, raw.n_tasks * 8), np.int64)
+    return replace(rules, n_workers=int(workers.max()) + 1)
+
+
+def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
+    """Return a simulator that has seen no task yet."""
+    ffi = runtime.ffi
+    pools = ffi.new("int64_t[]", list(rules.pool_size or (0,)))
+    options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
+                                            "keep_trace": int(keep_trace)})
+    raw = runtime.lib.pto_sim_new(options)
+    if raw == runtime.ffi.NULL:
+        raise MemoryError("no memory for the simulator")
+    return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
+
+
+def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
+    """Give a simulator tasks: a pto_columns that follows what it has been fed.
+
+    Raises: SimulationStuck, WindowFull.
+    """
+    _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
+
+
+def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
+    """Drain a simulator and return what it found.
+
+    Raises: SimulationStuck, WindowFull.
+    """
+    ffi = runtime.ffi
+    out = ffi.new("pto_sim_result *")
+    _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
+
+    def per_executor(pointer: Any) -> tuple[int, ...]:
+        return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
+
+    def per_task(pointer: Any, dtype: type = np.int64) -> Column | None:
+        if out.n_tasks == 0:
+            return np.zeros(0, dtype)
+        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
+
+    return SimResult(
+        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
+        out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
+        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
+        per_task(out.start), per_task(out.end), per_task(out.ready), per_task(out.executor), per_task(out.held, np.uint8),
+        per_task(out.held_by))
+
+
+def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
+    if status == runtime.lib.PTO_E_WINDOW:
+        out = runtime.ffi.new("pto_sim_result *")
+        runtime.lib.pto_sim_finish(sim, out)
+        raise WindowFull(out.window_task, out.window_high_water)
+    if status == runtime.lib.PTO_E_DEADLOCK:
+        raise SimulationStuck
+    check_status(status, "simulation")

@@ -1,0 +1,1 @@
+"""The task stream of a plan, enumerated in Python."""

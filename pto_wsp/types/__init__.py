@@ -1,0 +1,1 @@
+"""Types: dtypes, scalar expressions, axes, layouts, tiles, tensors and their views."""
