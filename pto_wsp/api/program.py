@@ -20,7 +20,8 @@ from pto_wsp.driver.options import check_directives, read_arch
 from pto_wsp.driver.save import save_compiled
 from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
-from pto_wsp.plan.model import RecordEvent, TaskPlan, items_of
+from pto_wsp.plan.model import RecordEvent, TaskPlan
+from pto_wsp.plan.walk import items_of
 from pto_wsp.report.explain import Explanation
 from pto_wsp.report.graph import TaskGraph
 from pto_wsp.report.path import CriticalPath

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.schedule.directives import Deps, DispatchPolicy, Pools, ReadyPolicy, TaskWindow
 from pto_wsp.schedule.keys import trace_key
 from pto_wsp.schedule.policy import KeyExpr

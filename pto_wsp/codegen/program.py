@@ -10,8 +10,9 @@ from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.render import CTable, ProgramUnit, TableField, render
 from pto_wsp.expr.kernel import Compute, Gather, Scatter
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.plan.model import CheckKind, Pipeline, TaskPlan, is_float_symbol, items_of, submits
+from pto_wsp.plan.model import CheckKind, Pipeline, TaskPlan, is_float_symbol
 from pto_wsp.plan.numbering import numbered_checks
+from pto_wsp.plan.walk import items_of, submits
 from pto_wsp.types.dtype import DType, Family
 from pto_wsp.types.layout import Contract
 from pto_wsp.types.scalar import Const, SymbolRef, Var, print_scalar

@@ -11,8 +11,9 @@ import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import raise_all
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import Column
+from pto_wsp.plan.walk import submits
 from pto_wsp.verify.bounds import check_bounds
 from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock

@@ -5,20 +5,19 @@ A plan is a workload whose views are places in memory, whose tasks have an execu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.expr.kernel import Kernel, Role
-from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Const, Scalar, SlotValue, SymbolRef, Var
+from pto_wsp.types.scalar import Const, Scalar, SymbolRef, Var
 from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
@@ -388,43 +387,6 @@ class Context:
 def is_float_symbol(symbol: SymbolRef) -> bool:
     """Tell whether a symbol of a plan is bound to a float."""
     return symbol.dtype is not None and symbol.dtype.is_float
-
-
-def inner_items(item: Item) -> tuple[Item, ...]:
-    """Return the items directly inside an item, in program order."""
-    match item:
-        case Loop() | Consume():
-            return (item.body,)
-        case Choice(branches, otherwise):
-            return (*(branch.body for branch in branches), otherwise)
-        case Sides(parts) | Sequence(parts):
-            return parts
-        case Pipeline(processes):
-            return tuple(process.body for process in processes)
-        case Submit() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
-            return ()
-
-
-def items_in(item: Item) -> Iterator[Item]:
-    """Yield an item and every item inside it, in program order, parents first."""
-    yield item
-    for inner in inner_items(item):
-        yield from items_in(inner)
-
-
-def items_of(plan: TaskPlan) -> Iterator[Item]:
-    """Yield every item of a plan in program order, parents first."""
-    return items_in(plan.body)
-
-
-def slots_used(plan: TaskPlan) -> tuple[int, ...]:
-    """Return the slots of the orchestrator that a plan sets or reads, ascending."""
-    return tuple(sorted({node.slot for node in nodes(plan.body) if isinstance(node, SetSlot | SlotValue)}))
-
-
-def submits(plan: TaskPlan) -> tuple[Submit, ...]:
-    """Return the plan's task sites in program order."""
-    return tuple(item for item in items_of(plan) if isinstance(item, Submit))
 
 
 def inner_vars(item: Item) -> tuple[Var, ...]:

@@ -19,9 +19,9 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    inner_items,
     inner_vars,
 )
+from pto_wsp.plan.walk import inner_items
 from pto_wsp.types.scalar import Var
 from pto_wsp.values import dataclass
 

@@ -1,11 +1,66 @@
-"""Rebuild a plan with every task site, every loop, or every item changed by a function."""
+"""Walk the items of a plan, or rebuild it with every task site, every loop, or every item changed by a function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pto_wsp.plan.model import Choice, Consume, Item, Loop, Pipeline, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.expr.rewrite import nodes
+from pto_wsp.plan.model import (
+    AwaitEvent,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+)
+from pto_wsp.types.scalar import SlotValue
+
+
+def inner_items(item: Item) -> tuple[Item, ...]:
+    """Return the items directly inside an item, in program order."""
+    match item:
+        case Loop() | Consume():
+            return (item.body,)
+        case Choice(branches, otherwise):
+            return (*(branch.body for branch in branches), otherwise)
+        case Sides(parts) | Sequence(parts):
+            return parts
+        case Pipeline(processes):
+            return tuple(process.body for process in processes)
+        case Submit() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            return ()
+
+
+def items_in(item: Item) -> Iterator[Item]:
+    """Yield an item and every item inside it, in program order, parents first."""
+    yield item
+    for inner in inner_items(item):
+        yield from items_in(inner)
+
+
+def items_of(plan: TaskPlan) -> Iterator[Item]:
+    """Yield every item of a plan in program order, parents first."""
+    return items_in(plan.body)
+
+
+def slots_used(plan: TaskPlan) -> tuple[int, ...]:
+    """Return the slots of the orchestrator that a plan sets or reads, ascending."""
+    return tuple(sorted({node.slot for node in nodes(plan.body) if isinstance(node, SetSlot | SlotValue)}))
+
+
+def submits(plan: TaskPlan) -> tuple[Submit, ...]:
+    """Return the plan's task sites in program order."""
+    return tuple(item for item in items_of(plan) if isinstance(item, Submit))
 
 
 def map_items(plan: TaskPlan, change: Callable[[Item], Item]) -> TaskPlan:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.plan.model import Consume, Receive, Send, TaskPlan, items_of
+from pto_wsp.plan.model import Consume, Receive, Send, TaskPlan
+from pto_wsp.plan.walk import items_of
 from pto_wsp.report.completion import Completion
 from pto_wsp.report.stats import ChannelStats
 from pto_wsp.runtime.native.simulator import SimResult

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.errors import ProgramStateError
-from pto_wsp.plan.model import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan, items_of
+from pto_wsp.plan.model import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan
 from pto_wsp.plan.rules import Release, WindowUnit
+from pto_wsp.plan.walk import items_of
 from pto_wsp.report.chain import Chain, Step, together
 from pto_wsp.report.completion import Completion, Moment
 from pto_wsp.report.edges import Edge

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.plan.model import Place, Submit, TaskPlan, submits
+from pto_wsp.plan.model import Place, Submit, TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.report.edges import Edge
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.runtime.native.recorder import Recorder

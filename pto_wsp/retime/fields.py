@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.errors import ProgramStateError
-from pto_wsp.plan.model import Check, Send, Submit, TaskPlan, items_of, submits
+from pto_wsp.plan.model import Check, Send, Submit, TaskPlan
 from pto_wsp.plan.numbering import NumberedCheck
 from pto_wsp.plan.rules import Column as Kept
+from pto_wsp.plan.walk import items_of, submits
 from pto_wsp.retime.evaluate import UnknownColumn, evaluate_columns
 from pto_wsp.retime.recorded import RecordedTasks, SiteColumns
 from pto_wsp.runtime.failures.errors import describe_check

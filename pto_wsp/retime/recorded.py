@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.artifact.build import Runtime
-from pto_wsp.plan.model import Pipeline, Submit, TaskPlan, items_in, items_of, submits
+from pto_wsp.plan.model import Pipeline, Submit, TaskPlan
+from pto_wsp.plan.walk import items_in, items_of, submits
 from pto_wsp.retime.evaluate import Column, constant
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.types import scalar as s

@@ -15,7 +15,8 @@ from pto_wsp.artifact.build import Runtime
 from pto_wsp.expr.kernel import Print, Value
 from pto_wsp.expr.kernel_walk import prints_of
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.errors import task_name
 from pto_wsp.values import dataclass
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pto_wsp.errors import WrittenContractError
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.source import argument_span
 
 

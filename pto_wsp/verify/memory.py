@@ -12,7 +12,8 @@ from math import prod
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import IntermediatesError
-from pto_wsp.plan.model import Choice, Fresh, Item, Loop, Sequence, Sides, TaskPlan, inner_items
+from pto_wsp.plan.model import Choice, Fresh, Item, Loop, Sequence, Sides, TaskPlan
+from pto_wsp.plan.walk import inner_items
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Const

@@ -24,9 +24,8 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    items_in,
-    items_of,
 )
+from pto_wsp.plan.walk import items_in, items_of
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import SlotValue
 from pto_wsp.values import dataclass

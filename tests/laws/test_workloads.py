@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from pto_wsp import Deps, DispatchPolicy, Program, TaskWindow, Workload
 from pto_wsp.artifact import build
-from pto_wsp.plan.model import submits
+from pto_wsp.plan.walk import submits
 from pto_wsp.resources import csrc_dir
 from pto_wsp.runtime.interpreter.run import stream_of
 from pto_wsp.runtime.native.run import slots_of

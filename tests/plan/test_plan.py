@@ -36,10 +36,11 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import KeyTraceError
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan, submits
+from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
 from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.waits.handles import handle_uses
+from pto_wsp.plan.walk import submits
 from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.plan.written.text import print_plan
 from pto_wsp.types.scalar import print_scalar

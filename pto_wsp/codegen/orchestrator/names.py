@@ -11,8 +11,9 @@ from pto_wsp.codegen.c.dtypes import loaded, memory_type
 from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.codegen.orchestrator.variables import PROCESS, RUN, Variables
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Check, Pipeline, TaskPlan, is_float_symbol, items_of
+from pto_wsp.plan.model import Check, Pipeline, TaskPlan, is_float_symbol
 from pto_wsp.plan.waits.elements import Reads
+from pto_wsp.plan.walk import items_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef

@@ -32,10 +32,10 @@ from pto_wsp.plan.model import (
     Send,
     Sequence,
     TaskPlan,
-    items_in,
 )
 from pto_wsp.plan.waits.communication import recorder_of
 from pto_wsp.plan.waits.handles import HandleUses
+from pto_wsp.plan.walk import items_in
 from pto_wsp.types.scalar import Var
 
 _PIPELINE = c.Name("pipeline")

@@ -44,10 +44,10 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
     inner_vars,
-    slots_used,
 )
 from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.plan.waits.handles import HandleUses, handle_uses
+from pto_wsp.plan.walk import slots_used
 from pto_wsp.types import scalar as s
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import TileParam
-from pto_wsp.plan.model import Context, TaskPlan, submits
+from pto_wsp.plan.model import Context, TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.types.scalar import Const
 from pto_wsp.types.view import declared
 

@@ -28,10 +28,10 @@ from pto_wsp.plan.model import (
     Sides,
     Submit,
     TaskPlan,
-    items_in,
 )
 from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.waits.elements import Reads
+from pto_wsp.plan.walk import items_in
 from pto_wsp.types.scalar import SlotValue
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from math import prod
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Context, TaskPlan, TensorSlot, submits
+from pto_wsp.plan.model import Context, TaskPlan, TensorSlot
+from pto_wsp.plan.walk import submits
 
 
 def stream_outputs(plan: TaskPlan, context: Context) -> TaskPlan:

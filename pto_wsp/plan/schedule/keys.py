@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.errors import KeyRangeError, KeyTraceError, WindowError, raise_all
-from pto_wsp.plan.model import Check, CheckKind, Loop, Submit, TaskPlan, items_of
+from pto_wsp.plan.model import Check, CheckKind, Loop, Submit, TaskPlan
+from pto_wsp.plan.walk import items_of
 from pto_wsp.schedule.keys import BY_NAME
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.types import scalar as s

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pto_wsp.plan.model import Item, Pipeline, Process, Submit, TaskPlan, inner_items, items_of
-from pto_wsp.plan.walk import map_sequence
+from pto_wsp.plan.model import Item, Pipeline, Process, Submit, TaskPlan
+from pto_wsp.plan.walk import inner_items, items_of, map_sequence
 from pto_wsp.types import scalar as s
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pto_wsp.arch.control import TaskCycles, shared_bandwidth, task_cycles
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.kernel.unit import unit_of
-from pto_wsp.plan.model import Context, Submit, TaskPlan, submits
+from pto_wsp.plan.model import Context, Submit, TaskPlan
 from pto_wsp.plan.rules import Column, ExecutionRules
 from pto_wsp.plan.schedule.calendar import refuse_reads, slot_of
 from pto_wsp.plan.schedule.homes import home_of, n_homes
@@ -16,7 +16,7 @@ from pto_wsp.plan.schedule.lanes import has_lanes, lane_of
 from pto_wsp.plan.schedule.limits import release_of, room_checks, start_of, window_of
 from pto_wsp.plan.schedule.own_executors import with_own_executors
 from pto_wsp.plan.schedule.pools import pool_of, pool_sizes
-from pto_wsp.plan.walk import map_submits
+from pto_wsp.plan.walk import map_submits, submits
 from pto_wsp.schedule.directives import Pools, ReadyPolicy, TaskGraph
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s

@@ -11,9 +11,9 @@ from pto_wsp.arch.traffic import kernel_traffic
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
-from pto_wsp.plan.model import Context, Submit, TaskPlan, submits
+from pto_wsp.plan.model import Context, Submit, TaskPlan
 from pto_wsp.plan.schedule.keys import Keys
-from pto_wsp.plan.walk import map_submits
+from pto_wsp.plan.walk import map_submits, submits
 from pto_wsp.types import scalar as s
 
 

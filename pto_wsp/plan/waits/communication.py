@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pto_wsp.plan.model import AwaitEvent, Consume, Item, Pipeline, Receive, RecordEvent, Send, items_in
+from pto_wsp.plan.model import AwaitEvent, Consume, Item, Pipeline, Receive, RecordEvent, Send
+from pto_wsp.plan.walk import items_in
 
 
 def communicates(item: Item) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.model import Item, Send, Sequence, Sides, Submit, TaskPlan, inner_items
+from pto_wsp.plan.model import Item, Send, Sequence, Sides, Submit, TaskPlan
+from pto_wsp.plan.walk import inner_items
 from pto_wsp.values import dataclass
 
 Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first

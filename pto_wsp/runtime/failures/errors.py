@@ -9,9 +9,10 @@ import numpy as np
 
 from pto_wsp.errors import CalendarError, PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.plan.model import CheckKind, Submit, TaskPlan, submits
+from pto_wsp.plan.model import CheckKind, Submit, TaskPlan
 from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
 from pto_wsp.plan.schedule.keys import SCHEDULE_CHECKS, schedule_error
+from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.guard_text import Failure, describe
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.source import Span, argument_span

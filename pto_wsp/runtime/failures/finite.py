@@ -16,7 +16,8 @@ from pto_wsp.ops.whole import IndexFault
 from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES, FIRST_CHECK, checks_of
 from pto_wsp.plan.kernel.context import context_of
 from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.plan.model import KernelUse, Submit, TaskPlan, submits
+from pto_wsp.plan.model import KernelUse, Submit, TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.errors import task_error, task_name
 from pto_wsp.runtime.failures.guard_text import Failure, PieceFault
 from pto_wsp.runtime.record.columns import RecordColumns

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pto_wsp.errors import PtoError
-from pto_wsp.plan.model import Pipeline, TaskPlan, items_of
+from pto_wsp.plan.model import Pipeline, TaskPlan
 from pto_wsp.plan.waits.channel_state import Stuck
 from pto_wsp.plan.waits.elements import has_waits
+from pto_wsp.plan.walk import items_of
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.deadlock.check import advice

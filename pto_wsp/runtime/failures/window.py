@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pto_wsp.errors import WindowError
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow, WindowUnit
+from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.errors import task_name
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenError
 from pto_wsp.plan import model as pm
+from pto_wsp.plan.walk import inner_items, submits
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.runtime.failures.errors import task_name
 from pto_wsp.runtime.sanitize.elements import Region, shared_addresses, shown_elements
@@ -94,7 +95,7 @@ def race_errors(plan: pm.TaskPlan, bindings: Bindings, races: Sequence[Race], n_
 
 
 def _race_error(plan: pm.TaskPlan, bindings: Bindings, race: Race) -> PtoError:
-    sites = {task.site: task for task in pm.submits(plan)}
+    sites = {task.site: task for task in submits(plan)}
     first = sites[race.first.site]
     place = first.places[race.first.arg]
     slot = plan.tensors[place.slot]
@@ -152,7 +153,7 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
     def walk(item: pm.Item, around: tuple[pm.Item, ...]) -> None:
         if isinstance(item, pm.Submit):
             paths[item.site] = (*around, item)
-        for inner in pm.inner_items(item):
+        for inner in inner_items(item):
             walk(inner, (*around, item))
 
     walk(plan.body, ())
@@ -196,7 +197,7 @@ def _value_of(loop: pm.Loop, task: pm.Submit, access: Access) -> int | None:
 
 def misuse_error(plan: pm.TaskPlan, bindings: Bindings, misuse: Misuse) -> PtoError:
     """Return the error for a task that used memory as it may not."""
-    task = next(task for task in pm.submits(plan) if task.site == misuse.site)
+    task = next(task for task in submits(plan) if task.site == misuse.site)
     name, kernel = task_name(plan, task, misuse.index), plan.kernels[task.kernel].kernel
     notes = (f"the task was made at {task.span}",)
     if misuse.kind is MisuseKind.SCRATCH:

@@ -13,7 +13,8 @@ from typing import Any
 
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.errors import PtoError
-from pto_wsp.plan.model import TaskPlan, submits
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.bound.binding import Array, Bindings
 from pto_wsp.runtime.sanitize.reports import Misuse, Race, misuse_error, race_errors
 from pto_wsp.values import dataclass

@@ -29,11 +29,10 @@ from pto_wsp.plan.model import (
     Send,
     Sequence,
     TaskPlan,
-    inner_items,
-    items_in,
 )
 from pto_wsp.plan.waits.channel_state import Wait
 from pto_wsp.plan.waits.communication import communicates, recorder_of
+from pto_wsp.plan.walk import inner_items, items_in
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.deadlock.report import stuck_error
 from pto_wsp.verify.deadlock.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pto_wsp.errors import DeadlockError, TokenError
-from pto_wsp.plan.model import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, TaskPlan, items_of
+from pto_wsp.plan.model import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, TaskPlan
 from pto_wsp.plan.waits.channel_state import Stuck, Wait
+from pto_wsp.plan.walk import items_of
 from pto_wsp.source import UNKNOWN, Span
 
 Communication = Send | Receive | Consume | RecordEvent | AwaitEvent

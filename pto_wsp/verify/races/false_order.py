@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.plan.model import Item, Loop, SetSlot, Submit, TaskPlan, items_in, items_of, submits
+from pto_wsp.plan.model import Item, Loop, SetSlot, Submit, TaskPlan
 from pto_wsp.plan.waits.communication import communicates
+from pto_wsp.plan.walk import items_in, items_of, submits
 from pto_wsp.types import scalar as s
 from pto_wsp.verify.races.accesses import Access
 from pto_wsp.verify.races.contests import accesses_of, contests_of

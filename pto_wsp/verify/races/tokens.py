@@ -24,10 +24,9 @@ from pto_wsp.plan.model import (
     Sequence,
     Sides,
     Submit,
-    inner_items,
-    items_in,
 )
 from pto_wsp.plan.waits.communication import communicates
+from pto_wsp.plan.walk import inner_items, items_in
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.accesses import Level, Taken
 from pto_wsp.verify.races.contests import Contest

@@ -12,10 +12,11 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import RunBoundsError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context, TaskPlan, submits
+from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
+from pto_wsp.plan.walk import submits
 from pto_wsp.schedule.schedule import Schedule
 
 CONTEXT = Context(Schedule(), builtin_arch("unit"))

@@ -7,8 +7,9 @@ import pytest
 
 from pto_wsp import Channel, DType, Out, P, Scalar, Tensor, Tile, builtin_arch, consume, kernel, pto, send, workload
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context, submits
+from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.walk import submits
 from pto_wsp.types.scalar import print_scalar
 
 Y = Tensor(np.zeros((4, 1), np.int64), name="Y")

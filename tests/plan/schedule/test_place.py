@@ -31,9 +31,10 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, KeyTraceError
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan, submits
+from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
+from pto_wsp.plan.walk import submits
 from pto_wsp.types.scalar import print_scalar
 
 F32 = DType.F32

@@ -12,9 +12,10 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.rewrite import canonical
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Check, CheckKind, Context, Loop, Read, TaskPlan, items_of, submits
+from pto_wsp.plan.model import Check, CheckKind, Context, Loop, Read, TaskPlan
 from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.plan.waits.elements import MAX_READS, Reads, has_waits
+from pto_wsp.plan.walk import items_of, submits
 from pto_wsp.plan.written.text import print_plan
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s

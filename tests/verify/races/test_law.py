@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from pto_wsp.errors import RunBoundsError
-from pto_wsp.plan.model import Loop, items_of
-from pto_wsp.plan.walk import map_submits
+from pto_wsp.plan.model import Loop
+from pto_wsp.plan.walk import items_of, map_submits
 from pto_wsp.verify.races.check import check_races
 from pto_wsp.verify.verdict import Verdict
 from tests.verify.races.brute_force import arrays_of, plan_of, races_of

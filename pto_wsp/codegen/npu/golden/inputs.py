@@ -13,8 +13,9 @@ from pto_wsp.codegen.npu.golden.feeding import index_params, positive_params
 from pto_wsp.codegen.npu.golden.spelling import spell_dtype
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.ops.rounding import is_real
-from pto_wsp.plan.model import TaskPlan, TensorSlot, is_float_symbol, submits
+from pto_wsp.plan.model import TaskPlan, TensorSlot, is_float_symbol
 from pto_wsp.plan.waits.elements import waited_for
+from pto_wsp.plan.walk import submits
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Number, SymbolRef
 

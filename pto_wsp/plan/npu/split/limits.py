@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.model import Send, SetSlot, TaskPlan, submits
+from pto_wsp.plan.model import Send, SetSlot, TaskPlan
 from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope
 from pto_wsp.plan.npu.walk import items_of, launches_of
+from pto_wsp.plan.walk import submits
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

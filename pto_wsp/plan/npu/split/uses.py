@@ -11,9 +11,10 @@ from dataclasses import replace
 from pto_wsp.expr.kernel import Kernel, MemoryParam, TileParam
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.plan.model import Check, Submit, TaskPlan, submits
+from pto_wsp.plan.model import Check, Submit, TaskPlan
 from pto_wsp.plan.npu.split.checks import extent_checks
 from pto_wsp.plan.npu.split.descriptors import Described, describe, known_window, merged_access
+from pto_wsp.plan.walk import submits
 from pto_wsp.types import scalar as s
 from pto_wsp.types.view import declared
 from pto_wsp.values import dataclass
