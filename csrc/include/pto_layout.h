@@ -146,8 +146,9 @@
     PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, memory_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_result, pool) PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
     PTO_LAYOUT_FIELD(pto_sim_result, late) PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, submit) \
-    PTO_LAYOUT_FIELD(pto_sim_result, start) PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, ready) \
-    PTO_LAYOUT_FIELD(pto_sim_result, executor) PTO_LAYOUT_FIELD(pto_sim_result, held) PTO_LAYOUT_FIELD(pto_sim_result, held_by) \
+    PTO_LAYOUT_FIELD(pto_sim_result, start) PTO_LAYOUT_FIELD(pto_sim_result, end) PTO_LAYOUT_FIELD(pto_sim_result, complete) \
+    PTO_LAYOUT_FIELD(pto_sim_result, ready) PTO_LAYOUT_FIELD(pto_sim_result, executor) PTO_LAYOUT_FIELD(pto_sim_result, held) \
+    PTO_LAYOUT_FIELD(pto_sim_result, held_by) \
     PTO_LAYOUT_STRUCT(pto_run_options) PTO_LAYOUT_FIELD(pto_run_options, orchestrate) \
     PTO_LAYOUT_FIELD(pto_run_options, bindings) PTO_LAYOUT_FIELD(pto_run_options, kernels) \
     PTO_LAYOUT_FIELD(pto_run_options, sim) PTO_LAYOUT_FIELD(pto_run_options, n_kernels) \

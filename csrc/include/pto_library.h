@@ -362,6 +362,7 @@ typedef struct pto_sim_result {
     const int64_t *submit;     /* by task: when it was submitted */
     const int64_t *start;
     const int64_t *end;
+    const int64_t *complete;   /* when others saw it complete: with dispatch_cycles or retire_cycles after its end */
     const int64_t *ready;      /* when its last predecessor had completed */
     const int64_t *executor;
     const uint8_t *held;       /* PTO_HELD_ */

@@ -348,7 +348,7 @@ class Program:
     def explain(self, task: TaskLike | None = None) -> Explanation:
         """Return why a task ran when it did in simulated time: by its number, its name, or (kernel, indices).
 
-        None: the task that ended last, whose chain() is what the makespan is made of.
+        None: the task that completed last, whose chain() is what the makespan is made of.
 
         Raises: R103 before a run is complete, or when it had more tasks than a trace keeps; T205 for what names no task.
         """

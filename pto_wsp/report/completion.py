@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something happens at `time`: `task` ends (or, with `is_submitted`, is submitted); None: the beginning."""
+    """Something happens at `time`: `task` ends or completes (or, with `is_submitted`, is submitted); None: the beginning."""
 
     time: int
     task: int | None = None
@@ -32,17 +32,17 @@ _BEGINNING = Moment(0)
 
 
 class Completion:
-    """The completion of joins and marks. `submit` and `end`: of the tasks of a whole record, in cycles."""
+    """The completion of joins and marks. `submit` and `complete`: of the tasks of a whole record, in cycles."""
 
-    def __init__(self, columns: RecordColumns, submit: Array, end: Array) -> None:
-        self._columns, self._submit, self._end = columns, submit, end
+    def __init__(self, columns: RecordColumns, submit: Array, complete: Array) -> None:
+        self._columns, self._submit, self._complete = columns, submit, complete
         self._known: dict[int, tuple[int, Moment]] = {}      # by join or mark: when it completes, and what decided that
 
     def of(self, node: int) -> tuple[int, Moment]:
         """Return when a node completes, and what happened last of that for which it waits."""
         task = int(self._columns.node_task[node])
         if task >= 0:
-            return int(self._end[task]), Moment(int(self._end[task]), task)
+            return int(self._complete[task]), Moment(int(self._complete[task]), task)
         left = [node]
         while left:
             at = left[-1]

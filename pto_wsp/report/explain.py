@@ -57,7 +57,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """One task in simulated time, in cycles. `cost`: without what others in memory slow it down by."""
+    """One task in simulated time, in cycles. `completed`: when its AICPU had retired it, so that others saw its end. `cost`: without what
+    others in memory slow it down by."""
 
     task: int
     name: str
@@ -66,6 +67,7 @@ class Explanation:
     ready: int
     started: int
     ended: int
+    completed: int
     cost: int
     executor: int
     cause: Cause
@@ -73,14 +75,15 @@ class Explanation:
     explainer: Explainer
 
     def chain(self) -> Chain:
-        """Return the causes one after another, from the beginning to the end of this task."""
+        """Return the causes one after another, from the beginning to the completion of this task."""
         return self.explainer.chain(self.task)
 
     def __str__(self) -> str:
         slower = self.ended - self.started - self.cost
         lines = [f"task {self.task} {self.name}  ({self.line})",
                  f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on executor "
-                 f"{self.executor}: {self.ended - self.started} cycles" + f", {slower} of them for others in memory" * (slower > 0),
+                 f"{self.executor}: {self.ended - self.started} cycles" + f", {slower} of them for others in memory" * (slower > 0)
+                 + f", retired at {self.completed}" * (self.completed > self.ended),
                  f"  delayed by {self.cause.text}"]
         shown = sorted(self.waits, key=lambda wait: -wait.ended)[:_SHOWN]
         lines += ["  waits for"] * bool(shown)
@@ -98,26 +101,27 @@ class Explainer:
     """
 
     def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
-        if sim.submit is None or sim.start is None or sim.end is None or sim.ready is None or sim.executor is None or \
-                sim.held is None or sim.held_by is None or columns.first_node > 0:
+        if sim.submit is None or sim.start is None or sim.end is None or sim.complete is None or sim.ready is None or \
+                sim.executor is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
         self._plan, self._columns, self._graph = plan, columns, graph
-        self._submit, self._start, self._end, self._ready = sim.submit, sim.start, sim.end, sim.ready
+        self._submit, self._start, self._end, self._complete, self._ready = sim.submit, sim.start, sim.end, sim.complete, sim.ready
         self._executor, self._held, self._held_by = sim.executor, sim.held, sim.held_by
         self._names = TaskNames(plan, columns)
-        self._completion = Completion(columns, sim.submit, sim.end)
+        self._completion = Completion(columns, sim.submit, sim.complete)
 
     def explain(self, wanted: TaskLike | None) -> Explanation:
-        """Return why a task ran when it did; None: the task that ended last.
+        """Return why a task ran when it did; None: the task that completed last.
 
         Raises: T205 for what names no task.
         """
-        last = int(self._end.argmax()) if wanted is None and len(self._end) else 0
+        last = int(self._complete.argmax()) if wanted is None and len(self._complete) else 0
         task = find_task(self._names, last if wanted is None else wanted)
         waits = tuple(Wait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
                       for edge in self._graph.edges.into([task]))
         return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
-                           int(self._start[task]), int(self._end[task]), int(self._columns.task_cost[task]), int(self._executor[task]),
+                           int(self._start[task]), int(self._end[task]), int(self._complete[task]),
+                           int(self._columns.task_cost[task]), int(self._executor[task]),
                            self.cause(task), waits, self)
 
     # ---- one cause ----
@@ -149,8 +153,10 @@ class Explainer:
         match held:
             case Held.EDGE | Held.MARK if by >= 0:
                 return self._completion.of(by)[1]
-            case Held.EXECUTOR | Held.CALENDAR | Held.WINDOW if by >= 0:
+            case Held.EXECUTOR | Held.CALENDAR if by >= 0:
                 return Moment(int(self._end[by]), by)
+            case Held.WINDOW if by >= 0:
+                return Moment(int(self._complete[by]), by)
             case Held.NOT:
                 return Moment(0)
             case Held.SUBMIT:
@@ -165,8 +171,9 @@ class Explainer:
         if moment.task is None or moment.is_submitted:
             return f"what a process sends it{self._mark_text(int(self._held_by[task]))}, at {int(self._ready[task])}"
         reasons = [self._graph.reason(edge) for edge in self._graph.edges.into([task]) if edge.source == moment.task]
-        later = f", known to it at {int(self._ready[task])}" if int(self._ready[task]) > moment.time else ""
-        return f"{by}, which ended at {moment.time}{later}" + (f": {reasons[0]}" if reasons else "")
+        ended, ready = int(self._end[moment.task]), int(self._ready[task])
+        later = f", known to it at {ready}" if ready > ended else ""
+        return f"{by}, which ended at {ended}{later}" + (f": {reasons[0]}" if reasons else "")
 
     @property
     def _window(self) -> str:
@@ -208,8 +215,8 @@ class Explainer:
     # ---- the chain ----
 
     def chain(self, task: int) -> Chain:
-        """Return the causes of a task, from the beginning to its end, without gaps."""
-        steps: list[Step] = []
+        """Return the causes of a task, from the beginning to its completion, without gaps."""
+        steps = self._retirement(task, int(self._complete[task]))
         seen: set[int] = set()
         at: int | None = task
         while at is not None and at not in seen:
@@ -222,30 +229,34 @@ class Explainer:
 
     def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
         """Add what stands between the start of a task and the end of the one behind it; return that one, None at the beginning."""
-        until, moment, rules = int(self._start[task]), self._moment(task), self._plan.rules
-        is_end = moment.task is not None and not moment.is_submitted
-        for cycles, name in ((rules.dispatch_cycles, "dispatch"), (rules.retire_cycles if is_end else 0, "retire")):
-            taken = min(cycles, until - moment.time)
-            if taken > 0:
-                who = task if name == "dispatch" else moment.task
-                steps.append(Step(until - taken, until, name, f"the {name} of {who}", None, name))
-                until -= taken
+        until, moment, cycles = int(self._start[task]), self._moment(task), self._plan.rules.dispatch_cycles
+        if cycles:
+            steps.append(Step(until - cycles, until, "dispatch", f"the dispatch of {task}", None, "dispatch"))
+            until -= cycles
         text = self.cause(task).text if moment.time < until else ""
         while True:
             if moment.time < until:
                 steps.append(Step(moment.time, until, kind, text, None, kind))
             if moment.task is None or not moment.is_submitted:
+                steps += [] if moment.task is None else self._retirement(moment.task, moment.time)
                 return moment.task
             until, kind, text = moment.time, "submit", f"the submission of {moment.task} {self._names[moment.task]}"
             moment = self._submission(moment.task)
 
+    def _retirement(self, task: int, until: int) -> list[Step]:
+        """Return what stands between the end of a task and the moment at which others saw it."""
+        ended = int(self._end[task])
+        busy = until - self._plan.rules.retire_cycles
+        text = f"the retirement of {task}" + f", its AICPU being busy until {busy}" * (busy > ended)
+        return [Step(ended, until, "retire", text, None, "retire")] if until > ended else []
+
     def _before(self, task: int) -> Moment:
-        """Return what happened last before a rule held a task back: the end of what it waits for, or its submission."""
+        """Return what happened last before a rule held a task back: the completion of what it waits for, or its submission."""
         submitted = int(self._submit[task])
         sources = [edge.source for edge in self._graph.edges.into([task])] if self._ready[task] > submitted else []
         if sources:
-            source = max(sources, key=lambda source: int(self._end[source]))
-            return Moment(int(self._end[source]), source)
+            source = max(sources, key=lambda source: int(self._complete[source]))
+            return Moment(int(self._complete[source]), source)
         return Moment(submitted, task, is_submitted=True)
 
     def _submission(self, task: int) -> Moment:
@@ -255,7 +266,7 @@ class Explainer:
             return Moment(0)
         held, by = Held(int(self._held[task])), int(self._held_by[task])
         if held is Held.WINDOW and by >= 0:
-            return Moment(int(self._end[by]), by)
+            return Moment(int(self._complete[by]), by)
         if held is Held.MARK and by >= 0:
             return self._completion.of(by)[1]
         mark = self._completion.blocking_mark_before(task)
@@ -264,7 +275,7 @@ class Explainer:
         return self._submitted_after(task, time)
 
     def _submitted_after(self, task: int, time: int) -> Moment:
-        """Return the submission before that of a task, where its stream was busy with it, else the end that made room for the task."""
+        """Return the submission before that of a task, where its stream was busy with it, else the completion that made room for it."""
         before = int(self._completion.before_in_stream[self._columns.task_node[task]])
         while before >= 0 and self._columns.node_task[before] < 0:
             before = int(self._completion.before_in_stream[before])
@@ -274,8 +285,8 @@ class Explainer:
             if int(self._submit[earlier]) + cycles == time:
                 return Moment(int(self._submit[earlier]), earlier, is_submitted=True)
         mine = self._columns.task_stream[:task] == self._columns.task_stream[task]
-        ended = np.flatnonzero(mine & (self._end[:task] <= time))
-        if self._plan.rules.window and len(ended):
-            freed = int(ended[np.argmax(self._end[ended])])
-            return Moment(int(self._end[freed]), freed)
+        complete = np.flatnonzero(mine & (self._complete[:task] <= time))
+        if self._plan.rules.window and len(complete):
+            freed = int(complete[np.argmax(self._complete[complete])])
+            return Moment(int(self._complete[freed]), freed)
         return Moment(0)

@@ -110,7 +110,7 @@ class TimedRun:
     def _causes(self) -> Causes | None:
         """Return what delayed each task last. Behind joins and marks nobody looks where there are very many."""
         sim, columns = self.sim, self.columns
-        if sim.submit is None or sim.end is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
+        if sim.submit is None or sim.complete is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
             return None
         task = np.full(sim.n_tasks, -1, np.int64)
         is_task = np.isin(sim.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (sim.held_by >= 0)
@@ -119,7 +119,7 @@ class TimedRun:
         task[is_node] = columns.node_task[sim.held_by[is_node]]
         behind = np.flatnonzero(is_node & (task < 0))
         if len(behind) <= _MOST_BEHIND:
-            completion = Completion(columns, sim.submit, sim.end)
+            completion = Completion(columns, sim.submit, sim.complete)
             for at in behind.tolist():
                 moment = completion.of(int(sim.held_by[at]))[1]
                 task[at] = -1 if moment.task is None or moment.is_submitted else moment.task

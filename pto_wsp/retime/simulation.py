@@ -52,7 +52,7 @@ class Simulation:
     def explain(self, task: TaskLike | None = None) -> Explanation:
         """Return why a task runs when it does: by its number, its name, or (kernel, indices).
 
-        None: the task that ended last, whose chain() is what the makespan is made of.
+        None: the task that completed last, whose chain() is what the makespan is made of.
 
         Raises: T205 for what names no task.
         """

@@ -340,6 +340,7 @@ static void a_worker_does_one_thing_after_another(void)
     SIMULATE(record, &r, .n_workers = 1, POOLS(2), .dispatch_cycles = 2, .retire_cycles = 1);
     IS(r.start, 2, 4, 15);
     IS(r.end, 12, 14, 25);
+    IS(r.complete, 13, 16, 26);
     CHECK_EQ(r.total_cycles, 26);
     IS(r.late, 5, 4);           /* executor 0: 0 .. 2 and 12 .. 15; executor 1: 0 .. 4; task 2 stands until 13 */
     is_held(&r, 0, PTO_HELD_NOT, -1);

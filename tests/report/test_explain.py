@@ -23,6 +23,7 @@ from pto_wsp import (
     Tensor,
     Tile,
     TimingPolicy,
+    TracePolicy,
     WindowMode,
     Workload,
     builtin_arch,
@@ -152,9 +153,50 @@ def test_the_time_of_submitting() -> None:
 
 def test_dispatching_and_retiring() -> None:
     assert steps(timed(PAIRS, dispatch_cycles=5, retire_cycles=7)) == [
-        (0, 5, "dispatch"), (5, 5 + C, 4), (5 + C, 12 + C, "retire"), (12 + C, 17 + C, "dispatch"), (17 + C, 17 + 2 * C, 5)]
+        (0, 5, "dispatch"), (5, 5 + C, 4), (5 + C, 12 + C, "retire"), (12 + C, 17 + C, "dispatch"), (17 + C, 17 + 2 * C, 5),
+        (17 + 2 * C, 24 + 2 * C, "retire")]
     one = timed(PAIRS, dispatch_cycles=5, n_workers=3, pool_size=(2,)).explainer     # 1 and 4 are both of worker 1, and ready at 0 and 29
     assert one.explain(5).cause.held is Held.EDGE
+
+
+def one_aicpu(**costs: int) -> TimedRun:
+    """The same on three executors of one AICPU, an executor for each pair, where that takes time."""
+    machine = builtin_arch("unit").with_aicpu(submit_cycles=0, **costs)
+    schedule = main_of_pairs().dispatch(DispatchPolicy.round_robin(1)).task_graph(pools=Pools.custom(lambda t: t.b))
+    return PAIRS.simulate(schedule, machine, overheads=True).timed
+
+
+def test_the_makespan_ends_with_the_last_retirement() -> None:
+    """0, 2, 4 are dispatched until 5, 10, 15; 0 and 2 retired until 43, 1 dispatched until 48, 4 retired until 55, 3 and 5 dispatched until
+    60 and 65; they end at 84 and 89, and 5 is retired until 98."""
+    run = one_aicpu(dispatch_cycles=5, retire_cycles=7)
+    last = run.explainer.explain(None)
+    assert (last.task, last.ended, last.completed, run.sim.total_cycles) == (5, 89, 98, 98)
+    assert str(last).splitlines()[1].endswith("on executor 2: 24 cycles, retired at 98")
+    assert steps(run)[-3:] == [(60, 65, "dispatch"), (65, 89, 5), (89, 98, "retire")]
+    for found in (run, timed(PAIRS, dispatch_cycles=9, retire_cycles=50), timed(PIPED, retire_cycles=3, submit_cycles=2)):
+        chain = found.explainer.explain(None).chain()
+        assert sum(chain.cycles.values()) == found.sim.total_cycles and str(chain).startswith(f"{found.sim.total_cycles} cycles: ")
+
+
+def test_a_retirement_waits_for_its_aicpu() -> None:
+    """0, 2 and 4 end together, and one AICPU retires them one after another."""
+    run = one_aicpu(dispatch_cycles=0, retire_cycles=10)
+    assert run.sim.end is not None and run.sim.complete is not None
+    assert run.sim.end.tolist()[::2] == [C] * 3 and run.sim.complete.tolist()[::2] == [C + 10, C + 20, C + 30]
+    said = str(run.explainer.explain(4).chain()).splitlines()
+    assert said[-1] == f"  {C} .. {C + 30}    held by the retirement of 4, its AICPU being busy until {C + 20}"
+
+
+def test_what_completes_last_need_not_end_last() -> None:
+    """One AICPU retires 0 and 2, which end at 24, until 34 and 44, 1 and 3, which end at 68, until 78 and 88; on the other 4 ends at 30 and
+    5 at 70, and that is retired at 80."""
+    machine = builtin_arch("unit").with_aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=10)
+    schedule = main_of_pairs().dispatch(DispatchPolicy.affinity(lambda t: t.b // 2, 2)).task_graph(
+        pools=Pools.custom(lambda t: t.b), trace=TracePolicy.cycles(lambda t: (t.b == 2).where(30, C)))
+    found = PAIRS.simulate(schedule, machine, overheads=True)
+    assert found.trace.end.tolist() == [24, 68, 24, 68, 30, 70]
+    assert (found.explain().task, found.explain().completed, found.total_cycles) == (3, 88, 88)
 
 
 def test_its_process() -> None:
@@ -198,11 +240,11 @@ RULES = [{**window, **costs, **timing, **start, **executors}
 def test_a_chain_has_no_gap_whatever_holds_a_task(program: Program) -> None:
     for rules in RULES[::11]:
         run = timed(program, **rules)
-        explainer, ends = run.explainer, run.sim.end
-        assert ends is not None
+        explainer, completions = run.explainer, run.sim.complete
+        assert completions is not None
         for task in range(run.sim.n_tasks):
             found = list(explainer.explain(task).chain())
-            assert found[0].begin == 0 and found[-1].end == ends[task], rules
+            assert found[0].begin == 0 and found[-1].end == completions[task], rules
             assert all(before.end == after.begin for before, after in itertools.pairwise(found)), rules
 
 
@@ -220,7 +262,8 @@ def test_chains_bounds_and_idleness_hold_under_schedules_on_a_machine_with_littl
     for schedule in schedules(main_of_pairs()):
         found = PAIRS.simulate(schedule, machine, overheads=overheads)
         chain, stats = list(found.explain().chain()), found.stats
-        assert chain[0].begin == 0 and all(before.end == after.begin for before, after in itertools.pairwise(chain))
+        assert chain[0].begin == 0 and chain[-1].end == stats.total_cycles
+        assert all(before.end == after.begin for before, after in itertools.pairwise(chain))
         assert found.critical_path.cycles == stats.critical_path <= stats.lower_bound <= stats.total_cycles
         idle = [(e.busy, e.waiting, e.late, e.idle) for e in stats.executors]
         assert all(sum(parts) == stats.total_cycles and min(parts) >= 0 for parts in idle)

@@ -90,7 +90,7 @@ static bool reserve_trace(pto_sim *s, int64_t n)
 #define PTO_GROW_COLUMN(column) (grown = capacity, PTO_RESERVE(s->column, grown, n))
     if (!PTO_GROW_COLUMN(start) || !PTO_GROW_COLUMN(end) || !PTO_GROW_COLUMN(ready) || !PTO_GROW_COLUMN(submit) ||
         !PTO_GROW_COLUMN(released) || !PTO_GROW_COLUMN(front_by) || !PTO_GROW_COLUMN(front_why) || !PTO_GROW_COLUMN(executor) ||
-        !PTO_GROW_COLUMN(held_by) || !PTO_GROW_COLUMN(held))
+        !PTO_GROW_COLUMN(held_by) || !PTO_GROW_COLUMN(held) || (s->servers != NULL && !PTO_GROW_COLUMN(complete)))
         return pto_sim_fail(s);
 #undef PTO_GROW_COLUMN
     s->trace_capacity = grown;
@@ -229,6 +229,7 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
     if (s->options.keep_trace) {
         out->start = s->start;
         out->end = s->end;
+        out->complete = s->servers != NULL ? s->complete : s->end;
         out->ready = s->ready;
         out->submit = s->submit;
         out->executor = s->executor;
@@ -296,6 +297,7 @@ void pto_sim_free(pto_sim *s)
     free(s->chain);
     free(s->start);
     free(s->end);
+    free(s->complete);
     free(s->ready);
     free(s->submit);
     free(s->released);

@@ -132,7 +132,7 @@ struct pto_sim {
     int64_t chain_capacity, chain_limit, chain_first;
 
     /* by task, with keep_trace */
-    int64_t *start, *end, *ready, *executor, *held_by;     /* sim_step.c */
+    int64_t *start, *end, *complete, *ready, *executor, *held_by;     /* sim_step.c */
     uint8_t *held;
     int64_t *submit, *released;        /* sim_release.c */
     int64_t *front_by;         /* as pto_sim_result.held_by, by front_why */

@@ -163,6 +163,8 @@ bool pto_sim_end_service(pto_sim *s)
     pto_sim_list_server(s, worker);
     if (executor >= 0)
         return pto_sim_begin(s, executor);
+    if (s->options.keep_trace)
+        s->complete[pto_sim_at(&s->ring, node)->task] = s->now;
     s->last_completion = s->now;
     pto_sim_complete(s, node);
     return s->status == PTO_OK;

@@ -37,7 +37,8 @@ class SimResult:
     """What the simulator found. Times are cycles.
 
     Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. Per task, None where no trace is kept: submit,
-    start, end, ready, executor, held (a `Held`) and held_by (a node or task of the stream, -1 for none). stalls and stall_cycles are
+    start, end, complete (when others saw that it had ended), ready, executor, held (a `Held`) and held_by (a node or task of the stream,
+    -1 for none). stalls and stall_cycles are
     by PTO_STALL_: how often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory.
     `window_task`: the task that found no room, -1 for none.
     """
@@ -62,6 +63,7 @@ class SimResult:
     submit: Column | None
     start: Column | None
     end: Column | None
+    complete: Column | None
     ready: Column | None
     executor: Column | None
     held: Column | None
@@ -121,8 +123,8 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
         out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
         out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
         per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
-        per_task(out.start), per_task(out.end), per_task(out.ready), per_task(out.executor), per_task(out.held, np.uint8),
-        per_task(out.held_by))
+        per_task(out.start), per_task(out.end), per_task(out.complete), per_task(out.ready), per_task(out.executor),
+        per_task(out.held, np.uint8), per_task(out.held_by))
 
 
 def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
