@@ -7,17 +7,64 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pto_wsp.errors import BindingError
+import numpy as np
+
+from pto_wsp.errors import BindingError, PtoError
 from pto_wsp.plan.model import BoundAxis, TaskPlan
+from pto_wsp.runtime.bound.axis_data import check_axes
+from pto_wsp.runtime.bound.binding import Bindings, bind
+from pto_wsp.runtime.bound.contracts import ContractChecks
+from pto_wsp.runtime.verification.tolerance import Tolerance
 from pto_wsp.source import here
 from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, known_extent
 from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Sparse
 from pto_wsp.types.scalar import Const, SymbolRef
 from pto_wsp.types.tensor import Tensor
+
+
+class ProgramBindings:
+    """What the runs of a program work on: the arrays that it was written with, values set for all runs, and what one run is given."""
+
+    def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None]) -> None:
+        """`wrapped`: by tensor slot, what the workload was written with."""
+        self._plan, self._wrapped = plan, list(wrapped)
+        self._values: dict[str, object] = {}
+        self._contracts = ContractChecks(plan)
+        self._last: Bindings | None = None
+
+    def set(self, name: str, value: object) -> None:
+        """Give a symbol or an axis a value for all later runs.
+
+        Raises: R102 for a name that there is not.
+        """
+        if name not in {symbol.name for symbol in self._plan.symbols}:
+            raise unknown_name(self._plan, name)
+        self._values[name] = value
+
+    def of_run(self, bindings: Mapping[str, object]) -> Bindings:
+        """Return the bindings of a run that is given these by name; those of the last one where they are the same.
+
+        Raises: R102, W101, W104 and R110 for what does not fit.
+        """
+        plan = self._plan
+        arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
+        values: list[object] = [self._values.get(symbol.name, symbol.default) for symbol in plan.symbols]
+        Given(plan, arrays, values).bind_all(bindings)
+        try:
+            if self._last is None or not self._last.still_fit(arrays, values):
+                self._last = bind(plan, arrays, values)
+            check_axes(plan, self._last)
+            self._contracts.check(self._last)
+            return self._last
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
 
 
 @dataclass(slots=True)
@@ -106,3 +153,15 @@ def unknown_name(plan: TaskPlan, name: str) -> BindingError:
     return BindingError(f"the program has nothing called `{name}` to bind", here(),
                         expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors, symbols or axes'}",
                         help=f"did you mean {near[0]}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
+
+
+def read_tolerance(rtol: object, atol: object) -> Tolerance:
+    """Return what a user allows.
+
+    Raises: R102 for what is no number >= 0.
+    """
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if value is not None and not (is_number and 0 <= value < math.inf):  # type: ignore[operator]
+            raise BindingError(f"verify() takes a number as {name}", here(), expected="a number >= 0, or None: by dtype", found=repr(value))
+    return Tolerance(*(None if value is None else float(value) for value in (rtol, atol)))  # type: ignore[arg-type]

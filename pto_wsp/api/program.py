@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pto_wsp.api.bindings import Given, unknown_name
+from pto_wsp.api.bindings import ProgramBindings, read_tolerance
 from pto_wsp.api.scheduled import Scheduled, schedule_of
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.options import check_directives, read_arch
@@ -35,9 +35,7 @@ from pto_wsp.retime.calendar_check import check_recorded
 from pto_wsp.retime.freeze import frozen
 from pto_wsp.retime.retimer import Retimer
 from pto_wsp.retime.simulation import Simulation
-from pto_wsp.runtime.bound.axis_data import check_axes
-from pto_wsp.runtime.bound.binding import Bindings, bind
-from pto_wsp.runtime.bound.contracts import ContractChecks
+from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.runtime.interpreter.run import Interpreter
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.runtime.native.simulator import SimResult
@@ -45,6 +43,7 @@ from pto_wsp.runtime.prints import run_text
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.record.wall import WallTimes
 from pto_wsp.runtime.sanitize.watch import Sanitized
+from pto_wsp.runtime.verification.verify import Verification, verify_artifact
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
@@ -58,12 +57,11 @@ class Program:
         self._compiled = compiled
         self._wrapped = list(wrapped)
         self._events = tuple(events)
-        self._symbols: dict[str, object] = {}
+        self._given = ProgramBindings(self.plan, wrapped)
         self._thread: threading.Thread | None = None
         self._in_place = False      # a call of this program prepares a run, or runs it
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
-        self._contracts = ContractChecks(self.plan)
         self._failure: BaseException | None = None
         self._ran = False
         self._execute_time_ms = 0.0
@@ -107,6 +105,18 @@ class Program:
         return runner
 
     def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
+        self._enter()
+        try:
+            bound = self._bound = self._given.of_run(bindings)
+        except BaseException:
+            self._in_place = False
+            raise
+        self._sim = self._columns = self._retimer = self._wall = None
+        self._ran = False
+        return bound
+
+    def _enter(self) -> None:
+        """Begin a call that no other one of this program may come between."""
         self._runner  # noqa: B018 - there must be one
         with self._changing:
             if self._thread is not None or self._in_place:
@@ -114,14 +124,6 @@ class Program:
                                         help="call synchronize() between two execute(); for runs side by side, compile a program for "
                                         "each thread")
             self._in_place = True
-        try:
-            bound = self._bind(bindings)
-        except BaseException:
-            self._in_place = False
-            raise
-        self._sim = self._columns = self._retimer = self._wall = None
-        self._ran = False
-        return bound
 
     def _run(self, bound: Bindings, order_seed: int) -> None:
         started = time.perf_counter()
@@ -203,48 +205,49 @@ class Program:
         self._finish()
         return self
 
+    def verify(self, *, rtol: float | None = None, atol: float | None = None, **bindings: object) -> Verification:
+        """Hold the artifact against the NumPy meaning: run both on copies of what `run` would work on, and compare what they leave.
+
+        No array and nothing of the last run changes. |found - expected| <= rtol * |expected| + atol for floats; None: some units in the
+        last place, by dtype, of the element and of the tensor's largest one. All else is equal. Bindings are as for `run`.
+        Raises: R108 naming the element and the task that writes it last; R102 for a tolerance that is none; R103 for a target without an
+        artifact that runs here; K108 for a kernel without a meaning in NumPy; what a run raises.
+        """
+        tolerance = read_tolerance(rtol, atol)
+        runner = self._runner
+        if not isinstance(runner, Engine):
+            raise ProgramStateError(f"a program for target {self._compiled.target} is the NumPy meaning itself", here(),
+                                    expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")
+        self._enter()
+        try:
+            return verify_artifact(runner, self._given.of_run(bindings), tolerance, check_finite=self._compiled.options.check_finite)
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
+        finally:
+            self._in_place = False
+
     def is_complete(self) -> bool:
         """Tell whether no run is under way."""
         return not self._in_place and (self._thread is None or not self._thread.is_alive())
 
     def set_symbol_u64(self, name: str, value: int) -> None:
         """Give a symbol (or DenseDyn axis) a value for all later runs."""
-        self._set(name, value)
+        self._given.set(name, value)
 
     def set_symbol_f32(self, name: str, value: float) -> None:
         """Give a float symbol a value for all later runs."""
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise BindingError(f"symbol `{name}` is bound to a value of another kind", here(), expected="a number", found=repr(value))
-        self._set(name, float(value))
+        self._given.set(name, float(value))
 
     def set_axis_sizes(self, sizes: Mapping[str, int]) -> None:
         """Give DenseDyn axes their extents for all later runs."""
         if not isinstance(sizes, Mapping):
             raise BindingError("set_axis_sizes takes a dict of names and extents", here(), found=repr(sizes))
         for name, size in sizes.items():
-            self._set(name, size)
-
-    def _set(self, name: str, value: object) -> None:
-        if name not in {symbol.name for symbol in self.plan.symbols}:
-            raise unknown_name(self.plan, name)
-        self._symbols[name] = value
-
-    def _bind(self, bindings: Mapping[str, object]) -> Bindings:
-        plan = self.plan
-        arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
-        values: list[object] = [self._symbols.get(symbol.name, symbol.default) for symbol in plan.symbols]
-        given = Given(plan, arrays, values)
-        given.bind_all(bindings)
-        try:
-            if self._bound is None or not self._bound.still_fit(arrays, values):
-                self._bound = bind(plan, arrays, values)
-            check_axes(plan, self._bound)
-            self._contracts.check(self._bound)
-            return self._bound
-        except PtoError as problem:
-            for error in (problem, *problem.others):
-                error.span = error.span or here()
-            raise
+            self._given.set(name, size)
 
     # ---- looking ----
 

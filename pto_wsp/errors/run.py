@@ -54,6 +54,13 @@ class ThreadStartError(PtoError):
     fix = "Ask for fewer threads, or raise the limit; the next run tries again."
 
 
+class DisagreementError(PtoError):
+    code = "R108"
+    cause = "The artifact computes something else than the workload means in NumPy."
+    example = '@kernel(c_src="...")  # C that adds where the Python body multiplies'
+    fix = "The report names the tensor, the element and the last task that writes it; where the two differ by rounding alone, say rtol=."
+
+
 class ContractError(PtoError):
     code = "R110"
     cause = "An array breaks the contract that its tensor was declared with: proofs of the program rely on it."

@@ -39,14 +39,15 @@ class Bindings:
         """Tell whether binding these again would give the same."""
         return (all(a is b or (a is None and b is MADE) for a, b in zip(arrays, self.arrays, strict=True))
                 and all(type(a) is type(b) and a == b for a, b in zip(symbols, self.symbols, strict=True))
-                and self.layouts == tuple(map(_layout, self.arrays)))
+                and self.layouts == tuple(map(layout_of, self.arrays)))
 
 
 MADE = np.zeros(0, np.uint8)    # what stands among the arrays for a tensor that bodies make
 
 
-def _layout(array: Array) -> tuple[object, ...]:
-    return array.__array_interface__["data"], array.shape, array.strides, array.dtype   # its address, and whether it is read-only
+def layout_of(array: Array) -> tuple[object, ...]:
+    """Return how an array lies: its address and whether it is read-only, shape, strides and dtype."""
+    return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
 def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) -> Bindings:
@@ -78,12 +79,12 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
     _refuse_shared_scalars(plan, groups)
     if not plan.infer:
         _refuse_shared_memory(plan, groups, bound)
-    return Bindings(tuple(bound), tuple(values), groups, tuple(map(_layout, bound)))
+    return Bindings(tuple(bound), tuple(values), groups, tuple(map(layout_of, bound)))
 
 
 def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
     """Return a number for each array, equal for arrays whose memory may overlap: intervals that touch are one group."""
-    spans = [_byte_bounds(a) if a.size else (0, 0) for a in arrays]
+    spans = [byte_bounds(a) if a.size else (0, 0) for a in arrays]
     groups = [0] * len(arrays)
     group, end = -1, -1
     for k in sorted(range(len(arrays)), key=lambda k: spans[k]):
@@ -96,7 +97,7 @@ def alias_groups(arrays: Sequence[Array]) -> tuple[int, ...]:
     return tuple(groups)
 
 
-def _byte_bounds(array: Array) -> tuple[int, int]:
+def byte_bounds(array: Array) -> tuple[int, int]:
     """Return the address of an array's lowest byte and the one after its highest."""
     first = int(array.__array_interface__["data"][0])
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]

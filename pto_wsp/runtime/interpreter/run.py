@@ -162,6 +162,11 @@ class Interpreter:
         return taken
 
     @property
+    def tasks(self) -> tuple[TaskInstance, ...]:
+        """The tasks of the last run, in program order."""
+        return tuple(node for node in self._stream if isinstance(node, TaskInstance))
+
+    @property
     def intermediate_bytes(self) -> int:
         """Nothing is said of the memory of tensors made in bodies: the interpreter has NumPy make them."""
         return 0

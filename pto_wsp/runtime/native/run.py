@@ -72,6 +72,12 @@ class Engine:
         self.sanitized: Sanitized | None = None    # of the last run
         self.look_first: LookFirst | None = None
 
+    def apart(self) -> Engine:
+        """Return an engine of the same artifact with a record of its own: what it runs leaves this one's last run as it is."""
+        engine = Engine(self.artifact, self.plan, self.threads, self.max_tasks)
+        engine.look_first = self.look_first
+        return engine
+
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
 
