@@ -58,33 +58,23 @@ static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *
     return status != PTO_OK ? status : finished;
 }
 
-/* A calendar may leave it to the tasks how many executors there are. NULL when memory ran out. */
-static pto_sim *new_sim(const pto_program *p, const pto_record *record)
+static int32_t refuse_simulator(pto_program_result *r)
 {
-    pto_sim_options options = p->sim;
-    if (options.n_workers == 0) {
-        pto_columns columns;
-        pto_record_columns(record, &columns);
-        options.n_workers = 1;
-        for (int64_t k = 0; k < columns.n_tasks; ++k)
-            if (columns.task_worker[k] >= options.n_workers)
-                options.n_workers = columns.task_worker[k] + 1;
-    }
-    return pto_sim_new(&options);
+    return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
 }
 
 /* Make the stream and simulate it before a kernel runs, where that may find that it cannot be run: nothing has been touched then. */
 static int32_t rehearse(const pto_program *p, const pto_run_options *options, pto_record *record, pto_program_result *r)
 {
-    pto_sim *sim = p->sim.is_calendar ? NULL : new_sim(p, record);
+    pto_sim *sim = pto_sim_new(&p->sim);
+    if (sim == NULL)
+        return refuse_simulator(r);
     const pto_run_options rehearsal = {.orchestrate = options->orchestrate, .bindings = options->bindings, .sim = sim};
     pto_execute_result none;
     pto_sim_result timed;
     int32_t status = pto_run(NULL, record, &rehearsal, &none);
     bool is_made = status == PTO_OK || status == PTO_E_WINDOW;
-    if (is_made && sim == NULL)
-        sim = new_sim(p, record);
-    if (is_made && sim != NULL)
+    if (is_made)
         status = simulate(record, sim, &timed);
     if (status == PTO_E_WINDOW)
         pto_tell_window(p, record, timed.window_task, r);
@@ -97,9 +87,9 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
 static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_program_result *r)
 {
     bool is_calendar = p->sim.is_calendar != 0;
-    pto_sim *sim = is_calendar ? NULL : new_sim(p, record);
-    if (sim == NULL && !is_calendar)
-        return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
+    pto_sim *sim = pto_sim_new(&p->sim);
+    if (sim == NULL)
+        return refuse_simulator(r);
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
                                      .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = {.by_calendar = is_calendar}};
@@ -113,8 +103,6 @@ static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool 
         r->threads = run.threads;
         pto_tell_failure(p, status, record, &run, r);
     }
-    if (status == PTO_OK && is_calendar && (sim = new_sim(p, record)) == NULL)
-        status = pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
     if (status == PTO_OK) {
         pto_sim_result timed;
         status = simulate(record, sim, &timed);

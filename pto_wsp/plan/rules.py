@@ -52,7 +52,7 @@ class Column(Enum):
 class ExecutionRules:
     """How tasks come to executors.
 
-    `n_workers`: AICPUs, the homes of tasks. `pool_size`: executors that a worker has of each pool; None: pools of one, as many as tasks
+    `n_workers`: AICPUs, the homes of tasks; 0 where a calendar leaves it to the tasks. `pool_size`: executors that a worker has of each pool; None: pools of one, as many as tasks
     name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor takes ready tasks of other workers.
     `calendar`: an executor runs its tasks in the order of their positions. `release_n`: tasks of a batch, or lanes that take turns;
     `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted

@@ -13,7 +13,7 @@ from pto_wsp.retime.edges import Edges, Lanes, edges_under
 from pto_wsp.retime.fields import TaskFields, mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.bound.binding import Bindings
-from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim, with_workers
+from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
 
 _FIELDS = {"task_worker": "worker", "task_cost": "cost", "task_lane": "lane", "task_pool": "pool", "task_priority": "priority",
            "task_position": "position", "task_bytes": "traffic"}
@@ -23,7 +23,7 @@ def simulate_columns(tasks: RecordedTasks, fields: TaskFields, edges: Edges, del
                      ) -> SimResult:
     """Return the simulated times of the tasks with what a schedule says of them."""
     raw, alive = columns_with(tasks, fields, edges, delays)
-    sim = new_sim(tasks.runtime, with_workers(tasks.runtime, rules, raw), keep_trace=True)
+    sim = new_sim(tasks.runtime, rules, keep_trace=True)
     feed_columns(tasks.runtime, sim, raw)
     del alive
     return finish_sim(tasks.runtime, sim)

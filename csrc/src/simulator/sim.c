@@ -71,7 +71,6 @@ static inline bool enter(pto_sim *s, int64_t task, int64_t cost, int32_t stream,
             continue;
         bool is_order = why != NULL && why[i] == PTO_EDGE_ORDER;
         n->n_pending++;
-        n->queue += is_order;
         if (!add_link(s, src[i], node, is_order))
             return false;
     }

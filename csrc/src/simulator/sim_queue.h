@@ -17,13 +17,13 @@ enum { PTO_SIM_QUEUED, PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
 typedef struct pto_sim_node {
     int64_t task;              /* -1: a join or mark */
     int64_t cost;              /* of a mark: its delay */
-    int64_t ready;             /* time from which it may run, once READY and released; of a mark: when the last of its structural
-                                  predecessors had completed */
+    int64_t ready;             /* time from which it may run, once READY and released; of a mark: when its last structural
+                                  predecessor so far completed */
     int64_t next;              /* node: in its executor's queue, or in the list of nodes to complete */
     int64_t follower;          /* the next node of its stream, -1: none yet */
     int32_t first_link, last_link;     /* successors, in submission order */
     int32_t n_pending;         /* predecessors not completed */
-    int32_t queue;             /* of ready tasks, that it goes to; of a mark: structural predecessors not completed */
+    int32_t queue;             /* of a task: where it stands when it is ready */
     int32_t stream;            /* -1: a join, which has no place in one */
     uint8_t state;
     uint8_t flags;             /* of a mark: PTO_MARK_; of a task: PTO_SIM_RELEASED */

@@ -93,15 +93,14 @@ static request own_request(const pto_sim *s, int64_t worker)
     return best;
 }
 
-/* In pools where it has an idle executor and no ready task of its own. */
+/* Whoever is free now found no task of its own to dispatch, so what it finds is another worker's. */
 static request foreign_request(const pto_sim *s, int64_t worker)
 {
     request best = {.node = NONE};
     for (int64_t pool = 0; pool < s->n_pools; pool++) {
-        if (s->pools[pool].n_standing == 0 || pto_sim_head(s, &s->queues[pool * s->options.n_workers + worker]).node >= 0)
-            continue;
-        int64_t queue = pto_sim_best_queue(s, pool);
-        request found = queue < 0 ? (request){.node = NONE} : request_of(s, worker, pool, queue);
+        request found = {.node = NONE};
+        if (s->pools[pool].n_standing > 0)
+            found = request_of(s, worker, pool, pto_sim_best_queue(s, pool));
         if (found.node >= 0 && is_older(found, best))
             best = found;
     }

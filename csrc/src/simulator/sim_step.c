@@ -229,7 +229,7 @@ static void ripen(pto_sim *s, int64_t node)
 static void arrive(pto_sim *s, int64_t node, int64_t src, bool is_order)
 {
     pto_sim_node *n = pto_sim_at(&s->ring, node);
-    if (is_order && --n->queue == 0)
+    if (is_order)
         n->ready = s->now;
     if (--n->n_pending > 0)
         return;

@@ -7,7 +7,7 @@ from typing import Any
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.plan.waits.channel_state import Stuck, Wait
-from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim, with_workers
+from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
 from pto_wsp.runtime.record.columns import RecordColumns, RecordedArg, read_columns
 
 MAX_RECORDED_TASKS = 1 << 20
@@ -65,7 +65,6 @@ class Recorder:
 
         Raises: SimulationStuck, WindowFull.
         """
-        raw = self.raw_columns()
-        sim = new_sim(self.runtime, with_workers(self.runtime, rules, raw), keep_trace=keep_trace)
-        feed_columns(self.runtime, sim, raw)
+        sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
+        feed_columns(self.runtime, sim, self.raw_columns())
         return finish_sim(self.runtime, sim)

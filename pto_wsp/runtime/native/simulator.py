@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -72,14 +71,6 @@ class SimResult:
 
 class SimulationStuck(Exception):
     """Not all tasks can run under the rules: under those of a calendar that does not fit them."""
-
-
-def with_workers(runtime: Runtime, rules: ExecutionRules, raw: Any) -> ExecutionRules:
-    """Return the rules with as many workers as the tasks of a pto_columns name, where a calendar leaves that to them."""
-    if rules.n_workers or not raw.n_tasks:
-        return rules if rules.n_workers else replace(rules, n_workers=1)
-    workers = np.frombuffer(runtime.ffi.buffer(raw.task_worker, raw.n_tasks * 8), np.int64)
-    return replace(rules, n_workers=int(workers.max()) + 1)
 
 
 def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
