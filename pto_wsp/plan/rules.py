@@ -52,12 +52,12 @@ class Column(Enum):
 class ExecutionRules:
     """How tasks come to executors.
 
-    `n_workers`: AICPUs, the homes of tasks; 0 where a calendar leaves it to the tasks. `pool_size`: executors that a worker has of each pool; None: pools of one, as many as tasks
-    name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor takes ready tasks of other workers.
-    `calendar`: an executor runs its tasks in the order of their positions. `release_n`: tasks of a batch, or lanes that take turns;
-    `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted
-    before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an AICPU, for each task.
-    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
+    `n_workers`: AICPUs, the homes of tasks; 0 where a calendar leaves it to the tasks. `pool_size`: executors that a worker has of each
+    pool; None: pools of one, as many as tasks name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor
+    takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions. `release_n`: tasks of a
+    batch, or lanes that take turns; `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none.
+    `start_after`: tasks submitted before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an
+    AICPU, for each task. `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
     """
 
     n_workers: int = 1

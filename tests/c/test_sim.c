@@ -119,6 +119,23 @@ static void tasks_of_no_cost_cascade(void)
     pto_record_free(record);
 }
 
+/* Half of all numbers of bytes and a little more, twice: the second has no room, though no sum says so. */
+static void what_no_sum_holds_finds_no_room(void)
+{
+    static char memory[1];
+    pto_record *record = record_new();
+    pto_arg arg = {.data = memory, .extent = {INT64_C(1) << 62, 1}, .stride = {0, 1}, .elem_bytes = 1, .flags = PTO_KEPT | PTO_WRITE};
+    for (int32_t i = 0; i < 2; i++)
+        pto_record_sink(record)->submit(pto_record_sink(record), &(pto_task){.worker = i, .cost = 5, .n_args = 1, .args = &arg});
+    pto_sim_result r;
+    pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 2, .window = INT64_MAX, .window_unit = PTO_WINDOW_BYTES, .keep_trace = 1});
+    CHECK_EQ(pto_sim_feed(sim, record), PTO_OK);
+    CHECK_EQ(pto_sim_finish(sim, &r), PTO_OK);
+    CHECK(r.submit[1] == 5 && r.total_cycles == 10 && r.window_high_water == INT64_C(1) << 62);
+    pto_sim_free(sim);
+    pto_record_free(record);
+}
+
 static void wrong_workers_and_foreign_chunks_are_refused(void)
 {
     pto_record *record = record_new();
@@ -138,6 +155,6 @@ int main(void)
     static const check_test tests[] = {
         TEST(nothing_takes_no_time), TEST(two_workers_halve_equal_tasks), TEST(a_window_delays_and_counts),
         TEST(the_window_is_a_ring), TEST(joins_take_no_time_and_no_slot), TEST(tasks_of_no_cost_cascade),
-        TEST(wrong_workers_and_foreign_chunks_are_refused)};
+        TEST(what_no_sum_holds_finds_no_room), TEST(wrong_workers_and_foreign_chunks_are_refused)};
     return RUN_TESTS(tests);
 }

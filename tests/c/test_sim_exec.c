@@ -291,6 +291,7 @@ static void calendars_that_cannot_go_on_end(void)
     add(record, (pto_task){.position = 4}, -1);
     add(record, (pto_task){.position = 4, .worker = 1}, -1);
     add(record, (pto_task){.position = 4}, -1);
+    add(record, (pto_task){.position = 4, .worker = 1}, -1);
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .is_calendar = 1}, &r), PTO_E_ARGUMENT);
     CHECK_EQ(r.window_task, 2);
     pto_record_free(record);
@@ -416,19 +417,32 @@ static void the_rest_of_a_task_speeds_up_again(void)
     pto_record_free(record);
 }
 
+/* 2^30 cycles are a gigacycle here. Task 0 takes 3 of them, tasks 1 and 2 one after another 2 each; there is memory for all. */
+static void long_tasks_keep_their_places_in_memory(void)
+{
+    pto_record *record = record_new(PTO_KEEP_BYTES);
+    const int64_t giga = 1 << 30;
+    for (int32_t i = 0; i < 3; i++)
+        add(record, (pto_task){.worker = i > 0, .cost = (i == 0 ? 3 : 2) * giga, .bytes = giga}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, POOLS(1), .bytes_per_cycle = 2);
+    IS(r.end, 3 * giga, 2 * giga, 4 * giga);
+    pto_record_free(record);
+}
+
 int main(void)
 {
     static const check_test tests[] = {
         TEST(a_pool_runs_as_many_as_it_has_executors), TEST(pools_of_a_worker_run_at_once), TEST(executors_are_taken_by_number),
-        TEST(pools_grow_as_tasks_name_them),
-        TEST(tasks_without_an_executor_are_refused), TEST(options_that_contradict_are_refused),
+        TEST(pools_grow_as_tasks_name_them), TEST(tasks_without_an_executor_are_refused), TEST(options_that_contradict_are_refused),
         TEST(a_shared_queue_feeds_all_workers), TEST(an_idle_executor_steals_what_is_ready_first),
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
         TEST(a_calendar_orders_an_executor), TEST(a_task_that_is_not_ready_blocks_its_executor),
         TEST(calendars_that_cannot_go_on_end), TEST(a_calendar_waits_for_releases),
         TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
         TEST(successors_see_a_task_once_it_is_retired), TEST(workers_that_share_dispatch_for_their_own_executors),
-        TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again)};
+        TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again),
+        TEST(long_tasks_keep_their_places_in_memory)};
     int status = RUN_TESTS(tests);
     pto_sim_free(last);
     return status;

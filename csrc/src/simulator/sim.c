@@ -150,7 +150,7 @@ static bool feed_mark(pto_sim *s, const pto_columns *c, int64_t mark, const int6
     pto_sim_node *n = pto_sim_at(&s->ring, node);
     n->flags = c->mark_flags[mark];
     n->stall = c->mark_stall[mark];
-    if (n->flags & PTO_MARK_BLOCKS && chain > f->chain)
+    if (n->flags & PTO_MARK_BLOCKS)
         f->chain = chain;
     pto_sim_append(s, f, node);
     if (!pto_sim_submit(s, f) || !pto_sim_submit_all(s))

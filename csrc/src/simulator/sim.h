@@ -332,7 +332,7 @@ static inline void pto_sim_stand(pto_sim *s, pto_sim_pool *pool)       /* one ta
 
 static inline void pto_sim_take(pto_sim *s, pto_sim_pool *pool)        /* an executor took one */
 {
-    if (--pool->n_standing == 0 && s->now > pool->since)
+    if (--pool->n_standing == 0)
         pool->late += s->now - (pool->since > s->start_time ? pool->since : s->start_time);
 }
 
