@@ -97,6 +97,11 @@ def test_nothing_of_the_user_changes(rows: Program) -> None:
     assert rows.graph.edges_into(3)[0].reasons[0] == "RAW" and "N[0" in str(rows.graph.edges_into(3))     # regions of the run's own arrays
 
 
+def test_what_is_read_and_written_under_two_names_is_held_to_one_tolerance(rows: Program) -> None:
+    both = noise(6, 64)
+    assert rows.verify(by=1, X=both, Y=both).tensors[0].error > 0
+
+
 def test_tolerances_act(rows: Program) -> None:
     assert all(one.allowed in (0, 10.0) for one in rows.verify(by=1, rtol=0, atol=10).tensors)
     with pytest.raises(DisagreementError, match="is not what NumPy has") as caught:
@@ -182,6 +187,8 @@ def test_arrays_that_share_memory_still_do(chained: Program) -> None:
     x = np.ones((4, 64), np.float32)
     found = chained.verify(X=x, A=x, T=x, limit=5.0)      # in place: ((1 · 2) + 1), and none of it in the user's array
     assert [one.worst for one in found.tensors] == [None, None] and (x == 1).all()
+    with pytest.raises(DisagreementError, match=r"\[0, 0\]` is not what NumPy has: task 4 `shifted\[b=0\]` is the last to write it"):
+        chained.verify(X=x, A=x, T=x, limit=0.0)          # by the name of A, whichever tensor is looked at
     backwards = noise(8, 64)[::-2]
     assert chained.verify(X=backwards, A=backwards[::-1], limit=50.0).n_tasks == 8
 

@@ -28,6 +28,9 @@ from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
 
 
+_EXACT = Tolerance(0.0, 0.0)     # of memory that no task writes
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedTensor:
     """A tensor that tasks write, as the artifact left it. `worst`: the index of the element that used most of what it was `allowed`, and
@@ -71,8 +74,9 @@ def verify_artifact(engine: Engine, bindings: Bindings, tolerance: Tolerance, *,
     meaning, artifact = Interpreter(plan, check_finite=check_finite), engine.apart()
     meaning.look_first = engine.look_first
     _same_end(plan, _failure(lambda: meaning.run(expected)), _failure(lambda: artifact.run(found)))
-    compared = [difference(a, b, slot.ref.dtype, tolerance) if slot.writes else difference(a, b, slot.ref.dtype, Tolerance(0.0, 0.0))
-                for slot, a, b in zip(plan.tensors, found.arrays, expected.arrays, strict=True)]
+    written = {group for slot, group in zip(plan.tensors, bindings.groups, strict=True) if slot.writes}
+    compared = [difference(a, b, slot.ref.dtype, tolerance if group in written else _EXACT)
+                for slot, group, a, b in zip(plan.tensors, bindings.groups, found.arrays, expected.arrays, strict=True)]
     tasks = meaning.tasks
     if any(one.n_wrong for one in compared):
         raise _disagreement(plan, found, expected, compared, tasks)
