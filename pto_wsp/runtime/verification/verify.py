@@ -27,7 +27,6 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 from pto_wsp.verify.bodies import missing_bodies
 
-
 _EXACT = Tolerance(0.0, 0.0)     # of memory that no task writes
 
 
