@@ -16,7 +16,7 @@ import numpy as np
 from pto_wsp.errors import BindingError, PtoError
 from pto_wsp.plan.model import BoundAxis, TaskPlan
 from pto_wsp.runtime.bound.axis_data import check_axes
-from pto_wsp.runtime.bound.binding import Bindings, bind
+from pto_wsp.runtime.bound.binding import AT_RUN_TIME, Bindings, bind
 from pto_wsp.runtime.bound.contracts import ContractChecks
 from pto_wsp.runtime.verification.tolerance import Tolerance
 from pto_wsp.source import here
@@ -28,11 +28,15 @@ from pto_wsp.types.tensor import Tensor
 
 
 class ProgramBindings:
-    """What the runs of a program work on: the arrays that it was written with, values set for all runs, and what one run is given."""
+    """What the runs of a program work on: the arrays that it was written with, values set for all runs, and what one run is given.
+
+    `advice`: how to give what is not bound, for one who runs it through something else than `execute`.
+    """
 
     def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None]) -> None:
         """`wrapped`: by tensor slot, what the workload was written with."""
         self._plan, self._wrapped = plan, list(wrapped)
+        self.advice = AT_RUN_TIME
         self._values: dict[str, object] = {}
         self._contracts = ContractChecks(plan)
         self._last: Bindings | None = None
@@ -57,7 +61,7 @@ class ProgramBindings:
         Given(plan, arrays, values).bind_all(bindings)
         try:
             if self._last is None or not self._last.still_fit(arrays, values):
-                self._last = bind(plan, arrays, values)
+                self._last = bind(plan, arrays, values, self.advice)
             check_axes(plan, self._last)
             self._contracts.check(self._last)
             return self._last

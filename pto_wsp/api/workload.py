@@ -90,7 +90,7 @@ class Workload(Scheduled):
         values: list[object] = [symbol.default for symbol in plan.symbols]
         try:
             Given(plan, arrays, values).bind_all(sizes)
-            bound = bind(plan, arrays, values)
+            bound = bind(plan, arrays, values, "give it by name: tasks({}={})")
             check_axes(plan, bound)
             return list_tasks(plan, bound, MAX_LISTED)
         except PtoError as problem:

@@ -29,7 +29,7 @@ def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = No
 
     >>> print(auto_schedule(w, arch="ascend_910b", budget=50))  # doctest: +SKIP
     """
-    return _search()(what, arch, budget, seed, executor, bindings or {}, overheads=overheads, progress=progress)
+    return _search()(what, arch, budget, seed, executor, {} if bindings is None else bindings, overheads=overheads, progress=progress)
 
 
 def _search() -> Callable[..., AutoSchedule]:

@@ -28,6 +28,7 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
                   bindings: Mapping[str, object], *, overheads: bool, progress: bool | None) -> AutoSchedule:
     """Do what `auto_schedule` says."""
     tunables = _check(what, budget, seed, executor)
+    _check_options(bindings, overheads, progress)
     model = None if arch is None else read_arch(arch, "cpu_sim")
     values = {name: tunable.values for name, tunable in tunables.items()}
 
@@ -71,6 +72,17 @@ def _check(what: object, budget: object, seed: object, executor: object) -> Mapp
                                 expected="an Executor: ProcessPoolExecutor(), ThreadPoolExecutor(), or a cluster's",
                                 help="give an instance, not the class" if isinstance(executor, type) else None)
     return tunables
+
+
+def _check_options(bindings: object, overheads: object, progress: object) -> None:
+    if not isinstance(bindings, Mapping) or not all(isinstance(name, str) for name in bindings):
+        raise AutoScheduleError("the bindings are names with values, as a run takes them", here(), expected="a dict, {'n': 4, 'X': array}",
+                                found=repr(bindings))
+    if not isinstance(overheads, bool):
+        raise AutoScheduleError("overheads says whether control processors take time", here(), expected="True or False",
+                                found=repr(overheads))
+    if not isinstance(progress, bool | None):
+        raise AutoScheduleError("progress says whether a bar is shown", here(), expected="True, False or None", found=repr(progress))
 
 
 def _result(trials: Trials, tried: list[Tried], values: Mapping[str, tuple[object, ...]], make: Callable[[tuple[int, ...]], Workload],

@@ -39,7 +39,9 @@ def pack(workload: Workload, bindings: Mapping[str, object]) -> bytes:
 
 def run_once(workload: Workload, bindings: Mapping[str, object], arch: Arch | None) -> Program:
     """Return a program that has run, under the workload's own schedule."""
-    return workload.compile(arch=arch).run(**bindings)
+    program = workload.compile(arch=arch)
+    program._given.advice = "give it to the search: auto_schedule(..., bindings={{'{}': {}}})"
+    return program.run(**bindings)
 
 
 @lru_cache(maxsize=8)

@@ -164,8 +164,9 @@ def test_symbols_are_bound_as_for_a_run() -> None:
             copy[b](x=X[b:b + 1], y=Y[b:b + 1])
 
     assert auto_schedule(some(), budget=300, bindings={"n": 4}).cycles == 8
-    with pytest.raises(PtoError, match="W101"):
+    with pytest.raises(PtoError, match="W101") as refused:
         auto_schedule(some(), budget=3)
+    assert refused.value.help == "give it to the search: auto_schedule(..., bindings={'n': ...})"
 
 
 def test_no_tasks_take_no_cycles() -> None:
@@ -215,10 +216,15 @@ def test_an_executor_that_was_shut_down_is_named() -> None:
     (lambda: auto_schedule(lambda: eight()), "S111"),
     (lambda: auto_schedule(lambda rows=Tunable(1): rows), "S111"),
     (lambda: auto_schedule(eight(), arch="nowhere"), "C104"),
+    (lambda: auto_schedule(eight(), bindings=["n"]), "S111"),  # type: ignore[arg-type]
+    (lambda: auto_schedule(eight(), bindings={3: 4}), "S111"),  # type: ignore[dict-item]
+    (lambda: auto_schedule(eight(), bindings=0), "S111"),  # type: ignore[arg-type]
+    (lambda: auto_schedule(eight(), overheads="yes"), "S111"),  # type: ignore[arg-type]
+    (lambda: auto_schedule(eight(), progress=1), "S111"),  # type: ignore[arg-type]
     (lambda: Tunable(), "S110"),
     (lambda: Tunable(1, 1), "S110"),
     (lambda: Tunable([1, 2]), "S110"),
-], ids=range(11))
+], ids=range(16))
 def test_what_cannot_be_searched_is_refused(say: object, code: str) -> None:
     with pytest.raises(PtoError, match=code):
         say()  # type: ignore[operator]

@@ -50,8 +50,11 @@ def layout_of(array: Array) -> tuple[object, ...]:
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
-def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) -> Bindings:
-    """Return the bindings of one run; None stands for what nobody has bound.
+AT_RUN_TIME = "give it at run time: execute({}={})"      # a name, and what stands for it
+
+
+def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], advice: str = AT_RUN_TIME) -> Bindings:
+    """Return the bindings of one run; None stands for what nobody has bound. `advice`: how a user gives it.
 
     Raises: R102 for arrays that do not fit, W101 for symbols without a value, W104 where a scalar's tensor shares memory with one
     that tasks write; all of them together.
@@ -62,14 +65,14 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object]) ->
         if slot.fresh:
             bound.append(MADE)
             continue
-        problem = _tensor_problem(slot, array)
+        problem = _tensor_problem(slot, array, advice)
         if problem is not None:
             errors.append(problem)
         elif array is not None:
             bound.append(array)  # type: ignore[arg-type]
     values: list[Number] = []
     for symbol, value in zip(plan.symbols, symbols, strict=True):
-        checked = _symbol_value(plan, symbol, symbol.default if value is None else value)
+        checked = _symbol_value(plan, symbol, symbol.default if value is None else value, advice)
         if isinstance(checked, PtoError):
             errors.append(checked)
         else:
@@ -104,11 +107,11 @@ def byte_bounds(array: Array) -> tuple[int, int]:
     return first + sum(min(0, r) for r in reach), first + sum(max(0, r) for r in reach) + array.itemsize
 
 
-def _tensor_problem(slot: TensorSlot, array: object) -> PtoError | None:
+def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | None:
     ref = slot.ref
     name = f"tensor `{ref.shown}`"
     if array is None:
-        return BindingError(f"{name} has no data", help=f"give it at run time: execute({ref.name or 'name'}=array)")
+        return BindingError(f"{name} has no data", help=advice.format(ref.name or "name", "array"))
     if not isinstance(array, np.ndarray):
         return BindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
                             found=type(array).__name__)
@@ -128,10 +131,10 @@ def _tensor_problem(slot: TensorSlot, array: object) -> PtoError | None:
     return None
 
 
-def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object) -> Number | PtoError:
+def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object, advice: str) -> Number | PtoError:
     if value is None:
         use = _use_of(plan, symbol)
-        return UnboundSymbolError(f"symbol `{symbol.name}` has no value", help=f"give it at run time: execute({symbol.name}=...)",
+        return UnboundSymbolError(f"symbol `{symbol.name}` has no value", help=advice.format(symbol.name, "..."),
                                   notes=() if use is None else (f"it is used at {use}",))
     whole = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
     if is_float_symbol(symbol):

@@ -179,3 +179,4 @@ def test_sizes_that_do_not_fit(sizes: dict[str, object], code: str) -> None:
     with pytest.raises(PtoError) as caught:
         w().tasks(**sizes)
     assert caught.value.code == code and caught.value.span is not None
+    assert caught.value.help == "give it by name: tasks(n=...)" or sizes
