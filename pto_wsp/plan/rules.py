@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum
 
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 _AFTER_ALL = -1      # PTO_AFTER_ALL
 
@@ -19,6 +20,13 @@ class WindowUnit(IntEnum):
     TASKS = 0
     BYTES = 1
     ENTRIES = 2
+
+    def amount(self, n: int) -> str:
+        """Return a number of this unit in words: `1 task`, `64 bytes`, `2 entries`."""
+        return counted(n, *_AMOUNTS[self])
+
+
+_AMOUNTS = {WindowUnit.TASKS: ("task",), WindowUnit.BYTES: ("byte",), WindowUnit.ENTRIES: ("entry", "entries")}
 
 
 class FullWindow(IntEnum):
@@ -88,6 +96,11 @@ class ExecutionRules:
         """The window in tasks; 0 where it is none, or counts something else."""
         return self.held_window if self.window_unit is WindowUnit.TASKS else 0
 
+    @property
+    def window_text(self) -> str:
+        """The window in words: `window of 8192 tasks`."""
+        return f"window of {self.window_unit.amount(self.window)}"
+
     def record_options(self) -> dict[str, int]:
         """Return what they say in `pto_record_options`."""
         return {"window": self.held_window, "window_unit": int(self.window_unit), "keep": sum(1 << column.value for column in self.columns)}
@@ -105,7 +118,7 @@ class ExecutionRules:
 
 def print_rules(rules: ExecutionRules) -> Iterator[str]:
     """Yield what the rules say beside the defaults, and the window always: `4 executors`, `one queue`, `window 8192`."""
-    yield f"{rules.n_workers} executor{'s' * (rules.n_workers != 1)}" if rules.n_workers else "executors by calendar"
+    yield counted(rules.n_workers, "executor") if rules.n_workers else "executors by calendar"
     if rules.pool_size is None:
         yield "each with a pool of one for every number that tasks name"
     elif rules.pool_size != (1,):
@@ -118,12 +131,12 @@ def print_rules(rules: ExecutionRules) -> Iterator[str]:
         case Release.BATCHED:
             yield f"released {rules.release_n} at a time"
         case Release.INTERLEAVED:
-            yield f"{rules.release_n} lanes in turn"
+            yield f"{counted(rules.release_n, 'lane')} in turn"
         case Release.RATE:
             over = f"/{rules.release_every[1]}" * (rules.release_every[1] != 1)
-            yield f"released every {rules.release_every[0]}{over} cycles"
+            yield f"released every {rules.release_every[0]}{over} cycle{'s' * (rules.release_every != (1, 1))}"
     if rules.start_after is None or rules.start_after > 0:
-        yield f"start after {'all' if rules.start_after is None else rules.start_after} tasks"
+        yield f"start after {'all tasks' if rules.start_after is None else counted(rules.start_after, 'task')}"
     unit = "" if rules.window_unit is WindowUnit.TASKS else f" {rules.window_unit.name.lower()}"
     full = "" if rules.full_window is FullWindow.STALL else f", {rules.full_window.name.lower()} when full"
     yield f"window {rules.window}{unit}{full}"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.report.shown import both_ends
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 # how a task of a chain came to start
 _AFTER = {
@@ -86,9 +87,9 @@ class Chain:
     def __str__(self) -> str:
         n = len(self.steps)
         end = self.steps[-1].end if n else 0
-        by_kind = [f"{cycles} in {len(self.tasks)} task{'s' * (len(self.tasks) != 1)}" if kind == "task" else f"{cycles} held by {kind}"
+        by_kind = [f"{cycles} in {counted(len(self.tasks), 'task')}" if kind == "task" else f"{cycles} held by {kind}"
                    for kind, cycles in self.cycles.items() if cycles or kind == "task"]
-        lines = [f"{end} cycles: {', '.join(by_kind)}" if n else "no tasks"]
+        lines = [f"{counted(end, 'cycle')}: {', '.join(by_kind)}" if n else "no tasks"]
         width = len(str(end))
 
         def line(at: int) -> str:

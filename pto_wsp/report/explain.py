@@ -17,7 +17,7 @@ import numpy as np
 
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.plan.model import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan
-from pto_wsp.plan.rules import Release, WindowUnit
+from pto_wsp.plan.rules import Release
 from pto_wsp.plan.walk import items_of
 from pto_wsp.report.chain import Chain, Step, together
 from pto_wsp.report.completion import Completion, Moment
@@ -30,6 +30,7 @@ from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.record.marks import NodeKind
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 Array = np.ndarray[Any, Any]
 
@@ -81,8 +82,9 @@ class Explanation:
     def __str__(self) -> str:
         slower = self.ended - self.started - self.cost
         lines = [f"task {self.task} {self.name}  ({self.line})",
-                 f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on executor "
-                 f"{self.executor}: {self.ended - self.started} cycles" + f", {slower} of them for others in memory" * (slower > 0)
+                 f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on "
+                 f"executor {self.executor}: {counted(self.ended - self.started, 'cycle')}"
+                 + f", {slower} of them for others in memory" * (slower > 0)
                  + f", retired at {self.completed}" * (self.completed > self.ended),
                  f"  delayed by {self.cause.text}"]
         shown = sorted(self.waits, key=lambda wait: -wait.ended)[:_SHOWN]
@@ -140,7 +142,7 @@ class Explainer:
             case Held.CALENDAR if by:
                 text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
             case Held.WINDOW if by:
-                text = f"{self._window}, in which {by} made room at {moment.time}"
+                text = f"the {self._plan.rules.window_text}, in which {by} made room at {moment.time}"
             case Held.MARK:
                 text = f"its process, which stood{self._mark_text(int(self._held_by[task]))} until {int(self._submit[task])}"
             case _:
@@ -175,13 +177,6 @@ class Explainer:
         later = f", known to it at {ready}" if ready > ended else ""
         return f"{by}, which ended at {ended}{later}" + (f": {reasons[0]}" if reasons else "")
 
-    @property
-    def _window(self) -> str:
-        rules = self._plan.rules
-        one, of = {WindowUnit.TASKS: ("task", ""), WindowUnit.BYTES: ("byte", " of intermediates"),
-                   WindowUnit.ENTRIES: ("memory argument", "")}[rules.window_unit]
-        return f"the window of {rules.window} {one}{'s' * (rules.window != 1)}{of}"
-
     def _rule_text(self, held: Held) -> str:
         rules = self._plan.rules
         match held:
@@ -189,14 +184,16 @@ class Explainer:
                 timing = {Release.BATCHED: f"batched({rules.release_n})", Release.RATE: "rate_limit"}.get(rules.release, "timing")
                 return f"timing: {timing} had not released it"
             case Held.START:
-                wanted = "all tasks were" if rules.start_after is None else f"{rules.start_after} tasks were"
+                n = rules.start_after
+                wanted = "all tasks were" if n is None else f"{counted(n, 'task')} {'was' if n == 1 else 'were'}"
                 return f"the start policy: nothing runs before {wanted} submitted"
             case Held.SUBMIT:
-                return f"submission: each task takes {rules.submit_cycles} cycles to submit, and others came before it"
+                return f"submission: each task takes {counted(rules.submit_cycles, 'cycle')} to submit, and others came before it"
             case Held.DISPATCH:
-                return (f"its AICPU, which takes {rules.dispatch_cycles} cycles to dispatch a task and {rules.retire_cycles} to retire one")
+                return (f"its AICPU, which takes {counted(rules.dispatch_cycles, 'cycle')} to dispatch a task and {rules.retire_cycles} to "
+                        "retire one")
             case Held.WINDOW:
-                return self._window
+                return f"the {rules.window_text}"
             case _:
                 return "its executor"
 

@@ -14,6 +14,7 @@ from pto_wsp.report.edges import DATA_REASONS, Edge, Edges
 from pto_wsp.report.regions import Conflict, Regions
 from pto_wsp.report.tasks import TaskLike, find_task
 from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.wording import counted
 
 __all__ = ["Edge", "EdgeList", "TaskGraph"]
 
@@ -107,7 +108,7 @@ class TaskGraph:
 
     def __str__(self) -> str:
         n_tasks = len(self.tasks)
-        lines = [f"{n_tasks} task{'s' * (n_tasks != 1)}, {self._size}"]
+        lines = [f"{counted(n_tasks, 'task')}, {self._size}"]
         for table in self.edges.tables():
             for edge in table:
                 if len(lines) > _SHOWN:
@@ -116,10 +117,10 @@ class TaskGraph:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"TaskGraph({len(self.tasks)} tasks, {self._size})"
+        return f"TaskGraph({counted(len(self.tasks), 'task')}, {self._size})"
 
     @property
     def _size(self) -> str:
         if self.edges.at_most > _COUNTED:
             return f"at most {self.edges.at_most} edges"
-        return f"{len(self.edges)} edge{'s' * (len(self.edges) != 1)}"
+        return counted(len(self.edges), "edge")

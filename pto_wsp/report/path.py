@@ -15,6 +15,7 @@ from pto_wsp.report.shown import both_ends
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.record.marks import MarkFlag, NodeKind
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class CriticalPath(Sequence[PathStep]):
 
     def __str__(self) -> str:
         n = len(self)
-        lines = [f"critical path: {self.cycles} cycles, {n} task{'s' * (n != 1)}"]
+        lines = [f"critical path: {counted(self.cycles, 'cycle')}, {counted(n, 'task')}"]
         return "\n".join((*lines, *both_ends(n, self._line, lambda more: f"{'…':>8}  {more} more tasks")))
 
     def _line(self, at: int) -> str:

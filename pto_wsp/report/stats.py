@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pto_wsp.plan.rules import WindowUnit
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +178,9 @@ class Stats:
         One resource is bounded by the window, by its unit. Ready queues and lists of dependencies grow: they hold no more than the window
         lets in, so READY_QUEUE_FULL and DEPLIST_POOL_FULL cannot occur.
         """
-        window, unit = self.window, _UNITS[self.window.unit]
-        found = [ResourceStats(name, f"{window.size} {unit[1]}", f"{window.high_water}", window.stalls, window.stall_cycles)
-                 if unit[0] == name and window.size else ResourceStats(name, "", "", 0, 0) for name, _ in _UNITS.values()]
+        window = self.window
+        found = [ResourceStats(name, unit.amount(window.size), f"{window.high_water}", window.stalls, window.stall_cycles)
+                 if unit is window.unit and window.size else ResourceStats(name, "", "", 0, 0) for unit, name in _BOUNDED.items()]
         found += [ResourceStats(name, "", "", 0, 0) for name in ("DEPLIST_POOL_FULL", "READY_QUEUE_FULL")]
         told = {stall.reason: stall for stall in self.stalls}
         depths = ", ".join(f"{channel.name}: {channel.depth}" for channel in self.channels)
@@ -196,8 +197,8 @@ class Stats:
         return stats_text(self)
 
 
-_UNITS = {WindowUnit.TASKS: ("TASK_RING_FULL", "tasks"), WindowUnit.BYTES: ("HEAP_ARENA_FULL", "bytes"),
-          WindowUnit.ENTRIES: ("TENSORMAP_POOL_FULL", "entries")}
+# what a window of each unit bounds
+_BOUNDED = {WindowUnit.TASKS: "TASK_RING_FULL", WindowUnit.BYTES: "HEAP_ARENA_FULL", WindowUnit.ENTRIES: "TENSORMAP_POOL_FULL"}
 _SHOWN = 16
 
 
@@ -205,15 +206,16 @@ def stats_text(stats: Stats) -> str:
     """Return the figures as people read them in a terminal."""
     n, total = len(stats.executors), max(1, stats.total_cycles)
     pools = stats.pools or (PoolStats(0, n, stats.work),)
-    shares = [f"work {pool.work} on {pool.executors} executor{'s' * (pool.executors != 1)}" + f" of pool {pool.pool}" * (len(pools) > 1)
+    shares = [f"work {pool.work} on {counted(pool.executors, 'executor')}" + f" of pool {pool.pool}" * (len(pools) > 1)
               for pool in pools]
     shares += [f"memory {stats.memory_bound}"] * bool(stats.memory_cycles)
-    lines = [f"{stats.task_count} task{'s' * (stats.task_count != 1)} in {stats.total_cycles} cycles; run {stats.execute_time_ms:.1f} ms, "
+    lines = [f"{counted(stats.task_count, 'task')} in {counted(stats.total_cycles, 'cycle')}; run {stats.execute_time_ms:.1f} ms, "
              f"compile {stats.compile_time_ms:.1f} ms",
-             f"lower bound {stats.lower_bound} cycles: critical path {stats.critical_path}, {', '.join(shares)}; {stats.gap:.0%} above it",
+             f"lower bound {counted(stats.lower_bound, 'cycle')}: critical path {stats.critical_path}, {', '.join(shares)}; "
+             f"{stats.gap:.0%} above it",
              f"dominated by {stats.dominated_by}"]
     if stats.memory_cycles:
-        lines.append(f"memory: tasks took {stats.memory_cycles} cycles longer because all cores share it")
+        lines.append(f"memory: tasks took {counted(stats.memory_cycles, 'cycle')} longer because all cores share it")
     with_pools = len({executor.pool for executor in stats.executors}) > 1
     lines.append(f"{'executor' + ' (pool)' * with_pools:<16}{'busy':>12}{'waiting':>12}{'late':>12}{'idle':>12}{'tasks':>10}")
     shown = [k for k, one in enumerate(stats.executors) if one.tasks or n <= _SHOWN]

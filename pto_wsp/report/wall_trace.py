@@ -10,6 +10,7 @@ from pto_wsp.runtime.failures.errors import TaskNames
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.record.wall import WallTimes
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ class WallTrace(Trace):
     def __str__(self) -> str:
         tasks = self.tasks_run
         used = sum(count > 0 for count in tasks)
-        lines = [f"{len(self)} task{'s' * (len(self) != 1)} on {used} of {len(tasks)} thread{'s' * (len(tasks) != 1)} "
+        lines = [f"{counted(len(self), 'task')} on {used} of {counted(len(tasks), 'thread')} "
                  f"in {_time(self.total_ns)}", f"{'thread':<10}{'busy':>18}{'tasks':>12}"]
         lines += [f"{thread:>4}{_time(busy):>18}{busy / max(1, self.total_ns):>6.0%}{count:>12}"
                   for thread, (busy, count) in enumerate(zip(self.busy_ns, tasks, strict=True)) if count or len(tasks) <= _MOST_IDLE]

@@ -23,6 +23,7 @@ from pto_wsp.runtime.failures.window import WindowFull, window_error
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.simulator import SimulationStuck
 from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.wording import counted
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +56,7 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
     """
     names = TaskNames(plan, columns)
     if plan.calendar and len(plan.calendar) != columns.n_tasks:
-        raise CalendarError(f"the calendar has {len(plan.calendar)} rows, and the run has {columns.n_tasks} tasks",
+        raise CalendarError(f"the calendar has {counted(len(plan.calendar), 'row')}, and the run has {counted(columns.n_tasks, 'task')}",
                             expected="a row for each task, in submission order",
                             help="make it for these sizes: program.freeze() after a run of them")
     order, same = _in_places(columns)
@@ -162,5 +163,5 @@ def _held_up(plan: TaskPlan) -> CalendarError:
     rules = plan.rules
     return CalendarError("under the calendar no task can run: those that are next are not submitted before others have run",
                          expected="places close to the order of submission, or a wider window",
-                         found=f"a window of {rules.window} {rules.window_unit.name.lower()}" if rules.window else "streams that wait",
+                         found=f"a {rules.window_text}" if rules.window else "streams that wait",
                          help="widen the window: task_graph(window=TaskWindow(...))")

@@ -13,6 +13,7 @@ from pto_wsp.report.trace import Trace
 from pto_wsp.retime.freeze import frozen
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,4 +67,4 @@ class Simulation:
         return frozen(self.timed, self.schedule)
 
     def __repr__(self) -> str:
-        return f"Simulation({self.total_cycles} cycles on {self.arch.name}, {self.schedule!r})"
+        return f"Simulation({counted(self.total_cycles, 'cycle')} on {self.arch.name}, {self.schedule!r})"

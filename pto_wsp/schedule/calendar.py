@@ -20,6 +20,7 @@ from pto_wsp.errors import PolicyValueError
 from pto_wsp.schedule.keys import KeyLike, trace_keys
 from pto_wsp.schedule.policy import Key, Policy
 from pto_wsp.source import here
+from pto_wsp.wording import counted
 
 MAX_EXECUTORS = 1 << 16
 _MAX_POSITION = (1 << 31) - 1     # as the artifact's table holds it
@@ -98,8 +99,7 @@ class Calendar(Policy):
 
     @property
     def _size(self) -> str:
-        n, executors = len(self.table), self.n_executors
-        return f"calendar of {n} task{'s' * (n != 1)} on {executors} executor{'s' * (executors != 1)}"
+        return f"calendar of {counted(len(self.table), 'task')} on {counted(self.n_executors or 0, 'executor')}"
 
 
 def _of_table(given: Sequence[Sequence[int]] | np.ndarray[Any, Any]) -> Calendar:

@@ -193,7 +193,7 @@ def _wrong(name: str, check: Check, where: Mapping[int, int], names: Mapping[int
     point = ", ".join(f"{shown} = {where[var]}" for var, shown in names.items())
     if check.kind in SCHEDULE_CHECKS:
         notes = (f"for example where {point}",) if point else ()
-        return Finding(name, Verdict.COUNTEREXAMPLE, point, schedule_error(check, str(found), upper, notes))
+        return Finding(name, Verdict.COUNTEREXAMPLE, point, schedule_error(check, found, upper, notes))
     error = ViewBoundsError(f"{check.kind.value}: `{check.subject}`", argument_span(check.span, check.param),
                             expected=f"{lower} .. {upper}" if upper >= lower else "nothing: it is empty", found=str(found),
                             help="bound the loop by the tensor, or use .clip(...) for a last block that may be short"

@@ -33,7 +33,7 @@ LAYERS = (
     ("ops",),
     ("types",),
     ("errors", "source", "resources"),
-    ("records", "values"),
+    ("records", "values", "wording"),
 )
 # Above every row: the package's own __init__ and __main__. Nothing imports them.
 TOP = frozenset({"", "__main__"})

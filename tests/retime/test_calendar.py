@@ -200,12 +200,12 @@ def test_executors_that_wait_for_each_other_are_refused(program: Program, target
 
 
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
-@pytest.mark.parametrize("n", [0, 5, 13])
+@pytest.mark.parametrize("n", [0, 1, 13])
 def test_another_number_of_rows_than_tasks_is_refused(program: Program, target: str, n: int) -> None:
     wanted = W.calendar([(0, i) for i in range(n)])
     for what in (lambda: wanted.compile(target=target).run(), lambda: program.simulate(wanted)):
         error = refused(what)
-        assert error.code == "S106" and f"the calendar has {n} rows" in str(error)
+        assert error.code == "S106" and f"the calendar has {n} row{'s' if n != 1 else ''}, and the run has" in str(error)
 
 
 def test_an_order_that_the_window_cannot_hold_is_refused(program: Program) -> None:
@@ -213,7 +213,7 @@ def test_an_order_that_the_window_cannot_hold_is_refused(program: Program) -> No
     backwards = wanted.calendar([(0, N - 1 - i) if i < N else (0, i) for i in range(2 * N)])
     for what in (lambda: backwards.compile().run(), lambda: program.simulate(backwards)):
         error = refused(what)
-        assert error.code == "S106" and "a window of 2 tasks" in str(error)
+        assert error.code == "S106" and error.found == "a window of 2 tasks"
     assert program.simulate(backwards.task_graph(window=TaskWindow(2, "tasks", WindowMode.BENCHMARK))).total_cycles > 0
 
 

@@ -41,8 +41,9 @@ def test_a_stream_below_zero_ends_the_run_before_anything_is_touched() -> None:
 
 
 def test_a_stream_that_has_no_number_of_64_bits_is_found() -> None:
-    with pytest.raises(KeyRangeError, match="stream_by"):
+    with pytest.raises(KeyRangeError, match="stream_by") as caught:
         run(eight().stream_by(lambda t: t.k * 0 + ((1 << 63) - 1)))
+    assert caught.value.expected == f"0 .. {(1 << 63) - 2}" and str((1 << 63) - 1) in (caught.value.found or "")
     assert run(eight().stream_by(lambda t: t.k * 0 + ((1 << 63) - 2))).stats.task_count == 8
 
 

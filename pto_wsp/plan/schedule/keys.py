@@ -17,12 +17,13 @@ LARGEST = (1 << 63) - 1
 _LARGE = 1 << 31     # indices times more than this might not fit, nor those plus much more
 
 
-def schedule_error(check: Check, found: str, upper: int, notes: tuple[str, ...]) -> KeyRangeError | WindowError:
-    """Return the error for a check of the schedule, KEY or ROOM, that a task does not pass."""
+def schedule_error(check: Check, value: int, upper: int, notes: tuple[str, ...], found: str | None = None) -> KeyRangeError | WindowError:
+    """Return the error for a check of the schedule, KEY or ROOM, that a task does not pass; `found`: the value as text."""
+    found = str(value) if found is None else found
     if check.kind is CheckKind.ROOM:
         return WindowError(f"{check.kind.value}: `{check.subject}`", check.span, expected=f"at most {upper}", found=found, notes=notes,
                            help="give the window more room, or take WindowMode.BENCHMARK to count and go on")
-    allowed = ">= 0" if upper >= LARGEST - 1 else f"0 .. {upper}"
+    allowed = ">= 0" if value < 0 and upper >= LARGEST - 1 else f"0 .. {upper}"
     return KeyRangeError(f"{check.kind.value}: `{check.subject}`", check.span, expected=allowed, found=found, notes=notes,
                          help="change the key: key.max(0) is never negative, key % n lies in 0 .. n - 1")
 

@@ -17,6 +17,7 @@ from pto_wsp.runtime.failures.guard_text import Failure, describe
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.source import Span, argument_span
 from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
+from pto_wsp.wording import counted
 
 
 def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
@@ -81,9 +82,9 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
              *((_ran_before(n_run),) if n_run else ()))
     allowed = f"{lower} .. {upper}" if lower != upper else str(lower)
     if check.kind in SCHEDULE_CHECKS:
-        return schedule_error(check, shown_value(check.value, found), upper, notes)
+        return schedule_error(check, found, upper, notes, shown_value(check.value, found))
     if check.kind is CheckKind.CALENDAR:
-        return CalendarError(f"the calendar has {upper + 1} rows, and the run has more tasks", check.span,
+        return CalendarError(f"the calendar has {counted(upper + 1, 'row')}, and the run has more tasks", check.span,
                              expected="a row for each task, in submission order", found=f"task {found}", notes=notes)
     if check.kind is CheckKind.EXTENT:
         allowed = ">= 0"
@@ -101,8 +102,7 @@ def describe_check(numbered: NumberedCheck, found: int, lower: int, upper: int, 
 
 
 def _ran_before(n_run: int) -> str:
-    tasks, they = (f"{n_run} tasks", "they") if n_run > 1 else ("1 task", "it")
-    return f"{tasks} made before it had run, and what {they} wrote stays"
+    return f"{counted(n_run, 'task')} made before it had run, and what {'they' if n_run > 1 else 'it'} wrote stays"
 
 
 def shown_value(value: Scalar, found: int) -> str:

@@ -9,6 +9,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow, WindowUnit
 from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.errors import task_name
+from pto_wsp.wording import counted
 
 
 class WindowFull(Exception):
@@ -23,21 +24,19 @@ class WindowFull(Exception):
 def window_error(plan: TaskPlan, runtime: Any, raw: Any, full: WindowFull, n_run: int = 0) -> WindowError:
     """Return the user's error; `raw`: the record's pto_columns, which has forgotten the task where the stream was too long to keep."""
     rules, task = plan.rules, full.task - raw.first_task
-    size = f"{rules.window} {rules.window_unit.name.lower()}"
-    notes = (f"{n_run} task{'s' * (n_run > 1)} had run before: the stream depends on what they compute",) if n_run else ()
+    notes = (f"{counted(n_run, 'task')} had run before: the stream depends on what they compute",) if n_run else ()
     ends = f"; WindowMode.{rules.full_window.name} ends the run" if rules.full_window is FullWindow.ABORT else ""
     if not 0 <= task < raw.n_tasks:
-        return WindowError(f"task {full.task} of the stream found no room in the window", None, expected=f"room in a window of {size}",
+        return WindowError(f"task {full.task} of the stream found no room in the window", None, expected=f"room in a {rules.window_text}",
                            found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
     submit = submits(plan)[raw.task_site[task]]
     index = [raw.index[k] for k in range(raw.index_begin[task], raw.index_begin[task + 1])]
     need = _need(runtime, raw, task, rules.window_unit)
-    needs = f"{need} {_ONE[rules.window_unit] if need == 1 else rules.window_unit.name.lower()}"
     return WindowError(f"task {task_name(plan, submit, index)} found no room in the window", submit.span,
-                       expected=f"room for {needs} in a window of {size}", found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
+                       expected=f"room for {rules.window_unit.amount(need)} in a {rules.window_text}",
+                       found=f"up to {full.taken} taken{ends}", help=_HELP, notes=notes)
 
 
-_ONE = {WindowUnit.TASKS: "task", WindowUnit.BYTES: "byte", WindowUnit.ENTRIES: "entry"}
 _HELP = "give the window more room; WindowMode.STALL waits, WindowMode.BENCHMARK counts and goes on"
 
 

@@ -1,0 +1,15 @@
+"""Numbers with their nouns."""
+
+from pto_wsp.plan.rules import ExecutionRules, WindowUnit
+from pto_wsp.wording import counted
+
+
+def test_one_is_not_many() -> None:
+    assert [counted(n, "cycle") for n in (0, 1, 2)] == ["0 cycles", "1 cycle", "2 cycles"]
+    assert [counted(n, "entry", "entries") for n in (1, 2)] == ["1 entry", "2 entries"]
+
+
+def test_a_window_says_its_unit() -> None:
+    said = [ExecutionRules(window=size, window_unit=unit).window_text for size, unit in
+            ((1, WindowUnit.TASKS), (8192, WindowUnit.TASKS), (64, WindowUnit.BYTES), (1, WindowUnit.ENTRIES), (2, WindowUnit.ENTRIES))]
+    assert said == ["window of 1 task", "window of 8192 tasks", "window of 64 bytes", "window of 1 entry", "window of 2 entries"]
