@@ -49,10 +49,14 @@ class TimedRun:
         window = WindowStats(rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water, rules.window_unit)
         stalls = tuple(StallStats(reason, count, cycles)
                        for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
-        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, max(1, rules.n_workers), self._in_a_row())
+        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, self._n_aicpus(), self._in_a_row())
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
                      self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
                      memory_bound=self._memory_bound())
+
+    def _n_aicpus(self) -> int:
+        """Return how many AICPUs there are: as many as a calendar by keys has named, whose executors have one each in every pool."""
+        return self.plan.rules.n_workers or int(np.bincount(np.array(self.sim.pool, np.int64)).max(initial=1))
 
     def _memory_bound(self) -> int:
         """Return the cycles that all bytes take where the arch bounds them; 0 where it does not, or the record has lost tasks."""
@@ -103,7 +107,7 @@ class TimedRun:
         found = []
         for pool, run in itertools.groupby(self.sim.pool):
             size = len(list(run))
-            each = max(1, size // (self.plan.rules.n_workers or size or 1))     # of a calendar by keys: an executor each
+            each = max(1, size // self._n_aicpus())
             found += [Home(pool, k // each) for k in range(size)]
         return tuple(found)
 
@@ -130,7 +134,6 @@ class TimedRun:
     def graph(self) -> TaskGraph:
         """The tasks and every edge between them, with its reasons."""
         return graph_of(self.plan, self.columns, self.regions)
-
 
     @property
     def explainer(self) -> Explainer:

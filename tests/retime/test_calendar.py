@@ -297,3 +297,11 @@ def test_tasks_of_no_cost_keep_their_order(program: Program) -> None:
 def test_the_first_place_of_every_executor_may_be_the_same(program: Program) -> None:
     found = program.simulate(W.calendar([(i, 0) for i in range(2 * N)]))
     assert sorted(found.trace.executor.tolist()) == list(range(2 * N))
+
+
+def test_what_aicpus_do_for_tasks_is_shared_by_those_that_a_calendar_names() -> None:
+    # six tasks of one cycle, each with 5 of dispatch and 3 of retirement, on two AICPUs: 6 * 8 / 2
+    w = alone().task_graph(trace=TracePolicy.cycles(lambda t: 1))
+    for places in (lambda t: (t.k % 2, t.k), [(k % 2, k) for k in range(N)]):
+        stats = w.calendar(places).compile(target="interp", arch=SLOW, overheads=True).run().stats
+        assert stats.control.aicpus == 2 and stats.lower_bound == 24 <= stats.total_cycles
