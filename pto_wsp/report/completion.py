@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.groups import before_in_group
 from pto_wsp.runtime.record.marks import MarkFlag, NodeKind
 from pto_wsp.values import dataclass
 
@@ -104,8 +105,4 @@ class Completion:
         stream = np.full(len(columns.node_kind), -1, np.int64)
         stream[columns.task_node] = columns.task_stream
         stream[columns.mark_node] = columns.mark_stream
-        order = np.argsort(stream, kind="stable")
-        before = np.full(len(stream), -1, np.int64)
-        same = (stream[order][1:] == stream[order][:-1]) & (stream[order][1:] >= 0)
-        before[order[1:][same]] = order[:-1][same]
-        return before
+        return before_in_group(stream)

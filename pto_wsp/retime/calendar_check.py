@@ -23,6 +23,7 @@ from pto_wsp.runtime.failures.window import WindowFull, window_error
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.simulator import SimulationStuck
 from pto_wsp.runtime.record.columns import RecordColumns
+from pto_wsp.runtime.record.groups import before_in_group
 from pto_wsp.wording import counted
 
 Array = np.ndarray[Any, Any]
@@ -59,16 +60,15 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
         raise CalendarError(f"the calendar has {counted(len(plan.calendar), 'row')}, and the run has {counted(columns.n_tasks, 'task')}",
                             expected="a row for each task, in submission order",
                             help="make it for these sizes: program.freeze() after a run of them")
-    order, same = _in_places(columns)
-    worker, position = columns.task_worker[order], _position(columns)[order]
-    repeated = np.flatnonzero(same & (position[1:] == position[:-1]))
+    before, position = _before(columns), _position(columns)
+    repeated = np.flatnonzero((before >= 0) & (position[before] == position))
     if len(repeated):
-        first, second = (int(order[repeated[0] + k]) for k in (0, 1))
+        first, second = int(before[repeated[0]]), int(repeated[0])
         raise CalendarError(f"task {first} `{names[first]}` and task {second} `{names[second]}` are in one place of the calendar",
                             names.span_of(second),
                             expected="a position of its own for each task of an executor",
-                            found=f"executor {worker[repeated[0]]}, position {position[repeated[0]]}")
-    return not np.any(same & (order[1:] < order[:-1]))
+                            found=f"executor {columns.task_worker[second]}, position {position[second]}")
+    return not np.any(before > np.arange(columns.n_tasks))
 
 
 def breach_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None) -> CalendarError:
@@ -87,11 +87,9 @@ def breach_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None) -
     return _circle(plan, columns, edges, graph) or _held_up(plan)
 
 
-def _in_places(columns: RecordColumns) -> tuple[Array, Array]:
-    """Return the tasks executor by executor in the order of their positions, and of each but the first whether it is of the same executor
-    as the one before."""
-    order = np.lexsort((_position(columns), columns.task_worker))
-    return order, columns.task_worker[order][1:] == columns.task_worker[order][:-1]
+def _before(columns: RecordColumns) -> Array:
+    """Return the task before each one on its executor, -1 for the first."""
+    return before_in_group(columns.task_worker, _position(columns))
 
 
 def _position(columns: RecordColumns) -> Array:
@@ -125,14 +123,6 @@ def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: TaskGra
                          f"`{names[broken.source]}`, which can only run after it",
                          names.span_of(broken.target), expected="places that leave every task behind those that it waits for",
                          found=f"a circle of {len(circle)} tasks", notes=notes)
-
-
-def _before(columns: RecordColumns) -> Array:
-    """Return the task before each one on its executor, -1 for the first."""
-    order, same = _in_places(columns)
-    before = np.full(columns.n_tasks, -1, np.int64)
-    before[order[1:][same]] = order[:-1][same]
-    return before
 
 
 def _never_run(columns: RecordColumns, edges: Edges, before: Array) -> Array:

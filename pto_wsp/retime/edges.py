@@ -8,6 +8,7 @@ import numpy as np
 
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.retime.recorded import RecordedTasks
+from pto_wsp.runtime.record.groups import before_in_group
 from pto_wsp.runtime.record.marks import EdgeReason, NodeKind
 from pto_wsp.values import dataclass
 
@@ -71,17 +72,14 @@ def _kept(tasks: RecordedTasks, edges: Edges, drops_data: bool, drops_structure:
 def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: Lanes) -> tuple[Array, Array]:
     """Return sources and targets: each task of a lane waits for the one before."""
     node = tasks.view("task_node", tasks.n_tasks, np.int64)
-    order = np.argsort(lane, kind="stable")
-    order = order[lane[order] != 0]
-    in_lane, node = lane[order], node[order]
-    same = in_lane[1:] == in_lane[:-1]
-    begins, ends = np.flatnonzero(np.r_[True, ~same]), np.flatnonzero(np.r_[~same, True])
-    first = [(lanes.last[key], at) for key, at in zip(in_lane[begins].tolist(), node[begins].tolist(), strict=True) if key in lanes.last] \
-        if len(order) else []
-    if len(order):
-        lanes.last.update(zip(in_lane[ends].tolist(), node[ends].tolist(), strict=True))
+    before = before_in_group(lane, none=0)
+    has_one = before >= 0
+    begins, is_last = np.flatnonzero(~has_one & (lane != 0)), lane != 0
+    is_last[before[has_one]] = False
+    first = [(lanes.last[key], at) for key, at in zip(lane[begins].tolist(), node[begins].tolist(), strict=True) if key in lanes.last]
+    lanes.last.update(zip(lane[is_last].tolist(), node[is_last].tolist(), strict=True))
     earlier = np.array(first, np.int64).reshape(-1, 2)
-    return np.concatenate((node[:-1][same], earlier[:, 0])), np.concatenate((node[1:][same], earlier[:, 1]))
+    return np.concatenate((node[before[has_one]], earlier[:, 0])), np.concatenate((node[has_one], earlier[:, 1]))
 
 
 def _merged(edges: Edges, source: Array, target: Array, first_node: int) -> Edges:
