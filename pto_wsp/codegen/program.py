@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.codegen.c.strings import c_string
 from pto_wsp.codegen.c.syntax import c_ident
-from pto_wsp.codegen.render import CTable, ProgramUnit, TableField, render
+from pto_wsp.codegen.render import ProgramUnit, TableField, render
 from pto_wsp.expr.kernel import Compute, Gather, Scatter
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Pipeline, TaskPlan, is_float_symbol
@@ -42,12 +43,12 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
     pools = plan.rules.pool_size or ()
     texts = [*lists.texts(), *_guards(plan), *(_table(kind, f"all_{name}", rows) for name, (kind, rows) in tables.items()),
              _table("int64_t", "all_pools", [str(size) for size in pools])]
-    record = {"max_tasks": 0 if plan.rules.calendar else max_tasks, **plan.rules.record_options(), "infer": int(plan.infer)}
+    record = {**plan.rules.record_options(max_tasks), "infer": int(plan.infer)}
     sim = {**plan.rules.sim_options(), "n_pools": len(pools)}
     counted = [(f"n_{name}", len(rows)) for name, (_, rows) in tables.items() if name not in ("slots", "kernels")]
     unit = ProgramUnit(
         name=plan.name, ident=ident, c_name=c_string(plan.name),
-        tables=tuple(CTable(text=text) for text in texts),
+        tables=tuple(texts),
         fields=(*(TableField(name=name, value=f"all_{name}") for name in tables),
                 *(TableField(name=name, value=str(count)) for name, count in counted)),
         record=_initialiser(record), sim=f"{_initialiser(sim)}, .pool_size = all_pools",
@@ -98,11 +99,14 @@ def _number(value: int | float) -> str:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Return names of which none is another's: a second `X` is `X_2`."""
-    seen: dict[str, int] = {}
+    taken = set(names)
+    given: set[str] = set()
     out = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        others = (f"{name}_{k}" for k in itertools.count(2))
+        out.append(name if name not in given else next(other for other in others if other not in taken))
+        given.add(out[-1])
+        taken.add(out[-1])
     return out
 
 

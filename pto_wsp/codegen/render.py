@@ -63,12 +63,6 @@ class CpuSimUnit(Unit):
     tables: tuple[str, ...]
 
 
-class CTable(Unit):
-    """A constant array, spelled."""
-
-    text: str
-
-
 class TableField(Unit):
     """A field of a program and its value."""
 
@@ -82,7 +76,7 @@ class ProgramUnit(Unit):
     name: CComment
     ident: CIdent
     c_name: str
-    tables: tuple[CTable, ...]
+    tables: tuple[str, ...]
     fields: tuple[TableField, ...]
     record: str
     sim: str

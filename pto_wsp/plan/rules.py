@@ -101,9 +101,13 @@ class ExecutionRules:
         """The window in words: `window of 8192 tasks`."""
         return f"window of {self.window_unit.amount(self.window)}"
 
-    def record_options(self) -> dict[str, int]:
-        """Return what they say in `pto_record_options`."""
-        return {"window": self.held_window, "window_unit": int(self.window_unit), "keep": sum(1 << column.value for column in self.columns)}
+    def record_options(self, max_tasks: int) -> dict[str, int]:
+        """Return what they say in `pto_record_options` of a record that may keep so many tasks.
+
+        With a calendar it keeps all: only all tasks together say which one an executor is to begin with.
+        """
+        return {"max_tasks": 0 if self.calendar else max_tasks, "window": self.held_window, "window_unit": int(self.window_unit),
+                "keep": sum(1 << column.value for column in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
         """Return them as `pto_sim_options`, but for the sizes of pools."""

@@ -18,8 +18,8 @@ _DATA = EdgeReason.RAW | EdgeReason.WAR | EdgeReason.WAW | EdgeReason.READ
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Edges:
-    """Predecessors of node n are source[begin[n]:begin[n + 1]], ascending; why: EdgeReason bits."""
+class NodeEdges:
+    """The edges between nodes. Predecessors of node n are source[begin[n]:begin[n + 1]], ascending; why: EdgeReason bits."""
 
     begin: Array
     source: Array
@@ -34,13 +34,13 @@ class Lanes:
         self.last: dict[int, int] = {}
 
 
-def recorded_edges(tasks: RecordedTasks) -> Edges:
+def recorded_edges(tasks: RecordedTasks) -> NodeEdges:
     """Return the edges as they were recorded."""
-    return Edges(tasks.view("pred_begin", tasks.n_nodes + 1, np.int64), tasks.view("edge_src", tasks.n_edges, np.int64),
+    return NodeEdges(tasks.view("pred_begin", tasks.n_nodes + 1, np.int64), tasks.view("edge_src", tasks.n_edges, np.int64),
                  tasks.view("edge_why", tasks.n_edges, np.uint16), tasks.view("edge_arg", tasks.n_edges, np.int32))
 
 
-def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None, lanes: Lanes | None = None) -> Edges:
+def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None, lanes: Lanes | None = None) -> NodeEdges:
     """Return the edges of a stream that was recorded under one plan, under another that asks for no kind that the record lacks.
 
     `lanes`: of the pieces before, where the record is a piece of a stream; it goes on to the next.
@@ -55,7 +55,7 @@ def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: 
     return edges
 
 
-def _kept(tasks: RecordedTasks, edges: Edges, drops_data: bool, drops_structure: bool) -> Edges:
+def _kept(tasks: RecordedTasks, edges: NodeEdges, drops_data: bool, drops_structure: bool) -> NodeEdges:
     """Drop what the schedule does not ask for: lanes, conflicts, structure."""
     kind = tasks.view("node_kind", tasks.n_nodes, np.uint8)
     target = np.repeat(np.arange(tasks.n_nodes), np.diff(edges.begin))
@@ -66,7 +66,7 @@ def _kept(tasks: RecordedTasks, edges: Edges, drops_data: bool, drops_structure:
     keeps = why != 0
     begin = np.zeros(tasks.n_nodes + 1, np.int64)
     np.cumsum(np.bincount(target[keeps], minlength=tasks.n_nodes), out=begin[1:])
-    return Edges(begin, edges.source[keeps], why[keeps], edges.arg[keeps])
+    return NodeEdges(begin, edges.source[keeps], why[keeps], edges.arg[keeps])
 
 
 def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: Lanes) -> tuple[Array, Array]:
@@ -82,7 +82,7 @@ def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: Lanes) -> tuple[Array,
     return np.concatenate((node[before[has_one]], earlier[:, 0])), np.concatenate((node[has_one], earlier[:, 1]))
 
 
-def _merged(edges: Edges, source: Array, target: Array, first_node: int) -> Edges:
+def _merged(edges: NodeEdges, source: Array, target: Array, first_node: int) -> NodeEdges:
     """Add edges of lanes between nodes; one that is there already has one more reason."""
     n_nodes = len(edges.begin) - 1
     sources = np.concatenate((edges.source, source))
@@ -97,4 +97,4 @@ def _merged(edges: Edges, source: Array, target: Array, first_node: int) -> Edge
         why = np.bitwise_or.reduceat(why, np.flatnonzero(first))
     begin = np.zeros(n_nodes + 1, np.int64)
     np.cumsum(np.bincount(targets[first], minlength=n_nodes), out=begin[1:])
-    return Edges(begin, sources[first], why, arg[first])
+    return NodeEdges(begin, sources[first], why, arg[first])

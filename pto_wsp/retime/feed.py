@@ -9,7 +9,7 @@ import numpy as np
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import ExecutionRules
-from pto_wsp.retime.edges import Edges, Lanes, edges_under
+from pto_wsp.retime.edges import Lanes, NodeEdges, edges_under
 from pto_wsp.retime.fields import TaskFields, mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.bound.binding import Bindings
@@ -19,7 +19,7 @@ _FIELDS = {"task_worker": "worker", "task_cost": "cost", "task_lane": "lane", "t
            "task_position": "position", "task_bytes": "traffic"}
 
 
-def simulate_columns(tasks: RecordedTasks, fields: TaskFields, edges: Edges, delays: np.ndarray[Any, Any] | None, rules: ExecutionRules,
+def simulate_columns(tasks: RecordedTasks, fields: TaskFields, edges: NodeEdges, delays: np.ndarray[Any, Any] | None, rules: ExecutionRules,
                      ) -> SimResult:
     """Return the simulated times of the tasks with what a schedule says of them."""
     raw, alive = columns_with(tasks, fields, edges, delays)
@@ -29,7 +29,7 @@ def simulate_columns(tasks: RecordedTasks, fields: TaskFields, edges: Edges, del
     return finish_sim(tasks.runtime, sim)
 
 
-def columns_with(tasks: RecordedTasks, fields: TaskFields, edges: Edges, delays: np.ndarray[Any, Any] | None) -> tuple[Any, ...]:
+def columns_with(tasks: RecordedTasks, fields: TaskFields, edges: NodeEdges, delays: np.ndarray[Any, Any] | None) -> tuple[Any, ...]:
     """Return a pto_columns and what must stay alive with it."""
     ffi = tasks.runtime.ffi
     raw = ffi.new("pto_columns *", tasks.raw[0])

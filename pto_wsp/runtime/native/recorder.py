@@ -22,8 +22,7 @@ class Recorder:
         self.runtime = runtime
         ffi = runtime.ffi
         options = ffi.new("pto_record_options *", {
-            **rules.record_options(), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison),
-            "max_tasks": 0 if rules.calendar else max_tasks})    # only all tasks together say which one an executor is to begin with
+            **rules.record_options(max_tasks), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison)})
         raw = runtime.lib.pto_record_new(options)
         if raw == ffi.NULL:
             raise MemoryError("no memory for the record of the task stream")
