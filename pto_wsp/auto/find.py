@@ -52,14 +52,8 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
 
 def _check(what: object, budget: object, seed: object, executor: object) -> Mapping[str, Tunable]:
     """Return the tunables; refuse what cannot be searched."""
-    if isinstance(what, Workload):
-        tunables: Mapping[str, Tunable] = {}
-    elif callable(what):
-        tunables = tunables_of(what)
-        if not tunables and not isinstance(what, WorkloadFunction):
-            raise AutoScheduleError("auto_schedule takes a workload", here(), found=repr(what),
-                                    expected="a Workload, or a function whose parameters are Tunables and that returns one")
-    else:
+    tunables = tunables_of(what) if callable(what) and not isinstance(what, Workload) else {}
+    if not tunables and not isinstance(what, Workload | WorkloadFunction):
         raise AutoScheduleError("auto_schedule takes a workload", here(), found=repr(what),
                                 expected="a Workload, or a function whose parameters are Tunables and that returns one")
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:

@@ -30,26 +30,28 @@ Simulate = Callable[[Sequence[Candidate]], Sequence[Tried]]
 
 def search(draw: Draw, budget: int, simulate: Simulate) -> Iterator[Tried]:
     """Yield what was tried, in order, the candidate that says nothing first; at most `budget` of them, each another one."""
-    seen: set[Candidate] = set()
     found: list[Tried] = []
-    if draw.size <= budget:
-        pending = draw.all()
-        for at in range(0, len(pending), BATCH):
-            yield from simulate(pending[at:at + BATCH])
-        return
-    sweep = [draw.first(), *draw.alone()][:budget]
-    together = False
-    while sweep or not together or (batch := _next_batch(draw, found, seen, min(BATCH, budget - len(found)))):
-        if sweep:
-            batch, sweep = sweep[:BATCH], sweep[BATCH:]
-        elif not together:
-            together = True
-            batch = [candidate for candidate in draw.together([one.candidate for one in _helped(found)]) if candidate not in seen]
-            batch = batch[:budget - len(found)]
-        seen.update(batch)
+    for batch in _batches(draw, budget, found):
         results = simulate(batch)
         found.extend(results)
         yield from results
+
+
+def _batches(draw: Draw, budget: int, found: Sequence[Tried]) -> Iterator[Sequence[Candidate]]:
+    """Yield what is tried next; `found` has grown by what became of it when the next batch is asked for."""
+    if draw.size <= budget:
+        yield from _parts(draw.all())
+        return
+    yield from _parts([draw.first(), *draw.alone()][:budget])
+    seen = {one.candidate for one in found}
+    yield [candidate for candidate in draw.together([one.candidate for one in _helped(found)]) if candidate not in seen][
+        :budget - len(found)]
+    while batch := _next_batch(draw, found, min(BATCH, budget - len(found))):
+        yield batch
+
+
+def _parts(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+    return (candidates[at:at + BATCH] for at in range(0, len(candidates), BATCH))
 
 
 def best_of(tried: Sequence[Tried]) -> Tried:
@@ -67,14 +69,16 @@ def _helped(found: Sequence[Tried]) -> list[Tried]:
     return sorted((one for one in found if one.cycles is not None and usual is not None and one.cycles < usual), key=_rank)
 
 
-def _next_batch(draw: Draw, found: Sequence[Tried], seen: set[Candidate], size: int) -> list[Candidate]:
+def _next_batch(draw: Draw, found: Sequence[Tried], size: int) -> list[Candidate]:
     """Return candidates that have not been tried; fewer when drawing finds no more."""
+    seen = {one.candidate for one in found}
     parents = sorted((one for one in found if one.cycles is not None), key=_rank)[:_PARENTS]
     batch: list[Candidate] = []
     for turn in range(20 * max(0, size)):
         if len(batch) == size:
             break
         candidate = draw.near(parents[turn // 2 % len(parents)].candidate) if turn % 2 and parents else draw.any()
-        if candidate not in seen and candidate not in batch:
+        if candidate not in seen:
+            seen.add(candidate)
             batch.append(candidate)
     return batch

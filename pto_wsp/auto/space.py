@@ -14,7 +14,6 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.walk import submits
 from pto_wsp.schedule.directives import Deps, DispatchPolicy, Pools, ReadyPolicy, TaskWindow
 from pto_wsp.schedule.keys import trace_key
-from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 
@@ -101,7 +100,7 @@ def _dispatch(policy: object) -> Change:
 
 
 def _stream_by(name: str) -> Change:
-    return lambda s: s.having(stream_by=_key(name))
+    return lambda s: s.having(stream_by=trace_key(name, "stream_by"))
 
 
 def _first(name: str, sign: int) -> Change:
@@ -111,10 +110,6 @@ def _first(name: str, sign: int) -> Change:
 
 def _window(size: int) -> Change:
     return lambda s: s.with_task_graph(window=TaskWindow(size))
-
-
-def _key(name: str) -> KeyExpr:
-    return trace_key(name, "stream_by")
 
 
 def answered(base: Schedule, asked: Sequence[Question], answers: Sequence[int]) -> Schedule:

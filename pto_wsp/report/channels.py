@@ -17,10 +17,10 @@ _MOST_MARKS = 1 << 17
 
 def channel_stats(plan: TaskPlan, columns: RecordColumns, sim: SimResult) -> tuple[ChannelStats, ...]:
     """Return the channels of a stream with their tokens; nothing for one that is longer than is looked through."""
-    if sim.submit is None or sim.complete is None or columns.first_node > 0 or not plan.channels or len(columns.mark_node) > _MOST_MARKS:
+    if sim.tasks is None or columns.first_node > 0 or not plan.channels or len(columns.mark_node) > _MOST_MARKS:
         return ()
     ends = {item.site: (item.channel, isinstance(item, Send)) for item in items_of(plan) if isinstance(item, Send | Receive | Consume)}
-    completion = Completion(columns, sim.submit, sim.complete)
+    completion = Completion(columns, sim.tasks.submit, sim.tasks.complete)
     changes: list[list[tuple[int, int, int]]] = [[] for _ in plan.channels]     # (time, node, 1 or -1)
     for node, site, stall in zip(columns.mark_node.tolist(), columns.mark_site.tolist(), columns.mark_stall.tolist(), strict=True):
         channel, is_sent = ends.get(site, (-1, False))

@@ -103,14 +103,14 @@ class Explainer:
     """
 
     def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
-        if sim.submit is None or sim.start is None or sim.end is None or sim.complete is None or sim.ready is None or \
-                sim.executor is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
+        times = sim.tasks
+        if times is None or columns.first_node > 0:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
         self._plan, self._columns, self._graph = plan, columns, graph
-        self._submit, self._start, self._end, self._complete, self._ready = sim.submit, sim.start, sim.end, sim.complete, sim.ready
-        self._executor, self._held, self._held_by = sim.executor, sim.held, sim.held_by
+        self._submit, self._ready, self._start, self._end = times.submit, times.ready, times.start, times.end
+        self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
         self._names = TaskNames(plan, columns)
-        self._completion = Completion(columns, sim.submit, sim.complete)
+        self._completion = Completion(columns, times.submit, times.complete)
 
     def explain(self, wanted: TaskLike | None) -> Explanation:
         """Return why a task ran when it did; None: the task that completed last.

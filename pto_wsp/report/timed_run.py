@@ -79,11 +79,11 @@ class TimedRun:
         if not len(pool):
             return ()
         size = np.bincount(pool)
-        if sim.executor is None:
+        if sim.tasks is None:
             work = np.bincount(pool, weights=np.array(sim.busy))
         else:
             work = np.zeros(len(size), np.int64)
-            np.add.at(work, pool[sim.executor], self.columns.task_cost)
+            np.add.at(work, pool[sim.tasks.executor], self.columns.task_cost)
         if len(size) == 1:
             work = np.array([sim.work])
         return tuple(PoolStats(k, int(size[k]), int(work[k])) for k in range(len(size)) if size[k])
@@ -94,11 +94,10 @@ class TimedRun:
 
         Raises: R103 when there are more tasks than a record keeps.
         """
-        sim, columns = self.sim, self.columns
-        if sim.start is None or sim.end is None or sim.ready is None:
+        sim, columns, times = self.sim, self.columns, self.sim.tasks
+        if times is None:
             raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
-        executor = columns.task_worker if sim.executor is None else sim.executor
-        return Trace(sim.start, sim.end, sim.ready, executor, columns.task_kernel,
+        return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles,
                      self._homes(), self.clock_ghz, self._causes())
 
@@ -113,22 +112,22 @@ class TimedRun:
 
     def _causes(self) -> Causes | None:
         """Return what delayed each task last. Behind joins and marks nobody looks where there are very many."""
-        sim, columns = self.sim, self.columns
-        if sim.submit is None or sim.complete is None or sim.held is None or sim.held_by is None or columns.first_node > 0:
+        times, columns = self.sim.tasks, self.columns
+        if times is None or columns.first_node > 0:
             return None
-        task = np.full(sim.n_tasks, -1, np.int64)
-        is_task = np.isin(sim.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (sim.held_by >= 0)
-        task[is_task] = sim.held_by[is_task]
-        is_node = np.isin(sim.held, (Held.EDGE, Held.MARK)) & (sim.held_by >= 0)
-        task[is_node] = columns.node_task[sim.held_by[is_node]]
+        task = np.full(self.sim.n_tasks, -1, np.int64)
+        is_task = np.isin(times.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (times.held_by >= 0)
+        task[is_task] = times.held_by[is_task]
+        is_node = np.isin(times.held, (Held.EDGE, Held.MARK)) & (times.held_by >= 0)
+        task[is_node] = columns.node_task[times.held_by[is_node]]
         behind = np.flatnonzero(is_node & (task < 0))
         if len(behind) <= _MOST_BEHIND:
-            completion = Completion(columns, sim.submit, sim.complete)
+            completion = Completion(columns, times.submit, times.complete)
             for at in behind.tolist():
-                moment = completion.of(int(sim.held_by[at]))[1]
+                moment = completion.of(int(times.held_by[at]))[1]
                 task[at] = -1 if moment.task is None or moment.is_submitted else moment.task
         words = [held.name.lower() for held in Held]
-        return Causes(sim.submit, [words[held] for held in sim.held.tolist()], task)
+        return Causes(times.submit, [words[held] for held in times.held.tolist()], task)
 
     @property
     def graph(self) -> TaskGraph:

@@ -19,11 +19,11 @@ def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
     Raises: R103 for a run of more tasks than a trace keeps.
     """
     sim = timed.sim
-    if sim.start is None or sim.end is None:
+    if sim.tasks is None:
         raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a calendar is made for", here(),
                                 help="freeze a run of a smaller problem")
-    executor = timed.columns.task_worker if sim.executor is None else sim.executor
-    order = np.lexsort((sim.end, sim.start, executor))       # ends as well: a task of no cost before the one that starts when it ends
+    start, executor = sim.tasks.start, sim.tasks.executor
+    order = np.lexsort((sim.tasks.end, start, executor))       # ends as well: a task of no cost before the one that starts when it ends
     in_order = executor[order]
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
@@ -33,4 +33,4 @@ def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
         timing = None       # which of ready tasks goes first is in the calendar
     if graph is not None:
         graph = TaskGraph(deps=graph.deps, window=graph.window, start=graph.start, trace=graph.trace)
-    return Schedule(name=schedule.name, timing=timing, task_graph=graph, calendar=Calendar(table=table, starts=tuple(sim.start.tolist())))
+    return Schedule(name=schedule.name, timing=timing, task_graph=graph, calendar=Calendar(table=table, starts=tuple(start.tolist())))

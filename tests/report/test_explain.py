@@ -182,8 +182,9 @@ def test_the_makespan_ends_with_the_last_retirement() -> None:
 def test_a_retirement_waits_for_its_aicpu() -> None:
     """0, 2 and 4 end together, and one AICPU retires them one after another."""
     run = one_aicpu(dispatch_cycles=0, retire_cycles=10)
-    assert run.sim.end is not None and run.sim.complete is not None
-    assert run.sim.end.tolist()[::2] == [C] * 3 and run.sim.complete.tolist()[::2] == [C + 10, C + 20, C + 30]
+    times = run.sim.tasks
+    assert times is not None
+    assert times.end.tolist()[::2] == [C] * 3 and times.complete.tolist()[::2] == [C + 10, C + 20, C + 30]
     said = str(run.explainer.explain(4).chain()).splitlines()
     assert said[-1] == f"  {C} .. {C + 30}    held by the retirement of 4, its AICPU being busy until {C + 20}"
 
@@ -240,11 +241,11 @@ RULES = [{**window, **costs, **timing, **start, **executors}
 def test_a_chain_has_no_gap_whatever_holds_a_task(program: Program) -> None:
     for rules in RULES[::11]:
         run = timed(program, **rules)
-        explainer, completions = run.explainer, run.sim.complete
-        assert completions is not None
+        explainer, times = run.explainer, run.sim.tasks
+        assert times is not None
         for task in range(run.sim.n_tasks):
             found = list(explainer.explain(task).chain())
-            assert found[0].begin == 0 and found[-1].end == completions[task], rules
+            assert found[0].begin == 0 and found[-1].end == times.complete[task], rules
             assert all(before.end == after.begin for before, after in itertools.pairwise(found)), rules
 
 

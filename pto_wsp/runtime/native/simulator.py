@@ -32,14 +32,29 @@ class Held(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TaskTimes:
+    """What became of each task, as columns; times are cycles.
+
+    `complete`: when others saw that it had ended. `held`: a `Held`; `held_by`: a node or task of the stream, -1 for none.
+    """
+
+    submit: Column
+    ready: Column
+    start: Column
+    end: Column
+    complete: Column
+    executor: Column
+    held: Column
+    held_by: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SimResult:
     """What the simulator found. Times are cycles.
 
-    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. Per task, None where no trace is kept: submit,
-    start, end, complete (when others saw that it had ended), ready, executor, held (a `Held`) and held_by (a node or task of the stream,
-    -1 for none). stalls and stall_cycles are
-    by PTO_STALL_: how often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory.
-    `window_task`: the task that found no room, -1 for none.
+    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. stalls and stall_cycles are by PTO_STALL_: how
+    often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory. `window_task`: the
+    task that found no room, -1 for none. `tasks`: None where no trace is kept.
     """
 
     total_cycles: int
@@ -59,14 +74,7 @@ class SimResult:
     waiting: tuple[int, ...]
     late: tuple[int, ...]
     tasks_run: tuple[int, ...]
-    submit: Column | None
-    start: Column | None
-    end: Column | None
-    complete: Column | None
-    ready: Column | None
-    executor: Column | None
-    held: Column | None
-    held_by: Column | None
+    tasks: TaskTimes | None
 
 
 class SimulationStuck(Exception):
@@ -103,19 +111,22 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
 
     def per_executor(pointer: Any) -> tuple[int, ...]:
-        return (0,) * out.n_executors if pointer == ffi.NULL else tuple(ffi.unpack(pointer, out.n_executors))
+        return tuple(ffi.unpack(pointer, out.n_executors))
 
-    def per_task(pointer: Any, dtype: type = np.int64) -> Column | None:
+    def per_task(pointer: Any, dtype: type = np.int64) -> Column:
         if out.n_tasks == 0:
             return np.zeros(0, dtype)
-        return None if pointer == ffi.NULL else np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
+        return np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
+
+    tasks = None
+    if out.n_tasks == 0 or out.submit != ffi.NULL:
+        tasks = TaskTimes(per_task(out.submit), per_task(out.ready), per_task(out.start), per_task(out.end), per_task(out.complete),
+                          per_task(out.executor), per_task(out.held, np.uint8), per_task(out.held_by))
 
     return SimResult(
         out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
         out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
-        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), per_task(out.submit),
-        per_task(out.start), per_task(out.end), per_task(out.complete), per_task(out.ready), per_task(out.executor),
-        per_task(out.held, np.uint8), per_task(out.held_by))
+        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), tasks)
 
 
 def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
