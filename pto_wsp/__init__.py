@@ -1,24 +1,22 @@
 """PTO-WSP: kernels, workloads and schedules for dynamic LLM work on accelerators, as three separate descriptions in plain Python."""
 
-from pto_wsp.api.csp import Process, connect, consume, process, replicate, send
-from pto_wsp.api.forms import cond, for_each, parallel_for, select, task
-from pto_wsp.api.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
-from pto_wsp.api.program import Program
-from pto_wsp.api.programs import load
-from pto_wsp.api.pto_namespace import pto
-from pto_wsp.api.ptoisa_namespace import ptoisa
-from pto_wsp.api.tunable import Tunable
-from pto_wsp.api.workload import Workload, WorkloadFunction, combine, sequential, workload
+from typing import TYPE_CHECKING
+
+from pto_wsp.api.kernels.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
+from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.kernels.ptoisa_namespace import ptoisa
+from pto_wsp.api.workloads.csp import Process, connect, consume, process, replicate, send
+from pto_wsp.api.workloads.forms import cond, for_each, parallel_for, select, task
+from pto_wsp.api.workloads.tunable import Tunable
+from pto_wsp.api.workloads.workload import Workload, WorkloadFunction, combine, sequential, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.auto import auto_schedule
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
 from pto_wsp.frontend.workload.csp.ends import Channel, Event, query, receive, record, synchronize
 from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
-from pto_wsp.plan.targets.capability import capabilities, workload_forms
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     Deps,
@@ -41,7 +39,13 @@ from pto_wsp.types.scalar_functions import ceildiv, maximum, minimum
 from pto_wsp.types.symbolic import Symbol
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile
-from pto_wsp.view.timeline import timeline
+
+if TYPE_CHECKING:
+    from pto_wsp.api.programs.making import load
+    from pto_wsp.api.programs.program import Program
+    from pto_wsp.auto import auto_schedule
+    from pto_wsp.plan.targets.capability import capabilities, workload_forms
+    from pto_wsp.view.timeline import timeline
 
 __version__ = "0.1.0"
 
@@ -54,3 +58,25 @@ __all__ = [
     "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64",
     "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]
+
+
+if not TYPE_CHECKING:    # a type checker would take any name for one of the module's
+    def __getattr__(name: str) -> object:
+        """Return what only some programs need, and none before its kernels and workloads are there: it is loaded when asked for."""
+        match name:
+            case "Program":
+                from pto_wsp.api.programs.program import Program as found
+            case "load":
+                from pto_wsp.api.programs.making import load as found
+            case "auto_schedule":
+                from pto_wsp.auto import auto_schedule as found
+            case "capabilities":
+                from pto_wsp.plan.targets.capability import capabilities as found
+            case "workload_forms":
+                from pto_wsp.plan.targets.capability import workload_forms as found
+            case "timeline":
+                from pto_wsp.view.timeline import timeline as found
+            case _:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found

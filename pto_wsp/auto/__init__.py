@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from pto_wsp.api.workload import Workload
+from pto_wsp.api.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

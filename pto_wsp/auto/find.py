@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pto_wsp.api.tunable import Tunable, tunables_of
-from pto_wsp.api.workload import Workload, WorkloadFunction
+from pto_wsp.api.workloads.tunable import Tunable, tunables_of
+from pto_wsp.api.workloads.workload import Workload, WorkloadFunction
 from pto_wsp.auto.result import AutoSchedule, Trial
 from pto_wsp.auto.search import Tried, best_of, search
 from pto_wsp.auto.space import Draw, questions, tuned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from pto_wsp.api.workload import Workload
+from pto_wsp.api.workloads.workload import Workload
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 

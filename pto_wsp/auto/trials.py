@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import lru_cache
 
-from pto_wsp.api.program import Program
-from pto_wsp.api.workload import Workload
+from pto_wsp.api.programs.program import Program
+from pto_wsp.api.workloads.workload import Workload
 from pto_wsp.arch.model import Arch
 from pto_wsp.auto.search import Tried
 from pto_wsp.auto.space import Candidate, Question, answered

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.api.program import Program
-from pto_wsp.api.programs import load
+from pto_wsp.api.programs.making import load
+from pto_wsp.api.programs.program import Program
 from pto_wsp.errors import CommandError
 from pto_wsp.plan.model import TensorSlot, is_float_symbol
 

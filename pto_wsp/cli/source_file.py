@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from pto_wsp.api.workload import Workload, WorkloadFunction
+from pto_wsp.api.workloads.workload import Workload, WorkloadFunction
 from pto_wsp.errors import CommandError, PtoError
 from pto_wsp.source import Span
 

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pto_wsp.api.program import Program
+from pto_wsp.api.programs.program import Program
 from pto_wsp.artifact.manifest import CheckEntry, Manifest, PackageManifest
 from pto_wsp.errors import InternalError
 

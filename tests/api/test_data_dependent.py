@@ -716,7 +716,7 @@ def test_a_long_stream_is_executed_in_pieces_and_read_between_them() -> None:
     wanted, cycles = Y.data.copy(), program.stats.total_cycles  # type: ignore[union-attr]
     n.data[...] = 0  # type: ignore[index]
     Y.data[...] = 0  # type: ignore[index]
-    small.run(program._bind({}))
+    small.run(program._given.of_run({}))
     np.testing.assert_array_equal(Y.data, wanted)  # type: ignore[arg-type]
     assert small.simulate(keep_trace=False).total_cycles == cycles
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from pydantic import ValidationError
 
-from pto_wsp.api.kernel import kernel
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.kernel import kernel
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch

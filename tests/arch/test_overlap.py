@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import Constexpr, DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, minimum, pto, workload
-from pto_wsp.api.kernel import Kernel
+from pto_wsp.api.kernels.kernel import Kernel
 from pto_wsp.arch import overlap
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.model import Arch, Cores, ExecUnit, Rate

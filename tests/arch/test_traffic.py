@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pto_wsp.api.kernel import kernel
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.kernel import kernel
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.arch.traffic import kernel_traffic
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.frontend.kernel.definition import KernelDef

@@ -40,6 +40,10 @@ TOP = frozenset({"", "__main__"})
 
 # Functions that may import when called, because what they load is slow and not always needed; only these modules, though.
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    "pto_wsp/__init__.py": frozenset({"__getattr__"}),             # names that no program needs before its workloads are there
+    "pto_wsp/api/kernels/kernel.py": frozenset({"_alone"}),        # the interpreter, prices, checks of memory
+    "pto_wsp/api/workloads/workload.py": frozenset({"compile", "tasks"}),   # what compiles and runs: two thirds of the package
+    "pto_wsp/api/programs/program.py": frozenset({"verify", "save", "_look", "_check_calendar"}),   # interpreter, generator, reports
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
@@ -49,7 +53,12 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/driver/__init__.py": frozenset({"_compile_npu"}),     # what makes packages: a third of the package's modules
 }
 LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "typer"})
-LATE_OWN = frozenset({"pto_wsp.driver.npu", "pto_wsp.auto.find"})   # modules of ours that one target alone needs
+# Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
+LATE_OWN = frozenset({
+    "pto_wsp.api.kernels.alone", "pto_wsp.api.programs.finished_run", "pto_wsp.api.programs.making", "pto_wsp.api.programs.program",
+    "pto_wsp.api.programs.task_list", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.npu", "pto_wsp.driver.save",
+    "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check", "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
+})
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 

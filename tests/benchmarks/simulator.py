@@ -119,7 +119,7 @@ def recorded(program: Program, max_tasks: int, sim: object = None) -> Recorder:
     assert isinstance(engine, Engine)
     ffi, lib = engine.runtime.ffi, engine.runtime.lib
     recorder = Recorder(engine.runtime, program.plan.rules, infer=program.plan.infer, max_tasks=max_tasks)
-    bound = raw_bindings(engine.runtime, program.plan, program._bind({}))
+    bound = raw_bindings(engine.runtime, program.plan, program._given.of_run({}))
     options = ffi.new("pto_run_options *", {"orchestrate": engine.artifact.table.orchestrate, "bindings": bound[0],
                                             "sim": ffi.NULL if sim is None else sim})
     check_status(lib.pto_run(ffi.NULL, recorder.raw, options, ffi.new("pto_execute_result *")), "making the stream")

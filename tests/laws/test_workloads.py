@@ -134,7 +134,7 @@ def check_streams(recipe: WorkloadRecipe, scheduled: Any) -> None:
     for name in ("task_kernel", "task_site", "task_worker", "task_cost", "index_begin", "index"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), (name, recipe)
     assert program.graph.edges == oracle.graph.edges   # joins resolved: C leaves out those that nobody waits for
-    tasks = [node for node in stream_of(program.plan, program._bind({})) if isinstance(node, TaskInstance)]
+    tasks = [node for node in stream_of(program.plan, program._given.of_run({})) if isinstance(node, TaskInstance)]
     assert len(tasks) == found.n_tasks
     for k, task in enumerate(tasks):
         assert carried(program, k) == declared(program, task), (k, recipe)
@@ -170,7 +170,7 @@ def declared(program: Program, task: TaskInstance) -> tuple[Any, ...]:
 
 
 def _grouped(program: Program) -> list[tuple[Array, int]]:
-    bindings = program._bind({})
+    bindings = program._given.of_run({})
     return list(zip(bindings.arrays, bindings.groups, strict=True))
 
 
@@ -193,7 +193,7 @@ def test_streams_agree_under_every_schedule(recipe: WorkloadRecipe) -> None:
 def elements(program: Program, task: TaskInstance) -> tuple[frozenset[int], frozenset[int]]:
     """Return the addresses that a task reads and those that it writes."""
     kernel = program.plan.kernels[task.submit.kernel].kernel
-    arrays = program._bind({}).arrays
+    arrays = program._given.of_run({}).arrays
     reads: set[int] = set()
     writes: set[int] = set()
     for view, param in zip(task.views, kernel.memory_params, strict=True):
@@ -220,7 +220,7 @@ def check_edges(recipe: WorkloadRecipe) -> None:
     bench = Bench(recipe)
     program = bench.trace().task_graph(deps=Deps.infer_bytes_overlap()).compile()
     bench.run(program)
-    tasks = [node for node in stream_of(program.plan, program._bind({})) if isinstance(node, TaskInstance)]
+    tasks = [node for node in stream_of(program.plan, program._given.of_run({})) if isinstance(node, TaskInstance)]
     touched = [elements(program, task) for task in tasks]
     conflicts = np.zeros((len(tasks), len(tasks)), bool)
     kinds: dict[tuple[int, int], int] = {}

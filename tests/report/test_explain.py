@@ -93,7 +93,7 @@ PAIRS, PIPED = pairs(), piped()
 
 def timed(program: Program, **rules: object) -> TimedRun:
     """Return a program's stream in simulated time under other rules."""
-    run = program._timed()
+    run = program._look().timed
     changed = replace(run.plan.rules, **rules)
     return replace(run, plan=replace(run.plan, rules=changed), sim=program._runner.recorder.simulate(changed, keep_trace=True))
 

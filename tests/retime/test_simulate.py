@@ -194,7 +194,7 @@ def long_program() -> Program:
 @pytest.mark.parametrize("arch", ["unit", "host_cpu"])
 def test_a_stream_that_no_record_keeps_is_made_again_piece_by_piece(long_program: Program, name: str, arch: str) -> None:
     timed, other = long_program.simulate(LONG[name], arch), LONG[name].compile(target="interp", arch=arch).run()
-    assert long_program._recorded().first_node > 0
+    assert long_program._look().columns.first_node > 0
     assert timed.stats.total_cycles == other.stats.total_cycles
     assert timed.stats.executors == other.stats.executors
     assert timed.stats.window == other.stats.window

@@ -144,7 +144,7 @@ def test_a_stream_too_long_to_keep_is_simulated_before_it_runs(monkeypatch: pyte
     engine = Engine(built._runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
     Y.data[:] = -1
     with pytest.raises(WindowError, match="k=6"):
-        engine.run(built._bind({}))
+        engine.run(built._given.of_run({}))
     assert set(Y.data[:, 0]) == {-1}
 
 

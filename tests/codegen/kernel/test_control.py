@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

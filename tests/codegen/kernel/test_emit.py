@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.codegen.kernel.emit import emit_kernel
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor

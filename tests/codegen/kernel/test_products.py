@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.codegen.kernel.emit import emit_kernel
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, Out, Scalar, Tensor

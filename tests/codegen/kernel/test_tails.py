@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
 from pto_wsp.runtime.failures.guard_text import Failure, PieceFault

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.errors import BufferMisuseError, CarriedValueError, EscapedValueError
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
 from pto_wsp.types.dtype import DType

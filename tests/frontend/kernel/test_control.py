@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.errors import BufferMisuseError, OutsideTraceError, SymbolicControlError
 from pto_wsp.expr import codec
 from pto_wsp.expr.kernel_digest import kernel_digest

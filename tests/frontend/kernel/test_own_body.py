@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import Constexpr, DType, In, Out, Tile, kernel, pto
-from pto_wsp.api.kernel import Kernel
+from pto_wsp.api.kernels.kernel import Kernel
 from pto_wsp.errors import OutNeverStoredError, OwnBodyError
 from pto_wsp.expr import codec
 from pto_wsp.expr.kernel import BodyForm, OwnBody

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.errors import ArgumentKindError, ArityError, BufferMisuseError, OutsideTraceError
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_text import print_kernel

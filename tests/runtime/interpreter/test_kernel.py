@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar

@@ -459,7 +459,7 @@ def test_the_orchestrator_in_c_writes_what_the_interpreter_writes(deps: Deps | N
                       process("work").consumes(tiles).produces(back).body(working)], [tiles, back])
     if deps is not None:
         traced = traced.task_graph(deps=deps)
-    one, other = (traced.compile(target=target).run()._recorded() for target in ("interp", "cpu_sim"))
+    one, other = (traced.compile(target=target).run()._look().columns for target in ("interp", "cpu_sim"))
     for column in fields(one):
         np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name), err_msg=column.name)
     assert len(one.mark_node) > 20
@@ -522,7 +522,7 @@ def test_a_run_longer_than_a_record_keeps_is_the_same() -> None:
     runner = program._compiled.runner
     assert isinstance(runner, Engine)
     short = Engine(runner.artifact, program.plan, 2, max_tasks=3)
-    short.run(program._bind({}))
+    short.run(program._given.of_run({}))
     assert short.simulate(keep_trace=False).total_cycles == (N + 1) * C
     np.testing.assert_array_equal(rows.Y.data[:N], rows.X.data + 2)  # type: ignore[index, operator]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pto_wsp.api.workload import Workload
+from pto_wsp.api.workloads.workload import Workload
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.bound.binding import bind

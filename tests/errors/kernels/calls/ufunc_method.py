@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

@@ -1,7 +1,7 @@
 # ruff: noqa: E501
 """Python's range over a run-time scalar."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import Out, Scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

@@ -1,6 +1,6 @@
 """A float does not fit the dtype of its tile: it would become infinite."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

@@ -1,6 +1,6 @@
 """An instruction on tiles is given a number."""
 
-from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.api.kernels.ptoisa_namespace import ptoisa
 from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

@@ -1,7 +1,7 @@
 """An instruction is given the value of an op."""
 
-from pto_wsp.api.pto_namespace import pto
-from pto_wsp.api.ptoisa_namespace import ptoisa
+from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.kernels.ptoisa_namespace import ptoisa
 from pto_wsp.frontend.kernel.annotations import In, Out
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

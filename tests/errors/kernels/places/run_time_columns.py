@@ -1,6 +1,6 @@
 """How many columns is known only at run time."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import In, Out, Scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor

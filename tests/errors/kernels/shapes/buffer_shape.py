@@ -1,6 +1,6 @@
 """A buffer is written with another shape."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import In, Out, Scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

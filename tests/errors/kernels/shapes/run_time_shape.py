@@ -1,6 +1,6 @@
 """The shape of a tile depends on a scalar."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import Out, Scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

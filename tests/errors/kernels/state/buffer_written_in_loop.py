@@ -1,6 +1,6 @@
 """A buffer is written only in a loop that may not run."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import Out, Scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile

@@ -1,6 +1,6 @@
 """An Out Tensor is read."""
 
-from pto_wsp.api.pto_namespace import pto
+from pto_wsp.api.kernels.pto_namespace import pto
 from pto_wsp.frontend.kernel.annotations import Out
 from pto_wsp.types.tensor import Tensor
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.api.workload import Workload
+from pto_wsp.api.workloads.workload import Workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.dtypes import Array

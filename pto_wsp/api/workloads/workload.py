@@ -5,26 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from pto_wsp.api.bindings import Given
-from pto_wsp.api.program import Program
-from pto_wsp.api.programs import compile_program
 from pto_wsp.api.scheduled import Scheduled, schedule_of
-from pto_wsp.api.tunable import tunables_of, usual_value
-from pto_wsp.errors import ArityError, LoopVariableError, PtoError, WorkloadStructureError
+from pto_wsp.api.workloads.tunable import tunables_of, usual_value
+from pto_wsp.errors import ArityError, LoopVariableError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.expr.workload_text import print_workload
 from pto_wsp.expr.workload_type import type_of
 from pto_wsp.frontend.workload.trace import Placed, place, stands_here, trace_workload, unplace
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.runtime.bound.axis_data import check_axes
-from pto_wsp.runtime.bound.binding import bind
-from pto_wsp.runtime.stream.task_list import TaskList, list_tasks
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     Deps,
@@ -42,7 +33,9 @@ from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
 
-MAX_LISTED = 1000
+if TYPE_CHECKING:
+    from pto_wsp.api.programs.program import Program
+    from pto_wsp.runtime.stream.task_list import TaskList
 
 
 class Workload(Scheduled):
@@ -79,24 +72,9 @@ class Workload(Scheduled):
         `sizes`: symbols, axes and tensors by name, as for `run`.
         Raises: R102 for what does not fit, R103 for more than 1000 tasks, or where tasks decide which tasks there are.
         """
-        canonical = self._canonical
-        plan = lower(canonical.workload)
-        arrays: list[object] = []
-        for slot in plan.tensors:
-            tensor = self._tensors.get(canonical.tensors[slot.ref.id])
-            data = None if tensor is None else tensor.data
-            unread = data is None and not slot.scalars     # its elements do not matter
-            arrays.append(np.broadcast_to(np.zeros((), slot.ref.dtype.np), slot.ref.shape).copy() if unread else data)
-        values: list[object] = [symbol.default for symbol in plan.symbols]
-        try:
-            Given(plan, arrays, values).bind_all(sizes)
-            bound = bind(plan, arrays, values, "give it by name: tasks({}={})")
-            check_axes(plan, bound)
-            return list_tasks(plan, bound, MAX_LISTED)
-        except PtoError as problem:
-            for error in (problem, *problem.others):
-                error.span = error.span or here()
-            raise
+        from pto_wsp.api.programs.task_list import tasks_of  # loads what enumerates tasks
+
+        return tasks_of(self._canonical, self._tensors, sizes)
 
     def to_json(self) -> str:
         """Return the expression as JSON; `Workload.from_json` reads it back, asking for bindings."""
@@ -205,6 +183,8 @@ class Workload(Scheduled):
         for node in free_handles(self._node.body):
             raise LoopVariableError("after= names a task that is not part of this workload", node.span,
                                     help="compile the workload that has both tasks")
+        from pto_wsp.api.programs.making import compile_program  # loads what compiles and what runs
+
         return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
-from pto_wsp.api.kernel import Kernel
-from pto_wsp.api.workload import Workload, embed
+from pto_wsp.api.kernels.kernel import Kernel
+from pto_wsp.api.workloads.workload import Workload, embed
 from pto_wsp.errors import ArgumentKindError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from pto_wsp.api.pto_namespace import OpFunction, members
+from pto_wsp.api.kernels.pto_namespace import OpFunction, members
 from pto_wsp.ops.dtypes import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
@@ -37,7 +37,7 @@ _FAMILIES: Sequence[tuple[str, Sequence[Op], Sequence[Callable[..., object]]]] =
 
 _HEAD = """# The operations of kernels
 
-Every name of `pto`, written from the op table by `pto_wsp/api/ops_page.py`; `help(pto.exp)` says the same in a session. Tiles are
+Every name of `pto`, written from the op table by `pto_wsp/api/kernels/ops_page.py`; `help(pto.exp)` says the same in a session. Tiles are
 two-dimensional; shapes broadcast: `[R, 1]`, `[1, C]`, `[1, 1]` and Python numbers meet `[R, C]`. A number takes the tile's dtype.
 
 **Dtypes** never mix silently; `pto.cast` converts. An operation refuses other dtypes at the user's line. The tables say:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from pto_wsp.api.pto_namespace import UnknownNameError
+from pto_wsp.api.kernels.pto_namespace import UnknownNameError
 from pto_wsp.frontend.kernel.instructions import CmpMode, declare, instructions
 from pto_wsp.source import here
 

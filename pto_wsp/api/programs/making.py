@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pto_wsp.api.program import Program
+from pto_wsp.api.programs.program import Program
 from pto_wsp.driver import compile_workload
 from pto_wsp.driver.load import load_saved
 from pto_wsp.driver.options import read_options

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from pto_wsp.api.workload import Workload, WorkloadFunction, embed
+from pto_wsp.api.workloads.workload import Workload, WorkloadFunction, embed
 from pto_wsp.errors import PipelineError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import with_fresh_ids

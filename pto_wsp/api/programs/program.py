@@ -7,46 +7,39 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pto_wsp.api.bindings import ProgramBindings, read_tolerance
-from pto_wsp.api.scheduled import Scheduled, schedule_of
+from pto_wsp.api.programs.bindings import ProgramBindings, read_tolerance
 from pto_wsp.driver.compiled import Compiled
-from pto_wsp.driver.options import check_directives, read_arch
-from pto_wsp.driver.save import save_compiled
-from pto_wsp.errors import BindingError, CompileOptionError, ProgramStateError, PtoError, ThreadStartError
+from pto_wsp.errors import BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
-from pto_wsp.plan.model import RecordEvent, TaskPlan
-from pto_wsp.plan.walk import items_of
-from pto_wsp.report.explain import Explanation
-from pto_wsp.report.graph import TaskGraph
-from pto_wsp.report.path import CriticalPath
-from pto_wsp.report.regions import Regions
-from pto_wsp.report.stats import Stats
-from pto_wsp.report.tasks import TaskLike
-from pto_wsp.report.timed_run import TimedRun, graph_of
-from pto_wsp.report.trace import Trace
-from pto_wsp.report.wall_trace import WallTrace, wall_trace_of
-from pto_wsp.retime.calendar_check import check_recorded
-from pto_wsp.retime.freeze import frozen
-from pto_wsp.retime.retimer import Retimer
-from pto_wsp.retime.simulation import Simulation
+from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.bound.binding import Bindings
-from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.run import Engine
-from pto_wsp.runtime.native.simulator import SimResult
 from pto_wsp.runtime.prints import run_text
-from pto_wsp.runtime.record.columns import RecordColumns
-from pto_wsp.runtime.record.wall import WallTimes
-from pto_wsp.runtime.sanitize.watch import Sanitized
-from pto_wsp.runtime.verification.verify import Verification, verify_artifact
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.types.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pto_wsp.api.programs.finished_run import FinishedRun
+    from pto_wsp.api.scheduled import Scheduled
+    from pto_wsp.report.explain import Explanation
+    from pto_wsp.report.graph import TaskGraph
+    from pto_wsp.report.path import CriticalPath
+    from pto_wsp.report.stats import Stats
+    from pto_wsp.report.tasks import TaskLike
+    from pto_wsp.report.trace import Trace
+    from pto_wsp.report.wall_trace import WallTrace
+    from pto_wsp.retime.simulation import Simulation
+    from pto_wsp.runtime.interpreter.run import Interpreter
+    from pto_wsp.runtime.sanitize.watch import Sanitized
+    from pto_wsp.runtime.verification.verify import Verification
 
 
 class Program:
@@ -65,12 +58,9 @@ class Program:
         self._failure: BaseException | None = None
         self._ran = False
         self._execute_time_ms = 0.0
-        self._sim: SimResult | None = None
-        self._columns: RecordColumns | None = None
-        self._retimer: Retimer | None = None
-        self._wall: WallTimes | None = None
+        self._finished: FinishedRun | None = None
         if compiled.runner is not None and self.plan.rules.calendar:
-            compiled.runner.look_first = partial(check_recorded, self.plan)
+            compiled.runner.look_first = partial(_check_calendar, self.plan)
 
     # ---- running ----
 
@@ -111,8 +101,7 @@ class Program:
         except BaseException:
             self._in_place = False
             raise
-        self._sim = self._columns = self._retimer = self._wall = None
-        self._ran = False
+        self._ran, self._finished = False, None
         return bound
 
     def _enter(self) -> None:
@@ -218,6 +207,8 @@ class Program:
         if not isinstance(runner, Engine):
             raise ProgramStateError(f"a program for target {self._compiled.target} is the NumPy meaning itself", here(),
                                     expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")
+        from pto_wsp.runtime.verification.verify import verify_artifact  # loads the interpreter
+
         self._enter()
         try:
             return verify_artifact(runner, self._given.of_run(bindings), tolerance, check_finite=self._compiled.options.check_finite)
@@ -276,6 +267,8 @@ class Program:
         """
         if self.artifact_dir is None:
             raise ProgramStateError("target interp has no artifact to save", here(), help="compile for another target")
+        from pto_wsp.driver.save import save_compiled  # loads what generates code
+
         made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate]
         return save_compiled(self._compiled, made_here, Path(folder))
 
@@ -301,7 +294,7 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        return replace(self._timed().stats, intermediate_bytes=self._runner.intermediate_bytes)
+        return self._look().stats
 
     @property
     def trace(self) -> Trace:
@@ -309,7 +302,7 @@ class Program:
 
         Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
         """
-        return self._timed().trace
+        return self._look().timed.trace
 
     @property
     def wall_trace(self) -> WallTrace:
@@ -324,13 +317,7 @@ class Program:
                                     help="trace has the simulated times of every target")
         if not self._compiled.options.wall_trace:
             raise ProgramStateError("the program does not look at the clock", here(), help="compile(wall_trace=True), then run it")
-        columns = self._recorded()
-        if self._wall is None:
-            self._wall = runner.wall_times()
-        if self._wall.is_cut:
-            raise ProgramStateError(f"the run had {columns.total_tasks} tasks, more than a record keeps", here(),
-                                    help="run a part of the workload")
-        return wall_trace_of(self.plan, columns, self._wall, runner.threads)
+        return self._look().wall_trace(runner)
 
     @property
     def graph(self) -> TaskGraph:
@@ -338,7 +325,7 @@ class Program:
 
         Raises: R103 before a run is complete.
         """
-        return graph_of(self.plan, self._recorded(), self._regions())
+        return self._look().graph
 
     @property
     def critical_path(self) -> CriticalPath:
@@ -346,7 +333,7 @@ class Program:
 
         Raises: R103 before a run is complete, or when it had more tasks than a record keeps.
         """
-        return self._timed().critical_path
+        return self._look().timed.critical_path
 
     def explain(self, task: TaskLike | None = None) -> Explanation:
         """Return why a task ran when it did in simulated time: by its number, its name, or (kernel, indices).
@@ -355,7 +342,7 @@ class Program:
 
         Raises: R103 before a run is complete, or when it had more tasks than a trace keeps; T205 for what names no task.
         """
-        return self._timed().explainer.explain(task)
+        return self._look().timed.explainer.explain(task)
 
     def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None,
                  overheads: bool | None = None) -> Simulation:
@@ -365,65 +352,44 @@ class Program:
         one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU; None: as compiled.
         Raises: R103 before a run is complete and where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
-        self._check_ran()
-        if not isinstance(overheads, bool | None):
-            raise CompileOptionError("simulate() option `overheads` does not take this value", here(), expected="True, False or None",
-                                     found=repr(overheads))
-        counted = self._compiled.options.overheads if overheads is None else overheads
-        wanted = self.schedule if schedule is None else schedule_of(schedule, self._compiled.workload)
-        if schedule is not None:
-            check_directives(wanted, "cpu_sim", strict=True)
-        model = self._compiled.arch if arch is None else read_arch(arch, "cpu_sim")
-        return Simulation(wanted, model, counted, self._again().time(wanted, model, overheads=counted))
+        return self._look().simulate(schedule, arch, overheads)
 
     def freeze(self) -> Schedule:
         """Return the program's schedule with a calendar: each task's executor, position and start in the simulated time of the last run.
 
         Raises: R103 before a run is complete, and for a run of more tasks than a trace keeps.
         """
-        return frozen(self._timed(), self.schedule)
+        return self._look().freeze()
 
-    def _again(self) -> Retimer:
-        """The last run, to be timed again."""
-        if self._retimer is None:
-            assert self._bound is not None
-            self._retimer = Retimer(self._compiled, self._runner, self._bound, self._recorded(), self._execute_time_ms)
-        return self._retimer
+    def _look(self) -> FinishedRun:
+        """Return what the last run left.
 
-    def _timed(self) -> TimedRun:
-        self._check_ran()
-        if self._sim is None:
-            self._sim = self._runner.simulate(keep_trace=True)
-        return TimedRun(self.plan, self._recorded(), self._sim, self._execute_time_ms, self._compiled.compile_time_ms,
-                        self._regions(), self._compiled.arch.clock_ghz)
+        Raises: R103 before a run is complete.
+        """
+        runner = self._runner
+        if self._thread is not None and not self._thread.is_alive():
+            self.synchronize()
+        if not self._ran or self._bound is None:
+            raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")
+        if self._finished is None:
+            from pto_wsp.api.programs.finished_run import FinishedRun  # loads reports, and what times a run again
 
-    def _regions(self) -> Regions:
-        return Regions(self.plan, self._recorded(), self._runner.recorder, self._bound)
-
-    def _recorded(self) -> RecordColumns:
-        self._check_ran()
-        if self._columns is None:
-            self._columns = self._runner.recorder.columns()
-        return self._columns
+            self._finished = FinishedRun(self._compiled, runner, self._bound, self._execute_time_ms)
+        return self._finished
 
     def _was_recorded(self, event: int) -> bool:
         """Tell whether the last run recorded an event of the workload."""
-        columns = self._recorded()
-        if columns.first_node > 0:
-            raise ProgramStateError("the run was longer than a record keeps: which events it recorded is not known", here())
-        sites = [item.site for item in items_of(self.plan) if isinstance(item, RecordEvent) and self.plan.events[item.event].ref == event]
-        return bool(np.isin(columns.mark_site, sites).any())
-
-    def _check_ran(self) -> None:
-        self._runner  # noqa: B018 - there must be one
-        if self._thread is not None and not self._thread.is_alive():
-            self.synchronize()
-        if not self._ran:
-            raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")
+        return self._look().recorded(event)
 
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+
+def _check_calendar(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
+    from pto_wsp.retime.calendar_check import check_recorded  # loads reports: only a calendar is looked at
+
+    check_recorded(plan, recorder, bindings)
 
 
 def _interrupts_as_usual() -> bool:

@@ -1,0 +1,158 @@
+"""A kernel alone, without a workload: run on arrays at once, what it costs, what lives in on-chip memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.kernel_cost import KernelCost, cost_table
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import (
+    ArgumentDTypeError,
+    ArgumentKindError,
+    ArgumentShapeError,
+    ArityError,
+    MissingBodyError,
+    TaskFailedError,
+    raise_all,
+)
+from pto_wsp.expr.kernel import Kernel, Print, ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.expr.kernel_walk import guards_of
+from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.frontend.kernel.definition import KernelDef
+from pto_wsp.plan.schedule.price import priced_kernel
+from pto_wsp.runtime.failures.guard_text import describe
+from pto_wsp.runtime.interpreter.kernel import failure_of
+from pto_wsp.runtime.prints import print_text
+from pto_wsp.source import here
+from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tile import TileType
+from pto_wsp.values import dataclass
+from pto_wsp.verify.capacity import MemoryMap, capacity_errors, memory_map
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelAlone:
+    """A kernel and what makes a specialisation of it, from values of Constexpr parameters and dtypes of Tensor ones by name."""
+
+    definition: KernelDef
+    specialise: Callable[..., Kernel]
+
+    @property
+    def _name(self) -> str:
+        return self.definition.name
+
+    def cost(self, arch: str | Arch, given: Mapping[str, object]) -> KernelCost:
+        """Return what one task costs on an arch. `given`: parameters by name.
+
+        Raises: C104 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
+        """
+        ir, scalars, extents = self._specialised(given)
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        return cost_table(priced_kernel(ir, model), model, scalars, extents)
+
+    def check(self, arch: str | Arch, given: Mapping[str, object]) -> MemoryMap:
+        """Return who lives in the on-chip memories of an arch where each is fullest.
+
+        Raises: K110 when a memory is too small.
+        """
+        ir, _, _ = self._specialised(given)
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        raise_all(capacity_errors((ir,), model))
+        return memory_map(ir, model)
+
+    def _specialised(self, given: Mapping[str, object]) -> tuple[Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
+        """Return the IR for these values, and the numbers of Scalar parameters and shapes of Tensor ones among them."""
+        special = {p.name for p in self.definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        ir = self.specialise(**{name: value for name, value in given.items() if name in special})
+        declared = {p.name: p for p in ir.scalar_params}
+        scalars: dict[str, int | float] = {}
+        extents: dict[str, tuple[int, int]] = {}
+        for name, value in given.items():
+            array = value.data if isinstance(value, Tensor) else value
+            if name not in special:
+                if name not in declared or isinstance(value, bool) or not isinstance(value, int | float):
+                    raise ArityError(f"kernel `{self._name}` does not take `{name}={value!r}` here", here(),
+                                     expected="values of Constexpr, Tensor and Scalar parameters: " +
+                                     (", ".join((*special, *declared)) or "there are none"), found=name)
+                scalars[name] = self._held(declared[name], value)
+            elif isinstance(array, np.ndarray) and array.ndim == 2:
+                extents[name] = (array.shape[0], array.shape[1])
+        return ir, scalars, extents
+
+    def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
+        """Run the kernel on arrays and return its outputs.
+
+        Raises: T101, T102, T201 for arrays that do not fit, R101 for a piece outside its region.
+        """
+        params = self.definition.params
+        names = [p.name for p in params]
+        given: dict[str, object] = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or given.keys() & kwargs.keys() or kwargs.keys() - set(names):
+            raise ArityError(f"kernel `{self._name}` does not take these arguments", here(), expected=", ".join(names),
+                             found=f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}")
+        given |= kwargs
+        ir = self.specialise(**{p.name: given[p.name] for p in params if p.name in given
+                                and isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)})
+        if not ir.has_meaning:
+            raise MissingBodyError(f"kernel `{self._name}` has no Python body to run", here(),
+                                   found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
+                                   help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
+        arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
+        outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
+        failed = failure_of(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
+                                 for name, value in arrays.items()}, self._show)
+        if failed is not None:
+            guard = guards_of(ir)[failed.guard]
+            said = describe(guard, failed.fault)
+            raise TaskFailedError(f"kernel `{self._name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
+        arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
+        return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _show(self, stmt: Print, value: npt.NDArray[Any]) -> None:
+        print(print_text(self._name, stmt, value), end="")
+
+    def _held(self, param: ScalarParamDecl, value: object) -> int | float:
+        """Return a number as a Scalar parameter takes it.
+
+        Raises: T102 for one that does not fit its dtype, T205 for what is no number.
+        """
+        if not isinstance(value, bool | int | float | np.number):
+            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is a number", here(), expected=str(param.dtype),
+                                    found=repr(value))
+        if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
+            raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` does not fit {param.dtype}", here(),
+                                     expected=str(param.dtype), found=repr(value))
+        return float(value) if param.dtype.is_float else int(value)
+
+    def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
+        if isinstance(param, ScalarParamDecl):
+            return self._held(param, value)
+        if value is None and isinstance(param, TileParam) and not param.role.reads:
+            return np.zeros(param.type.shape, param.type.dtype.np)
+        array = value.data if isinstance(value, Tensor) else value
+        if not isinstance(array, np.ndarray):
+            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is an array", here(),
+                                    found="nothing" if value is None else type(value).__name__)
+        dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
+        if array.dtype != dtype.np:
+            raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong dtype", here(),
+                                     expected=str(dtype), found=str(array.dtype))
+        if isinstance(param, TileParam) and not _fits(array.shape, param.type):
+            raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong shape", here(),
+                                     expected=repr(param.type), found=str(list(array.shape)))
+        return array
+
+
+def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array[None, :] if array.ndim == 1 else array
+
+
+def _fits(shape: tuple[int, ...], tile: TileType) -> bool:
+    """Tell whether an array of this shape is a tile, or the valid part of one."""
+    rows_cols = (1, *shape) if len(shape) == 1 else shape
+    return len(rows_cols) == 2 and rows_cols[0] <= tile.rows and rows_cols[1] <= tile.cols

@@ -1,0 +1,1 @@
+"""Workloads as a user has them: the decorator, combinators, processes, what is tunable."""
