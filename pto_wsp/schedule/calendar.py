@@ -22,7 +22,7 @@ from pto_wsp.schedule.policy import Key, Policy
 from pto_wsp.source import here
 from pto_wsp.wording import counted
 
-MAX_EXECUTORS = 1 << 16
+MAX_EXECUTORS = 1 << 16           # PTO_MAX_CALENDAR
 _MAX_POSITION = (1 << 31) - 1     # as the artifact's table holds it
 _HEAD = re.compile(r"calendar of (\d+) tasks? on \d+ executors?")
 _ROW = re.compile(r"(\d+): executor (\d+) position (\d+)(?: start (\d+))?")

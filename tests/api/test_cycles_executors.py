@@ -6,6 +6,7 @@ A task `fill[i, n]` takes n cycles (a cost function says so) and touches nothing
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pto_wsp import (
     Deps,
@@ -13,6 +14,7 @@ from pto_wsp import (
     P,
     Pools,
     Program,
+    PtoError,
     ReadyPolicy,
     Tensor,
     TimingPolicy,
@@ -149,6 +151,12 @@ def test_pools_that_a_key_names() -> None:
     assert starts(program) == [0, 0, 2, 2, 0, 0]
     assert [e.pool for e in program.stats.executors] == [3, 3, 5, 5]
     assert figures(program) == [(4, 0, 0, 0), (4, 0, 0, 0), (2, 0, 0, 2), (2, 0, 0, 2)]
+
+
+def test_a_pool_past_the_last_number_is_refused_by_its_key() -> None:
+    assert [e.pool for e in run(six().task_graph(pools=Pools.custom(lambda t: t.params[0] + 4090))).stats.executors] == [*range(4090, 4096)]
+    with pytest.raises(PtoError, match=r"(?s)S104.*expected: 0 \.\. 4095.*found:    4096"):
+        run(six().task_graph(pools=Pools.custom(lambda t: t.params[0] + 4091)))
 
 
 # ---- which task ----

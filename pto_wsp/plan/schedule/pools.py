@@ -11,7 +11,7 @@ from pto_wsp.plan.schedule.keys import TaskKeys
 from pto_wsp.schedule.directives import Pools
 from pto_wsp.types import scalar as s
 
-MAX_POOLS = 1 << 16
+MAX_POOLS = 1 << 12     # PTO_MAX_POOLS
 POOL_OF_UNIT = {Unit.CUBE: 0, Unit.VECTOR: 1}     # the order in which `core_share` has them
 
 
