@@ -22,6 +22,8 @@ from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
@@ -163,6 +165,11 @@ def first_problem(refused: ValueError) -> tuple[str, str, object]:
     problem: ValidationError = refused   # type: ignore[assignment]
     first = problem.errors()[0]
     return ".".join(str(part) for part in first["loc"]), str(first["msg"]), first.get("input")
+
+
+def plain_int(value: object) -> object:
+    """Return a whole number of NumPy's as one of Python's, anything else as it is: for `Before`."""
+    return int(value) if isinstance(value, np.integer) else value
 
 
 # ---- what is plainly right ----

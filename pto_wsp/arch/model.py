@@ -16,10 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Self
 
-import numpy as np
-
 from pto_wsp.errors import ArchError, CompileOptionError
-from pto_wsp.records import After, Before, Field, Record, first_problem
+from pto_wsp.records import After, Before, Field, Record, first_problem, plain_int
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
@@ -28,20 +26,16 @@ MEMORIES = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
 _CACHE = re.compile(r"cache [1-9]")
 
 
-def _plain_int(value: object) -> object:
-    return int(value) if isinstance(value, np.integer) else value
-
-
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError("a finite number")
     return value
 
 
-Cycles = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 40)]
-Bytes = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 50)]
-Number = Annotated[int, Before(_plain_int), Field(strict=True, ge=0, le=1 << 16)]
-Some = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
+Cycles = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 40)]
+Bytes = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 50)]
+Number = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 16)]
+Some = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 Clock = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
 Throughput = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
 

@@ -46,15 +46,16 @@ NEEDS = (
 
 def conflict_of(names: Collection[str]) -> Conflict | None:
     """Return the first pair of directives among `names` that contradict each other."""
-    return next((pair for pair in CONFLICTS if _named(pair.first, names) and _named(pair.second, names)), None)
+    return next((pair for pair in CONFLICTS if any(names_of(pair.first, names)) and any(names_of(pair.second, names))), None)
 
 
 def needs_of(names: Collection[str]) -> Iterator[Need]:
     """Yield what is missing for directives among `names`."""
     for need in NEEDS:
-        if _named(need.directive, names) and not any(_named(other, names) for other in need.others):
+        if any(names_of(need.directive, names)) and not any(name for other in need.others for name in names_of(other, names)):
             yield need
 
 
-def _named(prefix: str, names: Collection[str]) -> bool:
-    return any(name == prefix or name.startswith(f"{prefix}.") for name in names)
+def names_of(prefix: str, names: Collection[str]) -> Iterator[str]:
+    """Yield those of `names` that are `prefix`, or begin with it: `timing` of `timing.batched`."""
+    return (name for name in names if name == prefix or name.startswith(f"{prefix}."))

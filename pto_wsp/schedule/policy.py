@@ -9,22 +9,18 @@ import numpy as np
 
 from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.expr import codec
-from pto_wsp.records import Before, Codec, Field, Record, first_problem
+from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_int
 from pto_wsp.source import here
 from pto_wsp.types.scalar import Scalar, print_scalar
-
-
-def _plain_int(value: object) -> object:
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _plain_float(value: object) -> object:
     return float(value) if isinstance(value, np.floating | np.integer) else value
 
 
-Count = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 62)]
+Count = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 62)]
 PerMillisecond = Annotated[float, Before(_plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits
-Executors = Annotated[int, Before(_plain_int), Field(strict=True, ge=1, le=1 << 16)]
+Executors = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
 class Policy(Record):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from pto_wsp.errors import ScheduleConflictError
 from pto_wsp.schedule.calendar import Calendar
-from pto_wsp.schedule.conflicts import conflict_of
+from pto_wsp.schedule.conflicts import conflict_of, names_of
 from pto_wsp.schedule.directives import Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
 from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy
 from pto_wsp.source import here
@@ -43,8 +43,7 @@ class Schedule(Policy):
         said = dict(self.directives())
         conflict = conflict_of(said)
         if conflict is not None:
-            pair = [text for part in (conflict.first, conflict.second) for name, text in said.items()
-                    if name == part or name.startswith(f"{part}.")]
+            pair = [said[name] for part in (conflict.first, conflict.second) for name in names_of(part, said)]
             raise ScheduleConflictError(f"{conflict.first} and {conflict.second} contradict each other", here(), found=" and ".join(pair),
                                         help="leave one of them out", notes=(conflict.reason,))
 

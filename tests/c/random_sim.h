@@ -278,6 +278,7 @@ static inline void check_same(const pto_sim_result *r, const program *p, const s
         CHECK_EQ(r->start[n], o->start[t]);
         CHECK_EQ(r->end[n], o->end[t]);
         CHECK_EQ(r->complete[n], o->done[t]);
+        CHECK_EQ(r->complete[n], o->done[t]);
         CHECK_EQ(r->held[n], o->held[t]);
         CHECK_EQ(r->executor[n++], executor_of(p, p->node[t].task.pool, o->worker[t], o->slot[t]));
         check_held_by(r, p, o, t);
