@@ -8,9 +8,9 @@
 #define SLACK 1e-6
 #define FAR 4611686018427387904.0      /* 2^62 */
 
-static bool is_before(const pto_sim_flow *a, const pto_sim_flow *b)
+static inline bool is_before(pto_sim_flow a, pto_sim_flow b)
 {
-    return a->end < b->end || (a->end == b->end && a->executor < b->executor);
+    return a.end < b.end || (a.end == b.end && a.executor < b.executor);
 }
 
 /* Bring the clock to now. The clock starts again when nobody runs, so that long simulations are as exact as short ones. */
@@ -43,10 +43,8 @@ bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t by
         return pto_sim_fail(s);
     bring_forward(s);
     pto_sim_flow flow = {m->clock + (double)cost, (double)bytes / (double)cost, executor};
-    int64_t at = m->n++;
-    for (; at > 0 && is_before(&flow, &m->flows[(at - 1) / 2]); at = (at - 1) / 2)
-        m->flows[at] = m->flows[(at - 1) / 2];
-    m->flows[at] = flow;
+    m->n++;
+    PTO_SIM_SIFT_UP(m->flows, m->n, flow, is_before);
     m->is_stale = true;
     return true;
 }
@@ -68,21 +66,10 @@ int64_t pto_sim_memory_time(pto_sim *s)
 int64_t pto_sim_memory_end(pto_sim *s)
 {
     pto_sim_memory *m = &s->memory;
-    int64_t executor = m->flows[0].executor, at = 0;
+    int64_t executor = m->flows[0].executor;
     bring_forward(s);
     pto_sim_flow moved = m->flows[--m->n];
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= m->n)
-            break;
-        if (child + 1 < m->n && is_before(&m->flows[child + 1], &m->flows[child]))
-            child++;
-        if (!is_before(&m->flows[child], &moved))
-            break;
-        m->flows[at] = m->flows[child];
-        at = child;
-    }
-    m->flows[at] = moved;
+    PTO_SIM_SIFT_DOWN(m->flows, m->n, moved, is_before);
     m->is_stale = true;
     return executor;
 }

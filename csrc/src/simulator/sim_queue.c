@@ -28,31 +28,15 @@ bool pto_sim_heap_push(pto_sim_heap *heap, pto_sim_entry entry)
 {
     if (!PTO_RESERVE(heap->data, heap->capacity, heap->n + 1))
         return false;
-    int64_t at = heap->n++;
-    while (at > 0 && pto_sim_before(entry, heap->data[(at - 1) / 2])) {
-        heap->data[at] = heap->data[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap->data[at] = entry;
+    heap->n++;
+    PTO_SIM_SIFT_UP(heap->data, heap->n, entry, pto_sim_before);
     return true;
 }
 
 pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap)
 {
     pto_sim_entry top = heap->data[0], moved = heap->data[--heap->n];
-    int64_t at = 0;
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= heap->n)
-            break;
-        if (child + 1 < heap->n && pto_sim_before(heap->data[child + 1], heap->data[child]))
-            child++;
-        if (!pto_sim_before(heap->data[child], moved))
-            break;
-        heap->data[at] = heap->data[child];
-        at = child;
-    }
-    heap->data[at] = moved;
+    PTO_SIM_SIFT_DOWN(heap->data, heap->n, moved, pto_sim_before);
     return top;
 }
 
@@ -62,31 +46,15 @@ static bool rank_push(pto_sim_turn *turn, pto_sim_rank rank)
 {
     if (!PTO_RESERVE(turn->data, turn->capacity, turn->n + 1))
         return false;
-    int64_t at = turn->n++;
-    while (at > 0 && pto_sim_rank_before(rank, turn->data[(at - 1) / 2])) {
-        turn->data[at] = turn->data[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    turn->data[at] = rank;
+    turn->n++;
+    PTO_SIM_SIFT_UP(turn->data, turn->n, rank, pto_sim_rank_before);
     return true;
 }
 
 static void rank_pop(pto_sim_turn *turn)
 {
     pto_sim_rank moved = turn->data[--turn->n];
-    int64_t at = 0;
-    for (;;) {
-        int64_t child = 2 * at + 1;
-        if (child >= turn->n)
-            break;
-        if (child + 1 < turn->n && pto_sim_rank_before(turn->data[child + 1], turn->data[child]))
-            child++;
-        if (!pto_sim_rank_before(turn->data[child], moved))
-            break;
-        turn->data[at] = turn->data[child];
-        at = child;
-    }
-    turn->data[at] = moved;
+    PTO_SIM_SIFT_DOWN(turn->data, turn->n, moved, pto_sim_rank_before);
 }
 
 /* The first class whose number is at least this. */

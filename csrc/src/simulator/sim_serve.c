@@ -77,34 +77,29 @@ static request request_of(const pto_sim *s, int64_t worker, int64_t pool, int64_
     return (request){head.ready > idle_since ? head.ready : idle_since, head.node, executor, queue};
 }
 
-static request own_request(const pto_sim *s, int64_t worker)
+/* The dispatch that has been wanted longest: of its own queues, or (steals) of the heads that go first of all workers'. */
+static request dispatch_request(const pto_sim *s, int64_t worker, bool steals)
 {
-    const pto_sim_heap *ended = &s->servers[worker].ended;
     request best = {.node = NONE};
-    if (ended->n > 0)
-        best = (request){ended->data[0].key, ended->data[0].id, NONE, NONE};
     for (int64_t pool = 0; pool < s->n_pools; pool++) {
-        request found = {.node = NONE};
-        if (s->pools[pool].n_standing > 0)
-            found = request_of(s, worker, pool, s->options.is_shared ? pool : pool * s->options.n_workers + worker);
+        if (s->pools[pool].n_standing == 0)
+            continue;
+        int64_t own = s->options.is_shared ? pool : pool * s->options.n_workers + worker;
+        request found = request_of(s, worker, pool, steals ? pto_sim_best_queue(s, pool) : own);
         if (found.node >= 0 && is_older(found, best))
             best = found;
     }
     return best;
 }
 
-/* Whoever is free now found no task of its own to dispatch, so what it finds is another worker's. */
-static request foreign_request(const pto_sim *s, int64_t worker)
+static request own_request(const pto_sim *s, int64_t worker)
 {
-    request best = {.node = NONE};
-    for (int64_t pool = 0; pool < s->n_pools; pool++) {
-        request found = {.node = NONE};
-        if (s->pools[pool].n_standing > 0)
-            found = request_of(s, worker, pool, pto_sim_best_queue(s, pool));
-        if (found.node >= 0 && is_older(found, best))
-            best = found;
-    }
-    return best;
+    const pto_sim_heap *ended = &s->servers[worker].ended;
+    request best = dispatch_request(s, worker, false);
+    if (ended->n == 0)
+        return best;
+    request retirement = {ended->data[0].key, ended->data[0].id, NONE, NONE};
+    return is_older(retirement, best) ? retirement : best;
 }
 
 /* ---- doing it ---- */
@@ -132,8 +127,9 @@ static bool serve_all(pto_sim *s)
     for (int64_t worker = 0; worker < s->options.n_workers; worker++)
         if (s->servers[worker].node < 0 && !serve(s, worker, own_request(s, worker)))
             return false;
+    /* whoever is free now found no task of its own to dispatch, so what it finds is another worker's */
     for (int64_t worker = 0; s->options.steals && !s->options.is_shared && worker < s->options.n_workers; worker++)
-        if (s->servers[worker].node < 0 && !serve(s, worker, foreign_request(s, worker)))
+        if (s->servers[worker].node < 0 && !serve(s, worker, dispatch_request(s, worker, true)))
             return false;
     return true;
 }
