@@ -172,6 +172,19 @@ def plain_int(value: object) -> object:
     return int(value) if isinstance(value, np.integer) else value
 
 
+def plain_float(value: object) -> object:
+    """Return NumPy's numbers as Python's, what is no number so that it is refused: pydantic takes whatever `float` does."""
+    match value:
+        case np.integer() | np.floating():
+            return float(value)
+        case np.bool_():
+            return bool(value)
+        case np.ndarray():
+            return [value.tolist()]
+        case _:
+            return value
+
+
 # ---- what is plainly right ----
 
 _HINTS: dict[type[Record], dict[str, Any]] = {}

@@ -69,12 +69,16 @@ _INSTANCES: Mapping[str, Callable[[], Arch]] = {"unit": _unit, "ascend_910b": _a
 ARCH_NAMES = tuple(_INSTANCES)
 
 
-@cache
 def builtin_arch(name: str) -> Arch:
     """Return the machine of that name, made when first asked for.
 
     Raises: C104 when there is none.
     """
-    if name not in _INSTANCES:
+    if not isinstance(name, str) or name not in _INSTANCES:
         raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
+    return _made(name)
+
+
+@cache
+def _made(name: str) -> Arch:
     return _INSTANCES[name]()

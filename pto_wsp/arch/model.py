@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pto_wsp.errors import ArchError, CompileOptionError
-from pto_wsp.records import After, Before, Field, Record, first_problem, plain_int
+from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
@@ -36,8 +36,8 @@ Cycles = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 40)]
 Bytes = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 50)]
 Number = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 16)]
 Some = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
-Clock = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
-Throughput = Annotated[float, Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
+Clock = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
+Throughput = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
 
 
 class Model(Record):
@@ -189,7 +189,7 @@ class Arch(Model):
 
         Raises: C104 when the machine has none.
         """
-        found = next((m for m in self.memories if m.name == name), None)
+        found = next((m for m in self.memories if isinstance(name, str) and m.name == name), None)
         if found is None:
             raise CompileOptionError(f"arch `{self.name}` has no memory `{name}`", here(),
                                      expected=", ".join(m.name for m in self.memories))
@@ -200,7 +200,7 @@ class Arch(Model):
 
         Raises: C104 when the machine has none.
         """
-        found = next((unit for unit in self.units if unit.name == name), None)
+        found = next((unit for unit in self.units if isinstance(name, str) and unit.name == name), None)
         if found is None:
             raise CompileOptionError(f"arch `{self.name}` has no unit `{name}`", here(), expected=", ".join(u.name for u in self.units))
         return found

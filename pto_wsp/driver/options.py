@@ -11,7 +11,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
 from pto_wsp.plan.targets.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
-from pto_wsp.records import Field, Record, first_problem
+from pto_wsp.records import Before, Field, Record, first_problem, plain_int
 from pto_wsp.schedule.conflicts import needs_of
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -27,7 +27,7 @@ class NpuOptions(Record):
 class CompileOptions(Record):
     """What compile() takes beside target, arch and strict."""
 
-    threads: Annotated[int, Field(strict=True, ge=1, le=1024)] | None = Field(
+    threads: Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1024)] | None = Field(
         default=None, description="host threads; None: all that this process may use")
     portable: Annotated[bool, Field(strict=True)] = Field(default=False, description="code for the baseline CPU instead of this one")
     dump: Annotated[bool, Field(strict=True)] = Field(
@@ -101,17 +101,19 @@ def check_target(target: object) -> None:
 
     Raises: C104 with the targets.
     """
-    if target not in TARGETS:
+    if not isinstance(target, str) or target not in TARGETS:
         raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
 
 
 def read_arch(arch: object, target: str) -> Arch:
     """Return the arch that was named, or given; without one the neutral machine, or for the NPU ascend_910b.
 
-    Raises: C104 when there is none of that name.
+    Raises: C104 when there is none of that name, and for what is neither.
     """
+    if not isinstance(arch, Arch | str | None):
+        raise CompileOptionError("this is no arch", here(), expected='an Arch, or the name of one: "ascend_910b"', found=repr(arch)[:200])
     default = "ascend_910b" if target in DEVICE_TARGETS else "unit"
-    found = arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else str(arch))
+    found = arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else arch)
     if target in DEVICE_TARGETS and not found.family:
         raise CompileOptionError(f"arch `{found.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
                                  found=f"target {target}")

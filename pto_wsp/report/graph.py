@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pto_wsp.errors import ArgumentKindError
 from pto_wsp.report.edges import DATA_REASONS, Edge, Edges
 from pto_wsp.report.regions import Conflict, Regions
 from pto_wsp.report.tasks import TaskLike, find_task
 from pto_wsp.runtime.failures.errors import TaskNames
+from pto_wsp.source import here
 from pto_wsp.wording import counted
 
 __all__ = ["Edge", "EdgeList", "TaskGraph"]
@@ -43,6 +45,11 @@ class EdgeList(Sequence[Edge]):
         return "\n".join(self._graph.describe(edge) for edge in self._edges) or "no edges"
 
     __repr__ = __str__
+
+
+def _check_edge(edge: object) -> None:
+    if not isinstance(edge, Edge):
+        raise ArgumentKindError("this is no edge", here(), expected="one of graph.edges, or of edges_into(task)", found=repr(edge)[:200])
 
 
 class TaskGraph:
@@ -90,15 +97,18 @@ class TaskGraph:
 
     def conflicts(self, edge: Edge) -> tuple[Conflict, ...]:
         """Return the elements on which the tasks of an edge conflict; none for an edge that is not from regions."""
+        _check_edge(edge)
         return self._regions.conflicts(edge.source, edge.target) if DATA_REASONS & set(edge.reasons) else ()
 
     def describe(self, edge: Edge) -> str:
         """Return an edge as a line: both tasks, the reasons with the elements, where the workload makes the tasks."""
+        _check_edge(edge)
         lines = " → ".join(dict.fromkeys(self._names.span_of(task).short for task in (edge.source, edge.target)))
         return f"{edge.source} {self.tasks[edge.source]} → {edge.target} {self.tasks[edge.target]}  {self.reason(edge)}  ({lines})"
 
     def reason(self, edge: Edge) -> str:
         """Return why an edge is there: `RAW on X[0, 0:4, 0:8], order`."""
+        _check_edge(edge)
         data = [word for word in edge.reasons if word in DATA_REASONS]
         others = [word for word in edge.reasons if word not in DATA_REASONS]
         if data:

@@ -33,8 +33,10 @@ def find_task(names: TaskNames, wanted: TaskLike) -> int:
             kernel = wanted.partition("[")[0]
             return _only(names, wanted, [task for task in names.of_kernel(kernel) if wanted in (kernel, names[task])])
         case (str(kernel), int() | np.integer() | tuple() | list() as given):
-            index = tuple(int(value) for value in (given if isinstance(given, tuple | list) else (given,)))
-            return _only(names, wanted, [task for task in names.of_kernel(kernel) if names.index_of(task) == index])
+            numbers = given if isinstance(given, tuple | list) else (given,)
+            if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in numbers):
+                index = tuple(int(value) for value in numbers)
+                return _only(names, wanted, [task for task in names.of_kernel(kernel) if names.index_of(task) == index])
     raise ArgumentKindError("this names no task", here(), expected="its number, its name, or (kernel, indices)", found=repr(wanted))
 
 

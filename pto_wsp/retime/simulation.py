@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pto_wsp.arch.model import Arch
 from pto_wsp.report.explain import Explanation
 from pto_wsp.report.graph import TaskGraph
@@ -24,6 +26,7 @@ class Simulation:
     arch: Arch
     overheads: bool
     timed: TimedRun
+    again: Callable[[object, object, object], Simulation]      # the run's tasks under a schedule, on an arch, with or without overheads
 
     @property
     def total_cycles(self) -> int:
@@ -58,6 +61,14 @@ class Simulation:
         Raises: T205 for what names no task.
         """
         return self.timed.explainer.explain(task)
+
+    def simulate(self, schedule: object = None, arch: object = None, overheads: bool | None = None) -> Simulation:
+        """Return the same tasks in simulated time under another schedule, on another arch; None: as in this simulation.
+
+        Raises: as `Program.simulate`; R103 once the program runs again: the tasks are those of its last run.
+        """
+        return self.again(self.schedule if schedule is None else schedule, self.arch if arch is None else arch,
+                          self.overheads if overheads is None else overheads)
 
     def freeze(self) -> Schedule:
         """Return this simulation's schedule with its decisions as a calendar: each task's executor, position and start.

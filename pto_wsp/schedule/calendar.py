@@ -47,7 +47,7 @@ class Calendar(Policy):
         """
         if isinstance(plan, Calendar):
             return plan
-        if isinstance(plan, np.ndarray | Sequence) and not isinstance(plan, str):
+        if (isinstance(plan, np.ndarray) and plan.ndim) or (isinstance(plan, Sequence) and not isinstance(plan, str | bytes)):
             return _of_table(plan)
         if not callable(plan):
             raise PolicyValueError("this is no calendar", here(), found=repr(plan)[:200],

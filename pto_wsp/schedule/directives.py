@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+
+from pto_wsp.errors import PolicyValueError
 from pto_wsp.records import Field
 from pto_wsp.schedule.keys import KeyLike, trace_key
-from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy
+from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy, shown_value
+from pto_wsp.source import here
 
 
 class RoundRobin(Policy):
@@ -92,6 +97,16 @@ class Timing(Policy):
     n: Count | None = None
     tasks_per_ms: PerMillisecond | None = None
     needs: ClassVar[dict[str, str]] = {"batched": "n", "interleaved": "n", "rate_limit": "tasks_per_ms"}
+
+    def __call__(self) -> Timing:
+        """Return the policy itself, so that `TimingPolicy.immediate()` may be written as the others are.
+
+        Raises: S102 for another than that one.
+        """
+        if self != Timing():
+            raise PolicyValueError("a timing policy is no function", here(), expected=repr(self), found=f"{self!r}()",
+                                   help="leave the second pair of brackets out")
+        return self
 
 
 class _Immediate:
@@ -260,6 +275,17 @@ class SpatialMap(Policy):
     """A grid of cores that the workload is laid out on."""
 
     grid: tuple[Count, ...]
+
+    @staticmethod
+    def of(grid: Sequence[int] | np.ndarray[Any, Any]) -> SpatialMap:
+        """Return the map of a grid's extents.
+
+        Raises: S102 for what is none.
+        """
+        extents = grid.tolist() if isinstance(grid, np.ndarray) else grid
+        if not isinstance(extents, Sequence) or isinstance(extents, str | bytes) or not extents:
+            raise PolicyValueError("this is no grid", here(), expected="extents of at least 1, such as (4, 6)", found=shown_value(grid))
+        return SpatialMap(grid=tuple(extents))
 
 
 class TaskGraph(Policy):

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+
 from pto_wsp.errors import KeyTraceError, PtoError
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 
+_MOST_BRACKETS = 1 << 16
 BY_NAME = -1    # the id of a Symbol in a key: like loop variables, which one it is comes out at compile
 
 
@@ -21,9 +24,10 @@ class BracketIndices:
     __slots__ = ()
 
     def __getitem__(self, position: int) -> Symbolic:
-        if not isinstance(position, int) or isinstance(position, bool) or position < 0:
-            raise KeyTraceError("t.params takes a whole number >= 0", here(), found=repr(position))
-        return Symbolic(s.BracketIndex(position))
+        if not isinstance(position, int | np.integer) or isinstance(position, bool) or not 0 <= position < _MOST_BRACKETS:
+            raise KeyTraceError("t.params takes the place of a bracket index", here(), found=repr(position),
+                                expected=f"a whole number in 0 .. {_MOST_BRACKETS - 1}")
+        return Symbolic(s.BracketIndex(int(position)))
 
 
 class LoopName(Symbolic):

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self
 
-import numpy as np
-
 from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.expr import codec
-from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_int
+from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
 from pto_wsp.types.scalar import Scalar, print_scalar
 
-
-def _plain_float(value: object) -> object:
-    return float(value) if isinstance(value, np.floating | np.integer) else value
-
-
 Count = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 62)]
-PerMillisecond = Annotated[float, Before(_plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits
+PerMillisecond = Annotated[float, Before(plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits
 Executors = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
@@ -43,7 +36,7 @@ class Policy(Record):
         except ValueError as problem:
             where, expected, found = first_problem(problem)
             raise PolicyValueError(f"{type(self).__name__} does not take this value for {where or type(self).__name__}", here(),
-                                   expected=expected, found=_shown(found)) from None
+                                   expected=expected, found=shown_value(found)) from None
         self.refuse_gaps()
 
     def refuse_gaps(self) -> None:
@@ -71,7 +64,7 @@ class Policy(Record):
         except ValueError as problem:
             where, expected, found = first_problem(problem)
             said = f"{cls.__name__} does not take this value for {where}" if where else f"this is no {cls.__name__}"
-            raise PolicyValueError(said, here(), expected=expected, found=_shown(found)) from None
+            raise PolicyValueError(said, here(), expected=expected, found=shown_value(found)) from None
         made.refuse_gaps()
         return made
 
@@ -85,8 +78,12 @@ class Policy(Record):
                 yield name, value
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown_value(value: object) -> str:
+    """Return what was found, in at most 60 characters."""
+    try:
+        text = repr(value)
+    except Exception:       # of an object of the user's, or a number of thousands of digits
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

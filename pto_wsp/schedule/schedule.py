@@ -2,16 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import UnionType
 
-from pto_wsp.errors import ScheduleConflictError
+import numpy as np
+
+from pto_wsp.errors import PolicyValueError, ScheduleConflictError
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.conflicts import conflict_of, names_of
-from pto_wsp.schedule.directives import Deps, Dispatch, SpatialMap, TaskGraph, TaskWindow, Timing, WindowMode
-from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy
+from pto_wsp.schedule.directives import (
+    Affinity,
+    Deps,
+    Dispatch,
+    DispatchBy,
+    DispatchSteal,
+    Hash,
+    Pools,
+    ReadyPolicy,
+    RoundRobin,
+    SpatialMap,
+    StartPolicy,
+    TaskGraph,
+    TaskWindow,
+    Timing,
+    TracePolicy,
+    WindowMode,
+)
+from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy, shown_value
 from pto_wsp.source import here
 
 DEFAULT_WINDOW_TASKS = 8192
+
+
+# what a directive is said with: its type, and in words
+_SAID_WITH: Mapping[str, tuple[type | UnionType, str]] = {
+    "dispatch": (RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, "a dispatch policy, such as DispatchPolicy.round_robin(4)"),
+    "streams": (int | np.integer, "a number of streams"),
+    "timing": (Timing, "a timing policy, such as TimingPolicy.batched(4)"),
+    "deps": (Deps, "Deps.infer_bytes_overlap(), infer_tensor_map_exact(), explicit() or hybrid()"),
+    "window": (TaskWindow, 'TaskWindow(8192), TaskWindow(1 << 20, "bytes", WindowMode.ABORT)'),
+    "pools": (Pools, "Pools.single(), by_exec_unit() or custom(key)"),
+    "ready": (ReadyPolicy, "ReadyPolicy.fifo(), work_steal() or priority(key)"),
+    "start": (StartPolicy, "StartPolicy.after_orchestration() or threshold(n)"),
+    "trace": (TracePolicy, "TracePolicy.none() or cycles(key)"),
+    "name": (str, "a name"),
+}
+
+
+def _refuse_other(directive: str, value: object) -> None:
+    """Refuse what a directive cannot be said with.
+
+    Raises: S102.
+    """
+    kind, words = _SAID_WITH.get(directive, (object, ""))
+    if isinstance(value, kind) and not isinstance(value, bool) and value != "":
+        return
+    called = "named" if directive == "name" else directive
+    help = None
+    if value is None:
+        help = "leave the call out; w.under(Schedule()) takes back all that was said"
+    elif callable(value) and not isinstance(value, Policy):
+        help = "call it, with what it takes in brackets"
+    raise PolicyValueError(f"{called} does not take this value", here(), expected=words, found=shown_value(value), help=help)
 
 
 class Schedule(Policy):
@@ -25,6 +77,15 @@ class Schedule(Policy):
     task_graph: TaskGraph | None = None
     calendar: Calendar | None = None
     spatial_map: SpatialMap | None = None
+
+    def saying(self, **said: object) -> Schedule:
+        """Return the schedule with one more directive, as a user says it.
+
+        Raises: S102 for None, which says nothing, and for what is no policy of the directive; S105 where it contradicts another.
+        """
+        for directive, value in said.items():
+            _refuse_other(directive, value)
+        return self.having(**said)
 
     def having(self, **fields: object) -> Schedule:
         """Return the schedule with some directives set.
@@ -51,7 +112,10 @@ class Schedule(Policy):
         """Return the schedule with the given fields of the task graph set, the others as they were."""
         old = self.task_graph
         merged = {} if old is None else {name: getattr(old, name) for name in TaskGraph.model_fields}
-        merged |= {name: value for name, value in fields.items() if value is not None}
+        for name, value in fields.items():
+            if value is not None:
+                _refuse_other(name, value)
+                merged[name] = value
         return self.having(task_graph=TaskGraph(**merged))
 
     @property
@@ -76,8 +140,11 @@ class Schedule(Policy):
             if key is not None:
                 yield key
 
-    def keeping(self, names: Collection[str]) -> Schedule:
+    def keeping(self, names: Sequence[str]) -> Schedule:
         """Return the schedule with those of its directives alone that are named as `directives` names them."""
+        if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
+            raise PolicyValueError("keeping takes the names of directives", here(), expected='a list such as ["streams", "timing.batched"]',
+                                   found=shown_value(names))
         left_out = {name for name, _ in self.directives()} - set(names)
         if not left_out:
             return self

@@ -19,6 +19,10 @@ Column: TypeAlias = np.ndarray[Any, Any]
 _IDLE, _MIXED = "·", "#"
 
 
+_WIDEST = 1 << 16     # columns and lines of text
+_LATEST = (1 << 63) - 1
+
+
 def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> str:
     """Return the timeline: each column is the kernel that was busy longest in its share of the time, `·` where nothing was.
 
@@ -27,8 +31,11 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     if not isinstance(trace, Trace):
         raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace or program.wall_trace",
                                 found=type(trace).__name__)
-    if not all(isinstance(given, int | np.integer) and given >= 1 for given in (width, max_executors)):
-        raise ArgumentKindError("timeline takes a width and a number of executors >= 1", here(), found=f"{width!r}, {max_executors!r}")
+    last = 1 if end is None else end
+    for name, given, most in (("width", width, _WIDEST), ("max_executors", max_executors, _WIDEST), ("end", last, _LATEST)):
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= most:
+            raise ArgumentKindError(f"timeline does not take this value for {name}", here(), found=repr(given),
+                                    expected=f"a whole number in 1 .. {most}")
     span = max(1, trace.total_cycles if end is None else end)
     letters = string.ascii_uppercase + string.ascii_lowercase
     symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]

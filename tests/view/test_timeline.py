@@ -47,7 +47,7 @@ def test_tasks_that_begin_late_stand_late() -> None:
 
 @pytest.mark.parametrize("width", [0, -1, 2.5, "wide"])
 def test_a_width_is_a_number_of_columns(width: int) -> None:
-    with pytest.raises(ArgumentKindError, match="takes a width"):
+    with pytest.raises(ArgumentKindError, match="does not take this value for width"):
         timeline(trace([(0, 0, 0, 40)], 1, 40), width=width)
 
 

@@ -46,6 +46,8 @@ class ProgramBindings:
 
         Raises: R102 for a name that there is not.
         """
+        if not isinstance(name, str):
+            raise BindingError("a symbol or an axis is given by its name", here(), expected='a string: "n"', found=repr(name))
         if name not in {symbol.name for symbol in self._plan.symbols}:
             raise unknown_name(self._plan, name)
         self._values[name] = value

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pto_wsp.api.scheduled import Scheduled, schedule_of
+from pto_wsp.api.scheduled import schedule_of
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.options import check_directives, read_arch
 from pto_wsp.errors import CompileOptionError, ProgramStateError
@@ -37,6 +37,7 @@ class FinishedRun:
         self._runner = runner
         self._bound = bound
         self._execute_time_ms = execute_time_ms
+        self.is_over = False        # the next run has begun: the record is another one's
 
     @property
     def _plan(self) -> TaskPlan:
@@ -74,11 +75,14 @@ class FinishedRun:
                                     help="run a part of the workload")
         return wall_trace_of(self._plan, self.columns, wall, engine.threads)
 
-    def simulate(self, schedule: Schedule | Scheduled | None, arch: object, overheads: object) -> Simulation:
+    def simulate(self, schedule: object, arch: object, overheads: object) -> Simulation:
         """Return the tasks in simulated time under another schedule, on another arch; None: as compiled.
 
         Raises: R103 where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
+        if self.is_over:
+            raise ProgramStateError("the program has run again since this simulation was made", here(),
+                                    help="simulate its last run: program.simulate(...)")
         if not isinstance(overheads, bool | None):
             raise CompileOptionError("simulate() option `overheads` does not take this value", here(), expected="True, False or None",
                                      found=repr(overheads))
@@ -88,7 +92,7 @@ class FinishedRun:
         if schedule is not None:
             check_directives(wanted, "cpu_sim", strict=True)
         model = compiled.arch if arch is None else read_arch(arch, "cpu_sim")
-        return Simulation(wanted, model, counted, self._retimer.time(wanted, model, overheads=counted))
+        return Simulation(wanted, model, counted, self._retimer.time(wanted, model, overheads=counted), self.simulate)
 
     def freeze(self) -> Schedule:
         """Return the schedule with a calendar of the simulated times.

@@ -15,7 +15,7 @@ import numpy as np
 
 from pto_wsp.api.programs.bindings import ProgramBindings, read_tolerance
 from pto_wsp.driver.compiled import Compiled
-from pto_wsp.errors import BindingError, ProgramStateError, PtoError, ThreadStartError
+from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.bound.binding import Bindings
@@ -101,6 +101,8 @@ class Program:
         except BaseException:
             self._in_place = False
             raise
+        if self._finished is not None:
+            self._finished.is_over = True
         self._ran, self._finished = False, None
         return bound
 
@@ -173,13 +175,13 @@ class Program:
         update in place have to hold again what they held.
         Raises: R102 for what is no seed, R103 for a target that has no order to choose.
         """
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 < seed < 1 << 64:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 < seed < 1 << 64:
             raise BindingError("replay takes the seed of a run", here(), expected="a whole number from 1 on that fits 64 bits",
                                found=repr(seed))
         if not isinstance(self._runner, Engine):
             raise ProgramStateError(f"a program for target {self._compiled.target} has one order, that of the program", here(),
                                     expected="target cpu_sim", help="run() repeats it")
-        return self._run_to_end(bindings, seed)
+        return self._run_to_end(bindings, int(seed))
 
     def _run_to_end(self, bindings: Mapping[str, object], order_seed: int) -> Program:
         if not _interrupts_as_usual():
@@ -229,9 +231,12 @@ class Program:
 
     def set_symbol_f32(self, name: str, value: float) -> None:
         """Give a float symbol a value for all later runs."""
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise BindingError(f"symbol `{name}` is bound to a value of another kind", here(), expected="a number", found=repr(value))
-        self._given.set(name, float(value))
+        try:
+            self._given.set(name, float(value))
+        except OverflowError:
+            raise BindingError(f"symbol `{name}` does not fit a float", here(), expected="at most 1.8e308") from None
 
     def set_axis_sizes(self, sizes: Mapping[str, int]) -> None:
         """Give DenseDyn axes their extents for all later runs."""
@@ -263,8 +268,10 @@ class Program:
         """Write the program to a folder, which must not hold anything yet, and return it: `load` takes it from there, and so does C.
 
         It has everything that a run needs but the tensors' data. See docs/artifact.md.
-        Raises: C107 for a folder that is not empty or cannot be written, R103 for interp, which has no artifact.
+        Raises: C107 for a folder that is not empty or cannot be written, and for what is no path; R103 for interp, which has no artifact.
         """
+        if not isinstance(folder, str | Path):
+            raise ArtifactFolderError("save takes the folder that the program goes to", here(), expected="a path", found=repr(folder)[:200])
         if self.artifact_dir is None:
             raise ProgramStateError("target interp has no artifact to save", here(), help="compile for another target")
         from pto_wsp.driver.save import save_compiled  # loads what generates code

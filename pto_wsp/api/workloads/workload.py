@@ -124,11 +124,11 @@ class Workload(Scheduled):
 
     def dispatch(self, policy: Dispatch) -> Workload:
         """Say which executor each task is home on."""
-        return self._scheduled(self.schedule.having(dispatch=policy))
+        return self._scheduled(self.schedule.saying(dispatch=policy))
 
     def streams(self, n: int) -> Workload:
         """Run tasks in n streams."""
-        return self._scheduled(self.schedule.having(streams=n))
+        return self._scheduled(self.schedule.saying(streams=n))
 
     def stream_by(self, key: KeyLike) -> Workload:
         """Say which stream each task is in."""
@@ -136,7 +136,7 @@ class Workload(Scheduled):
 
     def timing(self, policy: Timing) -> Workload:
         """Say when submitted tasks are released."""
-        return self._scheduled(self.schedule.having(timing=policy))
+        return self._scheduled(self.schedule.saying(timing=policy))
 
     def task_graph(self, *, deps: Deps | None = None, window: TaskWindow | None = None, pools: Pools | None = None,
                    ready: ReadyPolicy | None = None, start: StartPolicy | None = None, trace: TracePolicy | None = None) -> Workload:
@@ -150,7 +150,7 @@ class Workload(Scheduled):
 
     def spatial_map(self, grid: Sequence[int]) -> Workload:
         """Say which grid of cores the workload is laid out on."""
-        return self._scheduled(self.schedule.having(spatial_map=SpatialMap(grid=tuple(grid) if isinstance(grid, Sequence) else grid)))
+        return self._scheduled(self.schedule.having(spatial_map=SpatialMap.of(grid)))
 
     def under(self, schedule: Schedule) -> Workload:
         """Return the workload under a whole schedule, such as freeze() or auto_schedule() give: what was said before is gone.
@@ -161,7 +161,7 @@ class Workload(Scheduled):
 
     def named(self, name: str) -> Workload:
         """Give the schedule a name."""
-        return self._scheduled(self.schedule.having(name=name))
+        return self._scheduled(self.schedule.saying(name=name))
 
     def _scheduled(self, schedule: Schedule) -> Workload:
         scheduled = Workload(self._node, self._tensors, schedule)

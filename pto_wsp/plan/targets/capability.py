@@ -185,7 +185,7 @@ def forming_targets(form: str) -> tuple[str, ...]:
 
 
 def _check(target: str) -> None:
-    if target not in TARGETS:
+    if not isinstance(target, str) or target not in TARGETS:
         raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
 
 
