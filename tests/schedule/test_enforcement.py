@@ -148,14 +148,26 @@ def test_a_stream_too_long_to_keep_is_simulated_before_it_runs(monkeypatch: pyte
     assert set(Y.data[:, 0]) == {-1}
 
 
+@workload
+def reads() -> None:
+    """As many tasks as the first one computes: 8."""
+    fill(8, Y[7])
+    for k in P(Y[7, 0]):
+        fill[k](k, Y[k % 4])
+
+
 def test_a_stream_that_waits_for_results_ends_after_them() -> None:
-    @workload
-    def reads() -> None:
-        fill(8, Y[7])
-        for k in P(Y[7, 0]):
-            fill[k](k, Y[k % 4])
     for target in ("interp", "cpu_sim"):
         program = reads().task_graph(window=TaskWindow(3, "tasks", WindowMode.ABORT)).compile(target=target)
         with pytest.raises(WindowError, match="no room") as caught:
             program.run()
         assert "had run before" in str(caught.value)
+
+
+@pytest.mark.parametrize("max_tasks", [1, 4, 8])
+def test_a_long_stream_that_waits_for_results_ends_where_the_window_is_full(max_tasks: int) -> None:
+    built = reads().task_graph(window=TaskWindow(3, "tasks", WindowMode.ABORT)).compile(target="cpu_sim")
+    engine = Engine(built._runner.artifact, built.plan, 1, max_tasks)  # type: ignore[union-attr]
+    for _ in range(2):
+        with pytest.raises(WindowError, match="no room"):
+            engine.run(built._given.of_run({}))

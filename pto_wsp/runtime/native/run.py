@@ -94,17 +94,7 @@ class Engine:
         reuse = fingerprint is not None and fingerprint == self._fingerprint and self._overflow is None
         self._fingerprint = None
         options = ffi.new("pto_run_options *")
-        sim = None
-        if not reuse:
-            self._overflow = None
-            self.recorder.generation += 1
-            self._tensors = raw_bindings(self.runtime, self.plan, bindings)
-            options.bindings = self._tensors[0]
-            options.orchestrate = self.artifact.table.orchestrate
-            if self.plan.rules.full_window is FullWindow.ABORT and not self._waits and self.look_first is None:
-                self._rehearse(options)
-            sim = ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
-            options.sim = sim
+        sim = ffi.NULL if reuse else self._begin_stream(options, bindings)
         options.kernels = self.artifact.table.kernels
         options.n_kernels = self.artifact.table.n_kernels
         options.execute.order_seed = order_seed
@@ -129,12 +119,38 @@ class Engine:
         if self._watch is not None:
             self.sanitized = self._watch.found(order_seed)
             print(*self.sanitized.warnings, sep="\n", end="\n" * bool(self.sanitized.warnings), file=sys.stderr)
+        self._raise_failure(status, result, sim, order_seed, bindings)
+        self._fingerprint = fingerprint
+        if sim and self.recorder.raw_columns().first_node > 0:
+            self._overflow = self._within_window(lambda: finish_sim(self.runtime, sim), result.n_run)
+        elif self._waits and self.plan.rules.full_window is FullWindow.ABORT:
+            self._within_window(lambda: self.simulate(keep_trace=False), result.n_run)
+
+    def _begin_stream(self, options: Any, bindings: Bindings) -> Any:
+        """Say in a run's options that its tasks are made anew; return the simulator of those that the record does not keep, or NULL.
+
+        Raises: R106.
+        """
+        self._overflow = None
+        self.recorder.generation += 1
+        self._tensors = raw_bindings(self.runtime, self.plan, bindings)
+        options.bindings = self._tensors[0]
+        options.orchestrate = self.artifact.table.orchestrate
+        if self.plan.rules.full_window is FullWindow.ABORT and not self._waits and self.look_first is None:
+            self._rehearse(options)
+        sim = self.runtime.ffi.NULL if self.plan.rules.calendar else new_sim(self.runtime, self.plan.rules, keep_trace=False)
+        options.sim = sim
+        return sim
+
+    def _raise_failure(self, status: int, result: Any, sim: Any, order_seed: int, bindings: Bindings) -> None:
+        """Raise what a run's status stands for, where it did not go well."""
+        lib = self.runtime.lib
         if status == lib.PTO_E_RACE and self._watch is not None:
             raise_all([with_seed(error, order_seed) for error in self._watch.races()])
         if status == lib.PTO_E_MISUSE and self._watch is not None:
             raise with_seed(self._watch.misuse(), order_seed)
         if status == lib.PTO_E_GUARD:
-            raise bounds_error(self.plan, ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
+            raise bounds_error(self.plan, self.runtime.ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)
@@ -144,14 +160,9 @@ class Engine:
             raise KeyboardInterrupt
         if status == lib.PTO_E_DEADLOCK:
             raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
+        if status == lib.PTO_E_WINDOW:      # found by the simulator while it was fed
+            self._within_window(lambda: finish_sim(self.runtime, sim), result.n_run)
         check_status(status, "the run")
-        self._fingerprint = fingerprint
-        columns_out = ffi.new("pto_columns *")
-        lib.pto_record_columns(self.recorder.raw, columns_out)
-        if columns_out.first_node > 0 and sim:
-            self._overflow = finish_sim(self.runtime, sim)
-        if self._waits and self.plan.rules.full_window is FullWindow.ABORT:
-            self._refuse_full_window(lambda: self.simulate(keep_trace=False), result.n_run)
 
     def _rehearse(self, options: Any) -> None:
         """Simulate the stream before a kernel runs, where the window ends a run that does not fit.
@@ -164,15 +175,19 @@ class Engine:
             return      # the run itself finds the same, and says what it is
         raw = self.recorder.raw_columns()
 
-        def simulate() -> None:
+        def simulate() -> SimResult:
             if raw.first_node == 0:     # else it has been fed
                 feed_columns(self.runtime, sim, raw)
-            finish_sim(self.runtime, sim)
-        self._refuse_full_window(simulate, 0)
+            return finish_sim(self.runtime, sim)
+        self._within_window(simulate, 0)
 
-    def _refuse_full_window(self, simulate: Callable[[], object], n_run: int) -> None:
+    def _within_window(self, simulate: Callable[[], SimResult], n_run: int) -> SimResult:
+        """Return what a simulation finds; `n_run`: tasks that have run by now.
+
+        Raises: R106 where the window has no room for a task.
+        """
         try:
-            simulate()
+            return simulate()
         except WindowFull as full:
             raise window_error(self.plan, self.runtime, self.recorder.raw_columns(), full, n_run) from None
 
