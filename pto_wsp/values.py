@@ -1,8 +1,9 @@
-"""`dataclass`, the standard one, with frozen slotted classes made in a third of the time.
+"""`dataclass`, the standard one, with slotted classes made in a sixth of the time.
 
-This package is built of some 180 such classes, and up to Python 3.12 the standard library compiles six functions for each, one by
-one, which was the largest part of `import pto_wsp`. Here the fields are found more simply, only `__init__` is compiled, and the other
-functions are shared. Type checkers see the standard decorator; `fields`, `replace` and `match` work as on any dataclass.
+This package is built of some 300 such classes, and up to Python 3.12 the standard library compiles six functions for each, one by
+one, which was the largest part of `import pto_wsp`. Here the fields are found more simply, only `__init__` is compiled, and that when
+it is first asked for: a program makes values of a third of the classes. The other functions are shared. Type checkers see the
+standard decorator; `fields`, `replace` and `match` work as on any dataclass.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import sys
 from abc import ABC
 from collections.abc import Callable
+from copy import copy
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
 from inspect import get_annotations
@@ -23,12 +25,12 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool 
                **options: Any) -> Any:
     """Make a dataclass, as `dataclasses.dataclass` does."""
     def make(target: type) -> type:
-        plain = frozen and slots and options.keys() <= {"kw_only"} and not hasattr(target, "__post_init__")
+        plain = slots and options.keys() <= {"kw_only"} and not hasattr(target, "__post_init__")
         # From 3.13 on the standard library compiles them together itself.
-        parts = _fields_of(target, options.get("kw_only", False)) if plain and sys.version_info < (3, 13) else None
+        parts = _fields_of(target, frozen, options.get("kw_only", False)) if plain and sys.version_info < (3, 13) else None
         if parts is None:
             return _standard(target, frozen=frozen, slots=slots, eq=eq, repr=repr, **options)
-        return _fast(target, parts, eq=eq, repr=repr)
+        return _fast(target, parts, frozen=frozen, eq=eq, repr=repr)
 
     return make if cls is None else make(cls)
 
@@ -40,23 +42,29 @@ class _Model:
     field: int
 
 
-_PARAMS = _Model.__dict__["__dataclass_params__"]
+def _params(frozen: bool) -> Any:
+    made = copy(_Model.__dict__["__dataclass_params__"])
+    made.frozen = frozen
+    return made
+
+
+_PARAMS = {frozen: _params(frozen) for frozen in (False, True)}
 _PLAIN_FIELD = fields(_Model)[0]._field_type   # type: ignore[attr-defined]
 
 
-def _inherited(cls: type) -> dict[str, Field[Any]] | None:
-    """Return the fields that a class inherits, or None where its base is not one of ours."""
+def _inherited(cls: type, frozen: bool) -> dict[str, Field[Any]] | None:
+    """Return the fields that a class inherits, or None where its base is not one of ours that is as frozen as it."""
     if len(cls.__bases__) != 1:
         return None
     base = cls.__bases__[0]
     if base in (object, ABC):
         return {}
-    return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS else None
+    return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS[frozen] else None
 
 
-def _fields_of(cls: type, kw_only: bool) -> tuple[Field[Any], ...] | None:
-    """Return the fields of a class, or None where one is of a kind that is left to the standard library."""
-    found = _inherited(cls)
+def _fields_of(cls: type, frozen: bool, kw_only: bool) -> tuple[Field[Any], ...] | None:
+    """Return the fields of a class, or None where one is of a kind that is left to the standard library, wrong ones included."""
+    found = _inherited(cls, frozen)
     if found is None:
         return None
     for name, annotation in get_annotations(cls).items():
@@ -66,7 +74,9 @@ def _fields_of(cls: type, kw_only: bool) -> tuple[Field[Any], ...] | None:
             return None
         one.name, one.type, one.kw_only, one._field_type = name, annotation, kw_only, _PLAIN_FIELD
         found[name] = one
-    return tuple(found.values()) if len({one.kw_only for one in found.values()}) < 2 else None
+    parts = tuple(found.values())
+    gives = [one.default is not MISSING or one.default_factory is not MISSING for one in parts]
+    return parts if len({one.kw_only for one in parts}) < 2 and (kw_only or gives == sorted(gives)) else None
 
 
 def _is_plain(annotation: object) -> bool:
@@ -75,12 +85,13 @@ def _is_plain(annotation: object) -> bool:
     return not any(special in text for special in ("ClassVar", "InitVar", "KW_ONLY"))
 
 
-def _fast(cls: type, parts: tuple[Field[Any], ...], *, eq: bool, repr: bool) -> type:
-    """Return `cls` as a frozen dataclass with slots."""
-    methods: dict[str, Any] = {"__setattr__": _refuse_set, "__delattr__": _refuse_delete, "__getstate__": _get_state,
-                               "__setstate__": _set_state, "__dataclass_params__": _PARAMS,
+def _fast(cls: type, parts: tuple[Field[Any], ...], *, frozen: bool, eq: bool, repr: bool) -> type:
+    """Return `cls` as a dataclass with slots."""
+    methods: dict[str, Any] = {"__init__": _Init(parts, frozen), "__dataclass_params__": _PARAMS[frozen],
                                "__dataclass_fields__": {f.name: f for f in parts},
                                "__match_args__": tuple(f.name for f in parts if not f.kw_only)}
+    if frozen:
+        methods |= {"__setattr__": _refuse_set, "__delattr__": _refuse_delete, "__getstate__": _get_state, "__setstate__": _set_state}
     if repr and "__repr__" not in cls.__dict__:
         methods["__repr__"] = _repr_of(tuple(f.name for f in parts if f.repr))
     if eq:
@@ -88,12 +99,9 @@ def _fast(cls: type, parts: tuple[Field[Any], ...], *, eq: bool, repr: bool) -> 
         if "__eq__" not in cls.__dict__:
             methods["__eq__"] = _eq_of(compared)
         if "__hash__" not in cls.__dict__ or cls.__dict__["__hash__"] is None:
-            methods["__hash__"] = _hash_of(compared)
-    scope: dict[str, Any] = {"_set": _set, "_MISSING": MISSING}
-    exec(_init(parts, scope), scope)
-    methods["__init__"] = scope["__init__"]
-    for name in ("__init__", "__repr__", "__eq__", "__hash__"):
-        if name in methods:
+            methods["__hash__"] = _hash_of(compared) if frozen else None
+    for name in ("__repr__", "__eq__", "__hash__"):
+        if methods.get(name) is not None:
             methods[name].__qualname__ = f"{cls.__qualname__}.{name}"
     names, inherited = {f.name for f in parts}, getattr(cls, "__dataclass_fields__", {})
     kept = {name: value for name, value in cls.__dict__.items() if name not in names and name not in ("__dict__", "__weakref__")}
@@ -127,7 +135,28 @@ def _hash_of(compared: Callable[[Any], tuple[object, ...]]) -> Callable[[Any], i
     return __hash__
 
 
-def _init(parts: tuple[Field[Any], ...], scope: dict[str, Any]) -> str:
+class _Init:
+    """`__init__` of a class until it is first asked for; then it is compiled and takes this one's place."""
+
+    __slots__ = ("_frozen", "_owner", "_parts")
+
+    def __init__(self, parts: tuple[Field[Any], ...], frozen: bool) -> None:
+        self._parts, self._frozen = parts, frozen
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner
+
+    def __get__(self, value: object, kind: type | None = None) -> Any:
+        scope: dict[str, Any] = {"_set": _set, "_MISSING": MISSING}
+        exec(_init(self._parts, scope, frozen=self._frozen), scope)
+        made = scope["__init__"]
+        made.__qualname__ = f"{self._owner.__qualname__}.__init__"
+        made.__module__ = self._owner.__module__
+        self._owner.__init__ = made   # type: ignore[misc]
+        return made.__get__(value, kind)
+
+
+def _init(parts: tuple[Field[Any], ...], scope: dict[str, Any], *, frozen: bool) -> str:
     """Return the text of __init__, and put defaults into the scope that it is compiled in."""
     params, body = [], []
     for f in parts:
@@ -141,7 +170,7 @@ def _init(parts: tuple[Field[Any], ...], scope: dict[str, Any]) -> str:
             value = f"_make_{f.name}() if {f.name} is _MISSING else {f.name}"
         else:
             params.append(f.name)
-        body.append(f" _set(self, {f.name!r}, {value})")
+        body.append(f" _set(self, {f.name!r}, {value})" if frozen else f" self.{f.name} = {value}")
     start = "self, *" if parts and parts[0].kw_only else "self"
     return "\n".join((f"def __init__({', '.join((start, *params))}):", *(body or [" pass"])))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
 from typing import Any
@@ -84,11 +85,36 @@ def test_methods_of_the_class_win() -> None:
     assert repr(made(1)) == "mine" and hash(made(1)) == 7 and made(1) == made(1)
 
 
-def test_other_forms_are_left_to_the_standard_library() -> None:
-    made: Any = ours(slots=True)(type("Mutable", (), {"__annotations__": {"a": int}, "__doc__": "x"}))
+@pytest.mark.parametrize("decorator", [ours, dataclasses.dataclass])
+def test_one_that_is_not_frozen_changes_and_has_no_hash(decorator: Any) -> None:
+    made = decorator(slots=True)(type("Mutable", (), {"__annotations__": {"a": int, "b": list}, "b": field(default_factory=list),
+                                                      "__doc__": "x"}))
     value = made(1)
     value.a = 2
-    assert value == made(2) and made.__hash__ is None
+    value.b.append(3)
+    assert value == made(2, [3]) != made(2) and made.__hash__ is None and repr(value).endswith("(a=2, b=[3])")
+    with pytest.raises(AttributeError):
+        value.c = 1
+    plain = decorator(slots=True, eq=False)(type("Plain", (), {"__annotations__": {"a": int}, "__doc__": "x"}))
+    assert plain(1) != plain(1) and {plain(1)}
+    with pytest.raises(TypeError, match="inherit"):
+        decorator(frozen=True, slots=True)(type("Frozen", (plain,), {"__annotations__": {"b": int}, "__doc__": "x"}))
+
+
+def test_a_constructor_is_made_once_when_it_is_asked_for() -> None:
+    made = ours(frozen=True, slots=True)(type("Late", (), {"__annotations__": {"a": int, "b": int}, "b": 2, "__doc__": "x"}))
+    child = ours(frozen=True, slots=True)(type("Child", (made,), {"__annotations__": {"c": int}, "c": 3, "__doc__": "x"}))
+    assert child(1) == child(1, 2, 3) and made.__dict__["__init__"].__class__ is not child.__dict__["__init__"].__class__
+    assert str(inspect.signature(made)) == "(a, b=2)"
+    init = made.__dict__["__init__"]
+    assert made(1) == made(1, 2) and made.__dict__["__init__"] is init and init.__qualname__ == "Late.__init__"
+
+
+def test_other_forms_are_left_to_the_standard_library() -> None:
+    made: Any = ours(type("Open", (), {"__annotations__": {"a": int}, "__doc__": "x"}))
+    value = made(1)
+    value.b = 2
+    assert value == made(1) and made.__hash__ is None
 
 
 @pytest.mark.parametrize("body", [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Sparse
 from pto_wsp.types.scalar import Const, SymbolRef
 from pto_wsp.types.tensor import Tensor
+from pto_wsp.values import dataclass
 
 
 class ProgramBindings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
@@ -18,6 +18,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel import ScalarParamDecl, TileParam
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

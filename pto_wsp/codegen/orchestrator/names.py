@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import loaded, memory_type
@@ -17,6 +17,7 @@ from pto_wsp.plan.walk import items_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.values import dataclass
 
 STATUS = c.Member(c.Name("sink"), "status", arrow=True)
 # Types, macros and functions that the generated text may see, and what it numbers itself: loop variables, joins, handles.

@@ -7,7 +7,7 @@ Program order, where the plan asks for it, travels in a C variable: `after` hold
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.codegen.c import syntax as c
@@ -49,6 +49,7 @@ from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.plan.waits.handles import HandleUses, handle_uses
 from pto_wsp.plan.walk import slots_used
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
 

@@ -7,9 +7,10 @@ processes read lives in what they share (`run->x`). Everything else is local.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
+from pto_wsp.values import dataclass
 
 SELF = c.Name("self")
 PROCESS = c.Member(SELF, "process", arrow=True)

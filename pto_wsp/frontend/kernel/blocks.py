@@ -6,7 +6,7 @@ nothing to what stands around them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from pto_wsp.errors import BufferMisuseError, SymbolicControlError, unreachable
@@ -14,6 +14,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 
@@ -17,6 +16,7 @@ import numpy as np
 from pto_wsp.frontend.kernel.tile_value import BufferRef, TileParamRef, TileValue
 from pto_wsp.source import Span
 from pto_wsp.types.symbolic import Symbolic
+from pto_wsp.values import dataclass
 
 _Held = TileValue | BufferRef | TileParamRef | Symbolic | int | float | str | np.generic
 

@@ -11,7 +11,6 @@ between memory and tiles) are listed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from inspect import Parameter, Signature
 from types import MappingProxyType
@@ -28,6 +27,7 @@ from pto_wsp.ops.spec import ColReduce, Elementwise, RowReduce
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.ops.tracing import Operand, is_active
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
 
 _SCALAR_FORMS = frozenset({"TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS", "TMINS", "TREMS", "TPOWS", "TANDS", "TORS", "TXORS", "TSHLS",
                            "TSHRS"})

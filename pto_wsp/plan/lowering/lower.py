@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from pto_wsp.errors import WorkloadStructureError, raise_all
@@ -42,6 +42,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.view import View, ViewDim, declared, place_of
+from pto_wsp.values import dataclass
 
 MAX_INDEX = 8   # indices kept a task: PTO_MAX_INDEX
 

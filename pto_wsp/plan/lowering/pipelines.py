@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes
 from pto_wsp.plan.lowering.checks import element_checks
 from pto_wsp.plan.model import AwaitEvent, Channel, Event, Pipeline, Process, Receive, RecordEvent, Send, Sequence
+from pto_wsp.values import dataclass
 
 
 @dataclass(slots=True)

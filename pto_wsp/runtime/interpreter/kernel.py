@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn, TypeAlias, assert_never
 
 import numpy as np
@@ -23,6 +23,7 @@ from pto_wsp.runtime.failures.finite import check_value
 from pto_wsp.runtime.failures.guard_text import Failure, PieceFault
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 Show: TypeAlias = Callable[[k.Print, Array], None]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from pto_wsp.runtime.stream.orchestrator import Made, MarkInstance, PlacedView, 
 from pto_wsp.runtime.stream.pipelines import enumerate_tasks
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.values import dataclass
 
 StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
 

@@ -7,7 +7,6 @@ at one after the other until their events repeat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass as mutable
 from dataclasses import field
 
 from pto_wsp.arch.model import Arch
@@ -16,6 +15,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Var, add, mul, substitute
+from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _CHECK = "flag pairing"
@@ -41,7 +41,7 @@ def check_flags(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     return (Finding(_CHECK, Verdict.PROVED, f"{pairing.n_flags} flags"),)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Pairing:
     program: tp.TileProgram
     values: dict[Var, Scalar] = field(default_factory=dict)

@@ -8,13 +8,13 @@ where its last wait is known to be over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass as mutable
 from dataclasses import field
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PipeHazardError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
+from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.runs import Bytes, Ending, Mark, Region, Run, Work, overlap, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -34,7 +34,7 @@ def check_hazards(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     return (Finding(_CHECK, Verdict.PROVED, f"{n_runs} ways through the kernel"),)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Clocks:
     program: tp.TileProgram
     given: _Clock = field(default_factory=lambda: dict.fromkeys(Pipe, 0))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass as mutable
 from dataclasses import field
 
 from pto_wsp.arch.isa.instruction import find_instruction
@@ -18,6 +17,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import ALIGN_BYTES
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import Const
+from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.runs import Bytes, Run, Work, runs_of
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -137,7 +137,7 @@ def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
     return found
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Contents:
     """What each room wrote, and which of that others have written over."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass as mutable
 from dataclasses import field
 from typing import TypeAlias
 
@@ -125,7 +124,7 @@ def runs_of(program: tp.TileProgram) -> Iterator[Run]:
             yield happened
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Run:
     program: tp.TileProgram
     choice: Choice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 import numpy as np
@@ -22,6 +22,7 @@ from pto_wsp.plan.npu.model import Descriptor, Intermediate, Launch, Passed, Res
 from pto_wsp.plan.waits.handles import TrackedHandle
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.values import dataclass
 
 _IDS = "pto_wsp::Ids"
 _DTYPES = {DType.BOOL: "b8", DType.FP8E4M3: "u8", DType.FP8E5M2: "u8", DType.F64: "u64"}    # the others are called as they are here

@@ -17,7 +17,7 @@ csrc/npu/pto_wsp_channels.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.npu.orchestration.launches import call
@@ -30,6 +30,7 @@ from pto_wsp.plan.npu.model import Communication, Drain, Network, Scope, Stage
 from pto_wsp.plan.npu.walk import communicates
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 _SELF = "self."
 _LEAVES = c.Name("pto_wsp::Step::LEAVES")

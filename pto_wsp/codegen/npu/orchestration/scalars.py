@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.scalars import lower_scalar
@@ -15,6 +15,7 @@ from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.values import dataclass
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
 _THEIRS = re.compile(r"[A-Z][A-Z0-9_]+|PTO\w*|pto\w*|\w+_t|\w+_(?:shape|at|view|new|made|value|frame|process)|"

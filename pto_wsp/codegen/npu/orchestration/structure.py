@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import assert_never
 
@@ -26,6 +26,7 @@ from pto_wsp.plan.npu.model import Block, Communication, Drain, Fork, Launch, Ne
 from pto_wsp.plan.npu.walk import communicates, items_of, launches_of
 from pto_wsp.plan.waits.handles import TrackedHandle
 from pto_wsp.types import scalar as s
+from pto_wsp.values import dataclass
 
 
 @dataclass(slots=True)

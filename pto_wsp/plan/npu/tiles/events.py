@@ -8,19 +8,19 @@ one when there are not enough.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass as mutable
 from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.plan.npu.tiles.order import AT_LEFT, AT_SET, AT_WAIT, PARTS, Graph, Inner, Need, Works
+from pto_wsp.values import dataclass
 
 _EVENTS = 7
 BlockKey: TypeAlias = tuple[int, ...]        # child and side of each block around, outermost first
 
 
-@mutable(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Block:
     """A block on its way to flags: its graph of guards, and the blocks inside by child and side."""
 
@@ -50,7 +50,7 @@ class Block:
         return self.loop if self.loop is not None or self.parent is None else self.parent[0].loop_around
 
 
-@mutable(slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Flag:
     """A flag: `copies` events from `event` on, or a meeting."""
 

@@ -18,7 +18,6 @@ meeting: both pipes wait for each other there, with event 7, which no other flag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass as mutable
 from dataclasses import field, replace
 
 from pto_wsp.arch.model import Arch
@@ -42,6 +41,7 @@ from pto_wsp.plan.npu.tiles.order import (
 from pto_wsp.plan.npu.tiles.touches import Survey, Touch, turn_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.scalar import Const, Op, Scalar, add, binary
+from pto_wsp.values import dataclass
 
 _OUTPUT = (Pipe.MTE3, Pipe.FIX)
 MEETING_EVENT = 7
@@ -64,7 +64,7 @@ def _all(block: Block) -> Iterator[Block]:
         yield from _all(inner)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Planner:
     """Finds the guards of every block, the inner ones first."""
 
@@ -138,7 +138,7 @@ def _drains(body: tuple[tp.Step, ...], touched: list[list[Touch]], block: Block)
 
 # ---- text ----
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Gap:
     """What stands in front of a child, and what behind it."""
 

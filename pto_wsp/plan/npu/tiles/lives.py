@@ -8,7 +8,6 @@ and so does a room whose copies are used in turn.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass as mutable
 from dataclasses import field
 
 from pto_wsp.arch.isa.instruction import find_instruction
@@ -46,7 +45,7 @@ def lives_of(program: tp.TileProgram) -> tuple[Life, ...]:
     return _Lives(program).found()
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Block:
     """A block, the loop that it is the body of, and the steps that it spans."""
 
@@ -61,7 +60,7 @@ class _Block:
         return (*(self.parent.path() if self.parent else ()), self)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Use:
     at: int
     block: _Block
@@ -69,7 +68,7 @@ class _Use:
     span: Span
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class _Lives:
     program: tp.TileProgram
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
