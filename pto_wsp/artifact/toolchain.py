@@ -7,14 +7,17 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pto_wsp.errors import CompilerFailedError, NoCompilerError
 from pto_wsp.values import dataclass
+
+if TYPE_CHECKING:
+    import subprocess
 
 _CANDIDATES = ("cc", "gcc", "clang")
 
@@ -117,6 +120,8 @@ def _kept(folder: Path) -> str:
 
 
 def _run(command: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+    import subprocess  # only a cache miss runs the compiler
+
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
                               env={**os.environ, "LC_ALL": "C"})   # messages are searched for the user's lines

@@ -24,7 +24,6 @@ from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
 from pto_wsp.plan.targets.capability import DEVICE_TARGETS
 from pto_wsp.plan.written.text import print_plan
-from pto_wsp.runtime.interpreter.run import Interpreter
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.verify.bodies import missing_bodies
 from pto_wsp.verify.capacity import capacity_errors
@@ -62,6 +61,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
                         checked, _since(started), package.from_cache)
     raise_all(capacity_errors((use.kernel for use in plan.kernels), model))
     if target == "interp":
+        from pto_wsp.runtime.interpreter.run import Interpreter  # its target alone needs it
+
         interpreter = Interpreter(plan, check_finite=checked.check_finite)
         return Compiled(workload, plan, lowered, target, model, schedule, findings, interpreter, None, None, checked, _since(started),
                         False)

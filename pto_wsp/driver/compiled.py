@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.driver.options import CompileOptions
 from pto_wsp.expr import workload as wl
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.interpreter.run import Interpreter
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding
+
+if TYPE_CHECKING:
+    from pto_wsp.runtime.interpreter.run import Interpreter
 
 
 @dataclass(frozen=True, slots=True, eq=False)

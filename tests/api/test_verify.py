@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pto_wsp.driver.cpu_sim as cpu_sim
+import pto_wsp.driver.cpu_sim_build as cpu_sim_build
 from pto_wsp import (
     DenseDyn,
     DType,
@@ -207,9 +207,9 @@ def test_generated_code_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert changed != tree.files
         return replace(tree, files=changed)
 
-    emit = cpu_sim.emit_cpu_sim
+    emit = cpu_sim_build.emit_cpu_sim
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(with_runtime(tmp_path)))
-    monkeypatch.setattr(cpu_sim, "emit_cpu_sim", wrong)
+    monkeypatch.setattr(cpu_sim_build, "emit_cpu_sim", wrong)
     program = one_more().compile()
     with pytest.raises(DisagreementError, match=r"`Y\[0, 0\]` is not what NumPy has: task 0 `shifted\[b=0\]`") as caught:
         program.verify()

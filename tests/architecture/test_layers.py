@@ -44,20 +44,26 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/api/kernels/kernel.py": frozenset({"_alone"}),        # the interpreter, prices, checks of memory
     "pto_wsp/api/workloads/workload.py": frozenset({"compile", "tasks"}),   # what compiles and runs: two thirds of the package
     "pto_wsp/api/programs/program.py": frozenset({"verify", "save", "_look", "_check_calendar"}),   # interpreter, generator, reports
+    "pto_wsp/api/programs/making.py": frozenset({"load"}),         # what reads saved plans and builds them again
+    "pto_wsp/driver/cpu_sim.py": frozenset({"compile_cpu_sim"}),   # code generation: only a cache miss generates
+    "pto_wsp/runtime/native/run.py": frozenset({"run", "_new_watch"}),   # kernel passes that number checks of floats; sanitizers
+    "pto_wsp/artifact/toolchain.py": frozenset({"_run"}),          # subprocess: only a cache miss runs the compiler
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
     "pto_wsp/auto/__init__.py": frozenset({"_search"}),            # what searches, and the executors of concurrent.futures
     "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
-    "pto_wsp/driver/__init__.py": frozenset({"_compile_npu"}),     # what makes packages: a third of the package's modules
+    "pto_wsp/driver/__init__.py": frozenset({"_compile_npu", "compile_workload"}),   # what makes packages; the interpreter
 }
-LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "typer"})
+LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "subprocess", "typer"})
 # Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
 LATE_OWN = frozenset({
     "pto_wsp.api.kernels.alone", "pto_wsp.api.programs.finished_run", "pto_wsp.api.programs.making", "pto_wsp.api.programs.program",
-    "pto_wsp.api.programs.task_list", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.npu", "pto_wsp.driver.save",
-    "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check", "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
+    "pto_wsp.api.programs.task_list", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load",
+    "pto_wsp.driver.npu", "pto_wsp.driver.save", "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check",
+    "pto_wsp.runtime.failures.finite", "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch",
+    "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
 })
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

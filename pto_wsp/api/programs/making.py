@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pto_wsp.api.programs.program import Program
 from pto_wsp.driver import compile_workload
-from pto_wsp.driver.load import load_saved
 from pto_wsp.driver.options import read_options
 from pto_wsp.errors import LoadError, PtoError
 from pto_wsp.expr.rewrite import Canonical
@@ -50,6 +49,8 @@ def load(folder: str | Path, *, threads: int | None = None) -> Program:
     """
     if not isinstance(folder, str | Path):
         raise LoadError("load takes the folder of a saved program", here(), expected="a path", found=repr(folder))
+    from pto_wsp.driver.load import load_saved  # loads what reads plans and builds them again
+
     try:
         asked = read_options({} if threads is None else {"threads": threads}, "cpu_sim")
         saved = load_saved(Path(folder).absolute(), asked.threads)

@@ -127,3 +127,14 @@ def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failu
     said = describe(guard, failure.fault)
     return TaskFailedError(f"task {task_name(plan, task, index)} failed: {said.what}", guard.span, expected=said.expected, found=said.found,
                            notes=(f"the task was made at {task.span}",))
+
+
+def replay_text(seed: int) -> str:
+    """Return how a run in an order of its own is repeated."""
+    return f"program.replay({seed:#x})"
+
+
+def with_seed(error: PtoError, seed: int) -> PtoError:
+    """Return the error with the seed of the run that it ended."""
+    error.notes += (f"seed {seed:#x}: {replay_text(seed)} repeats the order of this run",)
+    return error

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.runtime.bound.binding import Array, Bindings
-from pto_wsp.runtime.failures.errors import bounds_error
-from pto_wsp.runtime.failures.finite import native_error
+from pto_wsp.runtime.failures.errors import bounds_error, with_seed
 from pto_wsp.runtime.failures.stuck import run_stuck_error
 from pto_wsp.runtime.failures.window import WindowFull, window_error
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
@@ -26,7 +25,9 @@ from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim
 from pto_wsp.runtime.native.status import check_status
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record.wall import WallTimes, new_wall, read_wall
-from pto_wsp.runtime.sanitize.watch import Sanitized, Watch, new_seed, replay_text, with_seed
+
+if TYPE_CHECKING:
+    from pto_wsp.runtime.sanitize.watch import Sanitized, Watch
 
 
 def default_threads() -> int:
@@ -56,7 +57,7 @@ class Engine:
         self.runtime = artifact.runtime
         self.threads = threads or default_threads()
         self.max_tasks = max_tasks
-        self._watch = None if undefined is None else Watch(self.runtime, plan, undefined)
+        self._watch = None if undefined is None else _new_watch(self.runtime, plan, undefined)
         watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
         self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
                                  poison=watched)
@@ -86,8 +87,7 @@ class Engine:
         and R203 for what a sanitized run finds.
         """
         if self._watch is not None and order_seed == 0:
-            order_seed = new_seed()
-            print(f"sanitize: seed {order_seed:#x}; repeat with {replay_text(order_seed)}", file=sys.stderr)
+            order_seed = self._watch.new_seed()
         ffi, lib = self.runtime.ffi, self.runtime.lib
         may_reuse = not self._waits and self._watch is None      # what tasks compute stands in no fingerprint
         fingerprint = bindings.fingerprint(self.plan) if may_reuse else None
@@ -154,6 +154,8 @@ class Engine:
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)
+            from pto_wsp.runtime.failures.finite import native_error  # loads kernel passes, which number the checks of floats
+
             failure = native_error(self.plan, columns, result)
             raise with_seed(failure, order_seed) if order_seed else failure
         if status == lib.PTO_E_CANCELLED:
@@ -230,6 +232,12 @@ class Engine:
         if self._overflow is not None:
             return self._overflow
         return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+
+
+def _new_watch(runtime: Runtime, plan: TaskPlan, undefined: Mapping[int, Array]) -> Watch:
+    from pto_wsp.runtime.sanitize.watch import Watch  # sanitized runs alone need it
+
+    return Watch(runtime, plan, undefined)
 
 
 def raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ seeded random order of those that are left.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from pto_wsp.errors import PtoError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.bound.binding import Array, Bindings
+from pto_wsp.runtime.failures.errors import replay_text
 from pto_wsp.runtime.sanitize.reports import Misuse, Race, misuse_error, race_errors
 from pto_wsp.values import dataclass
 
@@ -45,22 +47,6 @@ class Sanitized:
         return (unchecked,) * (self.unchecked > 0) + (unwatched,) * (self.unwatched > 0)
 
 
-def new_seed() -> int:
-    """Return a seed for a run's order, not 0."""
-    return 1 + secrets.randbelow((1 << 32) - 1)
-
-
-def replay_text(seed: int) -> str:
-    """Return how a run is repeated."""
-    return f"program.replay({seed:#x})"
-
-
-def with_seed(error: PtoError, seed: int) -> PtoError:
-    """Return the error with the seed of the run that it ended."""
-    error.notes += (f"seed {seed:#x}: {replay_text(seed)} repeats the order of this run",)
-    return error
-
-
 class Watch:
     """A sanitizer of the runtime library. `undefined`: by tensor slot, the memory that a run finds without contents."""
 
@@ -69,6 +55,12 @@ class Watch:
         self._alive: tuple[Any, ...] = ()
         self._bindings: Bindings | None = None
         self.raw: Any = None
+
+    def new_seed(self) -> int:
+        """Return a seed for a run's order, not 0, and say it on standard error: a run that does not come back is repeated with it."""
+        seed = 1 + secrets.randbelow((1 << 32) - 1)
+        print(f"sanitize: seed {seed:#x}; repeat with {replay_text(seed)}", file=sys.stderr)
+        return seed
 
     def open(self, bindings: Bindings, tensors: Any) -> Any:
         """Return a pto_sanitizer for one run on these tensors (pto_tensor[])."""
