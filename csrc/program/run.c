@@ -84,6 +84,26 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
     return r->status;       /* of anything else the run itself finds the same, and says what it is */
 }
 
+/* Run the tasks, and tell what became of them. The simulator may have been fed on the way, and found a full window then. */
+static int32_t run_tasks(const pto_program *p, const pto_run_options *options, pto_pool *pool, pto_record *record, pto_program_result *r)
+{
+    pto_execute_result run;
+    pto_sim_result timed;
+    memset(&run, 0, sizeof run);
+    double started = now_ms();
+    int32_t status = pto_run(pool, record, options, &run);
+    r->run_ms = now_ms() - started;
+    r->threads = run.threads;
+    if (status != PTO_OK && status != PTO_E_WINDOW)
+        return pto_tell_failure(p, status, record, &run, r);
+    status = simulate(record, options->sim, &timed);
+    r->n_tasks = timed.n_tasks;
+    r->total_cycles = timed.total_cycles;
+    if (status == PTO_E_WINDOW)
+        return pto_tell_window(p, record, timed.window_task, r);
+    return status == PTO_OK ? PTO_OK : pto_refuse(r, status, "the simulation ended with status %d", status);
+}
+
 static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_program_result *r)
 {
     bool is_calendar = p->sim.is_calendar != 0;
@@ -94,25 +114,8 @@ static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool 
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
                                      .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = {.by_calendar = is_calendar}};
     int32_t status = is_calendar || p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
-    if (status == PTO_OK) {
-        pto_execute_result run;
-        memset(&run, 0, sizeof run);
-        double started = now_ms();
-        status = pto_run(pool, record, &options, &run);
-        r->run_ms = now_ms() - started;
-        r->threads = run.threads;
-        pto_tell_failure(p, status, record, &run, r);
-    }
-    if (status == PTO_OK) {
-        pto_sim_result timed;
-        status = simulate(record, sim, &timed);
-        if (status == PTO_E_WINDOW)
-            pto_tell_window(p, record, timed.window_task, r);
-        else if (status != PTO_OK)
-            pto_refuse(r, status, "the simulation ended with status %d", status);
-        r->n_tasks = timed.n_tasks;
-        r->total_cycles = timed.total_cycles;
-    }
+    if (status == PTO_OK)
+        status = run_tasks(p, &options, pool, record, r);
     pto_sim_free(sim);
     return status;
 }

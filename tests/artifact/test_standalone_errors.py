@@ -189,3 +189,26 @@ def test_a_calendar_is_followed_or_refused(tmp_path: Path, table: list[tuple[int
     folder = made(chained(table).save(tmp_path / "saved"), SANITIZED)
     done = away(folder, "build/chain", "--threads", "2", status=1 if message else 0)
     assert "tasks = 2\n" in done.stdout if not message else message in done.stderr, done
+
+
+def test_a_long_stream_that_waits_for_results_ends_where_the_window_is_full(tmp_path: Path) -> None:
+    @kernel
+    def count(y: Out[Tile[1, 1, I32]]) -> None:
+        pto.store(y, pto.full((1, 1), 8, I32))
+
+    X, Y = Tensor(shape=(8, 8), dtype=F32, name="X"), Tensor(shape=(8, 8), dtype=F32, name="Y")
+    N = Tensor(shape=(1, 1), dtype=I32, name="N")
+
+    @workload
+    def counted() -> None:
+        count(y=N)
+        for i in P(N[0, 0]):
+            root[i](x=X[i:i + 1], y=Y[i:i + 1])
+
+    folder = counted().task_graph(window=TaskWindow(3, "tasks", WindowMode.ABORT)).compile().save(tmp_path / "saved")
+    tables = folder / "src" / "program.c"
+    text = tables.read_text()
+    assert text.count(".max_tasks = 1048576") == 1
+    tables.write_text(text.replace(".max_tasks = 1048576", ".max_tasks = 4"))      # else a long stream takes long
+    done = away(made(folder, SANITIZED), "build/counted", status=1)
+    assert "error: task root[i=3] found no room in the window of 3 tasks\n" in done.stderr, done
