@@ -33,9 +33,15 @@ typedef struct check_test {
 
 #define TEST(name) {#name, name}
 
+static uint64_t check_random_state = 88172645463325252u;
+
+/* PTO_TEST_SEED=7 draws other cases. */
 static inline int run_tests(const check_test *tests, size_t n)
 {
+    const char *seed = getenv("PTO_TEST_SEED");
     int n_failed = 0;
+    check_random_state ^= seed == NULL ? 0 : strtoull(seed, NULL, 10) * UINT64_C(0x9E3779B97F4A7C15);
+    check_random_state += check_random_state == 0;
     for (size_t i = 0; i < n; i++) {
         check_failures = 0;
         tests[i].run();
@@ -46,8 +52,6 @@ static inline int run_tests(const check_test *tests, size_t n)
 }
 
 #define RUN_TESTS(tests) run_tests(tests, sizeof(tests) / sizeof *(tests))
-
-static uint64_t check_random_state = 88172645463325252u;
 
 static inline int64_t pick(int64_t lo, int64_t hi)      /* lo .. hi, both included */
 {
