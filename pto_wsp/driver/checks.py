@@ -38,7 +38,7 @@ def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarra
     lanes = {task.site: task.lane for task in submits(plan)} if Column.LANE in plan.rules.columns else {}
     races = check_races(lowered, arrays, lanes)
     findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
-                *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered) if exact else ()))
+                *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered, arrays) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:
         raise_all(explicit_errors(races))

@@ -60,6 +60,22 @@ def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]
     return tuple(walk.found)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Touched:
+    """What tasks touch of one tensor. It is the same one wherever the levels before `depth` are in the same turn."""
+
+    slot: int
+    depth: int
+    accesses: tuple[Access, ...]
+
+
+def touched_of(plan: TaskPlan) -> dict[int, Touched]:
+    """Return what tasks touch of each tensor, by its slot."""
+    walk = _Walk(plan, False)
+    walk.keep(walk.visit(plan.body, ()), 0)
+    return walk.touched
+
+
 def accesses_of(plan: TaskPlan) -> dict[int, tuple[Access, ...]]:
     """Return what each task site touches, by its number."""
     walk = _Walk(plan, False)
@@ -74,6 +90,12 @@ class _Walk:
         self.by_site: dict[int, tuple[Access, ...]] = {}
         self.reads = Reads.of(plan)
         self.found: list[Contest] = []
+        self.touched: dict[int, Touched] = {}
+
+    def keep(self, accesses: BySlot, depth: int) -> None:
+        """Take the accesses of tensors that are others in another turn of the levels before `depth`."""
+        for slot, found in accesses.items():
+            self.touched[slot] = Touched(slot, depth, tuple(access for access in found if not access.by_workload))
 
     def visit(self, item: Item, levels: tuple[Level, ...]) -> BySlot:
         """Return the accesses inside an item, by slot."""
@@ -136,6 +158,7 @@ class _Walk:
     def _sequence(self, items: tuple[Item, ...], levels: tuple[Level, ...]) -> BySlot:
         parts: list[BySlot] = []
         made: set[int] = set()
+        depth = len(levels)
         for item in items:
             parts.append(self.visit(item, levels))
             match item:
@@ -146,8 +169,7 @@ class _Walk:
                 case _:
                     pass
         merged = _merged(parts)
-        for slot in made:
-            merged.pop(slot, None)
+        self.keep({slot: merged.pop(slot) for slot in made if slot in merged}, depth)
         return merged
 
     def _process(self, process: Process, levels: tuple[Level, ...], pipeline: Pipeline) -> BySlot:

@@ -36,9 +36,9 @@ class Open:
 Outcome: TypeAlias = Apart | Witness | Open
 
 
-def decide(pair: Pair, data: Data) -> Outcome:
-    """Return whether two accesses share an element."""
-    question = Question(pair, data, pinned=False)
+def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
+    """Return whether two accesses share an element; `in_part`: without being of the same region."""
+    question = Question(pair, data, pinned=False, in_part=in_part)
     if question.is_large:
         return Open("its numbers may not fit 64 bits")
     if isinstance(solve(question.system), Unsat):
@@ -51,7 +51,7 @@ def decide(pair: Pair, data: Data) -> Outcome:
             return Open("the solver gave up")
         case Sat(general):
             pass
-    pinned = Question(pair, data, pinned=True)
+    pinned = Question(pair, data, pinned=True, in_part=in_part)
     pinned.guard()
     match solve(pinned.system):
         case Unsat():

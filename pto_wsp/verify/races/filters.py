@@ -7,7 +7,7 @@ intervals overlap meet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from pto_wsp.plan.model import Loop, Process, inner_vars
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
 from pto_wsp.verify.affine.solve import Unsat, solve
-from pto_wsp.verify.races.accesses import Access
+from pto_wsp.verify.races.accesses import Access, Taken
 from pto_wsp.verify.races.contests import Contest
 from pto_wsp.verify.races.question import Data, Pair, Question
 from pto_wsp.verify.races.regions import region_of
@@ -37,25 +37,69 @@ def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
     else:
         meetings = [(ours, theirs) for at, theirs in enumerate(groups) for ours in groups[:at]]
     for ours, theirs in meetings:
-        if len(ours) * len(theirs) >= _FEW_PAIRS and _apart_in_one_dimension(ours, theirs, contest.depth, loop, data):
-            continue
-        for first, second in _overlapping(ours, theirs):
-            if first.role.writes or second.role.writes:
-                yield Pair(first, second, contest.depth, loop)
+        yield from _meeting(ours, theirs, contest.depth, loop, data)
 
 
-def _distinct(accesses: tuple[Access, ...]) -> list[Access]:
+def pairs_among(accesses: tuple[Access, ...], depth: int, data: Data) -> Iterator[Pair]:
+    """Yield the pairs of accesses that the solver has to look at, each once, whatever order there is between them: of which one writes,
+    and that may lie at the same place. They share the levels before `depth`."""
+    distinct = _distinct(accesses, lambda access: _meaning(access, depth, data))
+    place = {id(access): number for number, access in enumerate(distinct)}
+    for pair in _meeting(distinct, distinct, depth, None, data):
+        if place[id(pair.first)] <= place[id(pair.second)]:
+            yield pair
+
+
+def _meeting(ours: list[Access], theirs: list[Access], depth: int, loop: Loop | None, data: Data) -> Iterator[Pair]:
+    if len(ours) * len(theirs) >= _FEW_PAIRS and _apart_in_one_dimension(ours, theirs, depth, loop, data):
+        return
+    for first, second in _overlapping(ours, theirs):
+        if first.role.writes or second.role.writes:
+            yield Pair(first, second, depth, loop)
+
+
+def _place(access: Access) -> Hashable:
+    return (access.view, *map(id, access.levels))
+
+
+def _distinct(accesses: tuple[Access, ...], key_of: Callable[[Access], Hashable] = _place) -> list[Access]:
     """Return an access for each view under the same levels: one that writes, where there is one.
 
     Not of processes, where it matters what stands before a token is sent.
     """
-    found: dict[tuple[object, ...], Access] = {}
+    found: dict[Hashable, Access] = {}
     for access in accesses:
-        key = (access.view, *map(id, access.levels))
+        key = key_of(access)
         known = found.get(key)
         if known is None or (access.role.writes and not known.role.writes):
             found[key] = access
     return list(found.values())
+
+
+def _meaning(access: Access, depth: int, data: Data) -> Hashable:
+    """Return what is equal for accesses that have the same regions in the same turns, whatever their loops are called: those of layers
+    that Python's own loop wrote. What another time may have another value, and what a token carries, is left as it is."""
+    names: dict[s.Scalar, s.Scalar] = {}
+    levels: list[Hashable] = [id(level) for level in access.levels[:depth]]
+    parts: list[s.Scalar] = []
+    for level in access.levels[depth:]:
+        match level:
+            case Loop():
+                parts += [level.start, level.stop, level.step, *(() if level.through is None else (level.through.value,))]
+                names.update({var: s.Var("", -len(names) - 1 - k) for k, var in enumerate(inner_vars(level))})
+                levels.append(level.through is None)
+            case Taken():
+                parts += [*(branch.condition for branch in level.refused), *(() if level.held is None else (level.held,))]
+                levels.append((len(level.refused), level.held is None))
+            case _:
+                levels.append(id(level))
+    region = region_of(access.view)
+    lines = (*region.dims, *region.equal)
+    parts += [*(line.start for line in lines), *region.extents]
+    if any((isinstance(leaf, s.Element) and leaf.tensor.id in data.written) or isinstance(leaf, s.SlotValue | s.ReplicaIndex | s.TaskIndex)
+           for part in parts for leaf in s.leaves(part)):
+        return _place(access)
+    return (tuple(levels), tuple(s.substitute(part, names.get) for part in parts), tuple(line.terms for line in lines), len(region.equal))
 
 
 def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int, loop: Loop | None, data: Data) -> bool:

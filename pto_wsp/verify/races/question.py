@@ -91,15 +91,17 @@ class Question:
     """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
 
     `pinned`: sizes are as declared, and axes as they start.
-    `only`: of dimensions of the tensor, this one alone is compared. `route`: and its tokens do not order the two. Guards are left out
-    until they are asked for: most pairs are apart without them.
+    `only`: of dimensions of the tensor, this one alone is compared. `route`: and its tokens do not order the two. `in_part`: and the
+    regions of the two are not the same. Guards are left out until they are asked for: most pairs are apart without them.
     """
 
-    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None, route: Route | None = None) -> None:
+    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None, route: Route | None = None,
+                 in_part: bool = False) -> None:
         self.pair = pair
         self.data = data
         self.pinned = pinned
         self.only = only
+        self.in_part = in_part
         self.system = System()
         self.translator = Translator(lambda tensor: tensor.id not in data.written, contract_law)
         self.bound: list[dict[s.Scalar, LinExpr]] = [{}, {}]
@@ -144,7 +146,10 @@ class Question:
             if not isinstance(ours, Loop) or ours is not theirs:
                 break
             self._along_row(ours)
-        self._share_an_element(region_of(pair.first.view), region_of(pair.second.view))
+        regions = region_of(pair.first.view), region_of(pair.second.view)
+        self._share_an_element(*regions)
+        if self.in_part:
+            self._differ_somewhere(*regions)
 
     def _bind(self, pair: Pair) -> None:
         """Give a variable to each loop's: one for both sides where they share the loop."""
@@ -234,9 +239,9 @@ class Question:
             guards = {(bound.lower, bound.value, bound.upper): None for bound in bounds_of(access.view)}
             guards |= {(check.lower, check.value, check.upper): None for check in access.checks}
             for lower, value, upper in guards:
-                if not isinstance(value, s.Const):
-                    self.not_above(lower, value, side)
-                    self.not_above(value, upper, side)
+                for one, other in ((lower, value), (value, upper)):
+                    if not (isinstance(one, s.Const) and isinstance(other, s.Const)):
+                        self.not_above(one, other, side)
 
     def _share_an_element(self, ours: Region, theirs: Region) -> None:
         """Say that some element lies in both regions: in each dimension of the tensor at the same place."""
@@ -258,6 +263,27 @@ class Question:
         for side, region in enumerate(regions):
             for line in region.equal:
                 self.system.equal(self._along(region, line, side, positions[side]))
+
+    def _differ_somewhere(self, ours: Region, theirs: Region) -> None:
+        """Say that two regions are not the same, as far as that shows: in a dimension they begin elsewhere, or have another length.
+
+        Those that count their positions in different ways may always differ.
+        """
+        pairs = list(zip((*ours.dims, *ours.equal), (*theirs.dims, *theirs.equal), strict=False))
+        alike = len(ours.equal) == len(theirs.equal) and all(here.terms == there.terms for here, there in pairs)
+        if not alike and not (ours.is_box and theirs.is_box and all(len(line.terms) < 2 for pair in pairs for line in pair)):
+            return
+        numbers = [(self.number(here.start, 0), self.number(there.start, 1)) for here, there in pairs]
+        ways: list[System] = []
+        if alike:
+            numbers += [(self.number(ours.extents[k], 0), self.number(theirs.extents[k], 1)) for k in ours.positions()]
+        else:
+            lengths = [(self._length(ours, here, 0), self._length(theirs, there, 1)) for here, there in pairs]
+            numbers += lengths
+            ways += [System().at_least(length, 2) for (here, there), (length, _) in zip(pairs, lengths, strict=True)
+                     if _step(here) != _step(there)]
+        ways += [way for one, other in numbers if one != other for way in (System().below(one, other), System().below(other, one))]
+        self.system.either(*ways)
 
     def _length(self, region: Region, line: Line, side: int) -> LinExpr:
         return self.number(region.extents[line.terms[0][0]], side) if line.terms else LinExpr.known(1)
@@ -339,6 +365,10 @@ def _variables(level: Level) -> Iterator[s.Var]:
             pass
         case _:
             assert_never(level)
+
+
+def _step(line: Line) -> int:
+    return line.terms[0][1] if line.terms else 1
 
 
 def _is_stretch(line: Line) -> bool:

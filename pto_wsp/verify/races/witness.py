@@ -62,6 +62,8 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
         numbers.check(access, side)
     if pair.loop is not None and not numbers.value(pair.loop.var, 0) < numbers.value(pair.loop.var, 1):
         raise NoWitness("the iterations are not apart")
+    if question.in_part and numbers.are_same(pair):
+        raise NoWitness("the regions are the same")
     sides = tuple(tuple((var.name, numbers.value(var, side)) for var in access.variables) for side, access in enumerate(pair.accesses))
     return Witness(pair, (sides[0], sides[1]), numbers.given(), numbers.shared(pair))
 
@@ -132,6 +134,14 @@ class _Numbers:
         self._demand(all(found), "nothing is shared")
         return found
 
+    def are_same(self, pair: Pair) -> bool:
+        """Tell whether both have the same elements."""
+        regions = tuple(region_of(access.view) for access in pair.accesses)
+        if all(region.is_box for region in regions):
+            here, there = ([self._range(region, line, side) for line in region.dims] for side, region in enumerate(regions))
+            return here == there
+        return np.array_equal(*self._offsets(pair))
+
     def _range(self, region: Region, line: Line, side: int) -> range:
         start = self.value(line.start, side)
         if not line.terms:
@@ -140,15 +150,23 @@ class _Numbers:
         return range(start, start + factor * self.value(region.extents[number], side), factor)
 
     def _compared(self, pair: Pair) -> Shared:
+        both = np.intersect1d(*self._offsets(pair))
+        shape = self._shape(pair)
+        places = np.unravel_index(both, shape) if both.size else tuple(both for _ in shape)
+        return tuple(range(int(place.min()), int(place.max()) + 1) if place.size else range(0) for place in places)
+
+    def _shape(self, pair: Pair) -> tuple[int, ...]:
         tensor = pair.first.view.tensor
-        shape = tuple(self.value(s.DimOf(tensor, k), 0) for k in range(tensor.rank))
+        return tuple(self.value(s.DimOf(tensor, k), 0) for k in range(tensor.rank))
+
+    def _offsets(self, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
+        """Return which elements of the tensor each of the two has, in order."""
+        shape = self._shape(pair)
         if int(np.prod(shape)) > _MOST_ELEMENTS:
             raise NoWitness("the tensor is large, and its views are reshaped")
         whole = np.arange(int(np.prod(shape))).reshape(shape)
-        ours, theirs = (self._viewed(access.view, whole, side) for side, access in enumerate(pair.accesses))
-        both = np.intersect1d(ours, theirs)
-        places = np.unravel_index(both, shape) if both.size else tuple(both for _ in shape)
-        return tuple(range(int(place.min()), int(place.max()) + 1) if place.size else range(0) for place in places)
+        ours, theirs = (np.unique(self._viewed(access.view, whole, side)) for side, access in enumerate(pair.accesses))
+        return ours, theirs
 
     def _viewed(self, view: View, whole: np.ndarray, side: int) -> np.ndarray:
         part = whole

@@ -34,5 +34,5 @@ def mistake() -> None:
 #      |
 #   21 |         scale[b](x=Y[4 * b + 2:4 * b + 6], y=Z[4 * b:4 * b + 4])
 #      |                    ^^^^^^^^^^^^^^^^^^^^^^
-#    = found:    Y[4 * b:4 * b + 4] and Y[4 * b + 2:4 * b + 6] are not proved to be equal or apart
+#    = found:    Y[4 * b:4 * b + 4] where b = 0 and Y[4 * b + 2:4 * b + 6] where b = 0 overlap in part: they share Y[2:4, 0:8]
 #    = help:     cut it into pieces of one size, or take Deps.infer_bytes_overlap(), which orders what overlaps in part
