@@ -252,7 +252,8 @@ def refused(make: type) -> UnprovedOrderError:
 @pytest.mark.parametrize("make, found", [
     (shifted, "Y[:16] and Y[8:24] overlap in part: they share Y[8:16, 0:8]"),
     (overlapping, "Y[i * 8:i * 8 + 16] where i = 0 and Y[i * 8:i * 8 + 16] where i = 1 overlap in part: they share Y[8:16, 0:8]"),
-    (other_tails, "Y[i * 16:60].clip(16, 8) where i = 3 and Y[j * 16:62].clip(16, 8) where j = 3 overlap in part: they share Y[48:60, 0:8]"),
+    (other_tails, "Y[i * 16:60].clip(16, 8) where i = 3 and "
+                  "Y[j * 16:62].clip(16, 8) where j = 3 overlap in part: they share Y[48:60, 0:8]"),
     (two_sizes, "Y[i * 16:(i + 1) * 16] where i = 0 and Y[j * 32:(j + 1) * 32] where j = 0 overlap in part: they share Y[0:16, 0:8]"),
     (row_and_rows, "Y[3:5] and Y[3] overlap in part: they share Y[3, 0:8]"),
     (other_steps, "Y[:8:2] and Y[:4] overlap in part: they share Y[0:3:2, 0:8]"),
@@ -261,7 +262,8 @@ def refused(make: type) -> UnprovedOrderError:
     (under_other_conditions, "Y[i * 8:i * 8 + 16] where i = 0 and Y[i * 8:i * 8 + 16] where i = 1 overlap in part: "
                              "they share Y[8:16, 0:8]"),
     (only_the_first, "Y[i * 8:i * 8 + 16] where i = 0 and Y[i * 8:i * 8 + 16] where i = 1 overlap in part: they share Y[8:16, 0:8]"),
-    (sometimes_shifted, "Y[i * 16:i * 16 + 16] where i = 2 and Y[i * 16 + 4:i * 16 + 20] where i = 2 overlap in part: they share Y[36:48, 0:8]"),
+    (sometimes_shifted, "Y[i * 16:i * 16 + 16] where i = 2 and "
+                        "Y[i * 16 + 4:i * 16 + 20] where i = 2 overlap in part: they share Y[36:48, 0:8]"),
 ], ids=lambda value: getattr(value, "name", ""))
 def test_what_overlaps_in_part_is_refused_with_two_iterations(make: type, found: str) -> None:
     error = refused(make)
