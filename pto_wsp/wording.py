@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+_SHOWN = 40      # lines of a long list
+
 
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun; `many`: the noun's plural where that is not `one` with an s.
@@ -10,3 +14,15 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     ('1 task', '0 tasks', '2 entries')
     """
     return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def both_ends(n: int, line: Callable[[int], str], left_out: Callable[[int], str]) -> list[str]:
+    """Return the lines of n rows, or of the first and the last twenty with a line about how many are left out.
+
+    >>> both_ends(2, str, "… {}".format)
+    ['0', '1']
+    """
+    if n <= _SHOWN:
+        return [line(at) for at in range(n)]
+    half = _SHOWN // 2
+    return [*(line(at) for at in range(half)), left_out(n - _SHOWN), *(line(at) for at in range(n - half, n))]

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pto_wsp.report.shown import both_ends
 from pto_wsp.values import dataclass
-from pto_wsp.wording import counted
+from pto_wsp.wording import both_ends, counted
 
 # how a task of a chain came to start
 _AFTER = {

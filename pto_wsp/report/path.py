@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pto_wsp.report.graph import TaskGraph
-from pto_wsp.report.shown import both_ends
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.record.marks import MarkFlag, NodeKind
 from pto_wsp.values import dataclass
-from pto_wsp.wording import counted
+from pto_wsp.wording import both_ends, counted
 
 
 @dataclass(frozen=True, slots=True)
