@@ -46,7 +46,7 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/api/programs/program.py": frozenset({"verify", "save", "_look", "_check_calendar"}),   # interpreter, generator, reports
     "pto_wsp/api/programs/making.py": frozenset({"load"}),         # what reads saved plans and builds them again
     "pto_wsp/driver/cpu_sim.py": frozenset({"compile_cpu_sim"}),   # code generation: only a cache miss generates
-    "pto_wsp/runtime/native/run.py": frozenset({"run", "_new_watch"}),   # kernel passes that number checks of floats; sanitizers
+    "pto_wsp/runtime/native/run.py": frozenset({"_raise_failure", "_new_watch"}),   # kernel passes that number checks of floats; sanitizers
     "pto_wsp/artifact/toolchain.py": frozenset({"_run"}),          # subprocess: only a cache miss runs the compiler
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
