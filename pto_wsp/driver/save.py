@@ -26,7 +26,7 @@ def save_compiled(compiled: Compiled, intermediates: Sequence[int], folder: Path
     """Write what was compiled to a folder that is new or empty, and return it. `intermediates`: tensor slots for results between tasks.
 
     A package for a device is copied as it is. A program for this machine gets its plan beside it, what builds it without pto_wsp, the
-    sources of the library that it runs on (0.4 MB, which is why the cache's copy has none), and a manifest of all of it.
+    sources of the library that it runs on (0.6 MB, which is why the cache's copy has none), and a manifest of all of it.
     Raises: C103 when the cache's copy is damaged, C107 for a folder that is not empty or cannot be written.
     """
     root, manifest = compiled.artifact_dir, compiled.manifest

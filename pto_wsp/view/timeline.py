@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,11 +32,7 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     if not isinstance(trace, Trace):
         raise ArgumentKindError("timeline takes a trace", here(), expected="program.trace or program.wall_trace",
                                 found=type(trace).__name__)
-    last = 1 if end is None else end
-    for name, given, most in (("width", width, _WIDEST), ("max_executors", max_executors, _WIDEST), ("end", last, _LATEST)):
-        if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= most:
-            raise ArgumentKindError(f"timeline does not take this value for {name}", here(), found=repr(given),
-                                    expected=f"a whole number in 1 .. {most}")
+    _check_sizes(width, max_executors, 1 if end is None else end)
     span = max(1, trace.total_cycles if end is None else end)
     letters = string.ascii_uppercase + string.ascii_lowercase
     symbols = [letters[k] if k < len(letters) else _MIXED for k in range(len(trace.kernels))]
@@ -50,17 +47,9 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
         if has_pools and (at == 0 or homes[shown[at - 1]].pool != home.pool):
             lines.append(f"pool {home.pool}")
         mine = trace.executor == executor
-        busy = np.zeros((len(trace.kernels) + 1, width))
-        for kernel in range(len(trace.kernels)):
-            chosen = mine & (trace.kernel == kernel)
-            busy[kernel] = _coverage(trace.start[chosen], trace.end[chosen], edges)
-        total = busy.sum(axis=0)
-        strongest = busy.argmax(axis=0)
-        cells = "".join(symbols[strongest[k]] if total[k] >= 0.5 * (edges[k + 1] - edges[k]) else
-                        (symbols[strongest[k]].lower() if total[k] > 0 and symbols[strongest[k]].isupper() else _IDLE)
-                        for k in range(width))
         share = (trace.end[mine] - trace.start[mine]).sum() / max(1, trace.total_cycles)   # of its own run, whatever the scale
-        lines.append(f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{cells}| {share:4.0%} busy")
+        lines.append(f"{trace.place} {executor:>2}{f', AICPU {home.aicpu:>2}' if named else ''} |{_cells(trace, mine, edges, symbols)}| "
+                     f"{share:4.0%} busy")
     if trace.n_executors > len(shown):
         lines.append(f"… and {trace.n_executors - len(shown)} more {trace.place}s")
     legend = ", ".join(f"{symbol} {name}" for symbol, name in zip(symbols, trace.kernels, strict=True))
@@ -68,6 +57,24 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     lines.append(f"{'':>{indent}}0{f' {trace.unit}'.rjust(width - len(str(span)) - 1 + 7)} {span}".rstrip())
     lines.append(f"{'':>{indent}}{legend}; a small letter: busy for less than half of that column")
     return "\n".join(lines)
+
+
+def _check_sizes(width: object, max_executors: object, end: object) -> None:
+    for name, given, most in (("width", width, _WIDEST), ("max_executors", max_executors, _WIDEST), ("end", end, _LATEST)):
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or not 1 <= given <= most:
+            raise ArgumentKindError(f"timeline does not take this value for {name}", here(), found=repr(given),
+                                    expected=f"a whole number in 1 .. {most}")
+
+
+def _cells(trace: Trace, mine: Column, edges: Column, symbols: Sequence[str]) -> str:
+    """Return the columns of one executor; `mine`: which tasks are its own."""
+    busy = np.zeros((len(trace.kernels) + 1, len(edges) - 1))
+    for kernel in range(len(trace.kernels)):
+        chosen = mine & (trace.kernel == kernel)
+        busy[kernel] = _coverage(trace.start[chosen], trace.end[chosen], edges)
+    total, half = busy.sum(axis=0), 0.5 * np.diff(edges)
+    strongest = [symbols[kernel] if total[k] > 0 else _IDLE for k, kernel in enumerate(busy.argmax(axis=0))]
+    return "".join(symbol if total[k] >= half[k] else symbol.lower() if symbol.isupper() else _IDLE for k, symbol in enumerate(strongest))
 
 
 def _shown(trace: Trace, most: int) -> list[int]:
