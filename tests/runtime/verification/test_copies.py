@@ -18,11 +18,16 @@ def address(array: np.ndarray[Any, Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def partners(groups: tuple[int, ...]) -> list[int]:
+    """Return for each array the first one of its group: the numbers of groups go by addresses."""
+    return [groups.index(group) for group in groups]
+
+
 def test_what_overlaps_still_does() -> None:
     base = np.arange(48, dtype=np.int32).reshape(6, 8)
     before = bound(base[::-2, 1:], base[1:3], base.view(np.int64)[:, 1:2], np.arange(3.0), np.zeros((0, 4), np.float32), MADE)
     after = copied(before)
-    assert after.groups == before.groups and alias_groups(after.arrays) == alias_groups(before.arrays)
+    assert after.groups == before.groups and partners(alias_groups(after.arrays)) == partners(before.groups)
     for one, copy in zip(before.arrays, after.arrays, strict=True):
         assert np.array_equal(one, copy) and one.strides == copy.strides and one.dtype == copy.dtype
         assert not np.shares_memory(one, copy)
