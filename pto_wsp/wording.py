@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _SHOWN = 40      # lines of a long list
 
@@ -26,3 +26,14 @@ def both_ends(n: int, line: Callable[[int], str], left_out: Callable[[int], str]
         return [line(at) for at in range(n)]
     half = _SHOWN // 2
     return [*(line(at) for at in range(half)), left_out(n - _SHOWN), *(line(at) for at in range(n - half, n))]
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that one may have been meant for, None where none is near.
+
+    >>> nearest("treads", ["threads", "target"]), nearest("x", ["threads"])
+    ('threads', None)
+    """
+    import difflib  # only a mistake needs it
+
+    return next(iter(difflib.get_close_matches(name, list(known), 1)), None)

@@ -1,7 +1,7 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and names that may have been meant."""
 
 from pto_wsp.plan.rules import ExecutionRules, WindowUnit
-from pto_wsp.wording import counted
+from pto_wsp.wording import counted, nearest
 
 
 def test_one_is_not_many() -> None:
@@ -13,3 +13,7 @@ def test_a_window_says_its_unit() -> None:
     said = [ExecutionRules(window=size, window_unit=unit).window_text for size, unit in
             ((1, WindowUnit.TASKS), (8192, WindowUnit.TASKS), (64, WindowUnit.BYTES), (1, WindowUnit.ENTRIES), (2, WindowUnit.ENTRIES))]
     assert said == ["window of 1 task", "window of 8192 tasks", "window of 64 bytes", "window of 1 entry", "window of 2 entries"]
+
+
+def test_a_near_name_is_found_and_a_far_one_is_not() -> None:
+    assert [nearest(name, iter(("threads", "target", "thread"))) for name in ("threds", "targt", "x")] == ["threads", "target", None]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from pto_wsp.arch.host import host_cpu
 from pto_wsp.arch.model import MEMORIES, UNITS, Aicpu, Arch, Channels, Cores, ExecUnit, Memory, Rate
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.source import here
@@ -65,7 +64,14 @@ def _ascend_950() -> Arch:
                 memories=_memories({"L0C": 256, "UB": 256}, {}))
 
 
-_INSTANCES: Mapping[str, Callable[[], Arch]] = {"unit": _unit, "ascend_910b": _ascend_910b, "ascend_950": _ascend_950, "host_cpu": host_cpu}
+def _host_cpu() -> Arch:
+    from pto_wsp.arch.host import host_cpu  # loads what reads files of the system
+
+    return host_cpu()
+
+
+_INSTANCES: Mapping[str, Callable[[], Arch]] = {
+    "unit": _unit, "ascend_910b": _ascend_910b, "ascend_950": _ascend_950, "host_cpu": _host_cpu}
 ARCH_NAMES = tuple(_INSTANCES)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ from pto_wsp.records import Before, Field, Record, first_problem, plain_int
 from pto_wsp.schedule.conflicts import needs_of
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.wording import nearest
 
 
 class NpuOptions(Record):
@@ -53,9 +53,9 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
     known = list(CompileOptions.model_fields)
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(name, ["target", "arch", "strict", *known], 1)
+            near = nearest(name, ["target", "arch", "strict", *known])
             raise CompileOptionError(f"compile() has no option `{name}`", here(), expected=f"one of {', '.join(known)}",
-                                     help=f"did you mean {near[0]}=...?" if near else None)
+                                     help=f"did you mean {near}=...?" if near else None)
     try:
         checked = CompileOptions.model_validate(dict(options))
     except ValueError as problem:

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 
 from pto_wsp.values import dataclass
 
-_TOKEN = re.compile(r"""
+_TOKEN = r"""
     (?P<directive> ^[ \t]*\# (?: \\\n | /\*.*?\*/ | [^\n] )* )
   | (?P<comment>   /\*.*?\*/ | // (?: \\\n | [^\n] )* )
   | (?P<literal>   "(?: \\. | [^"\\\n] )*" | '(?: \\. | [^'\\\n] )*' )
   | (?P<bracket>   <% | %> | <: | :> | [(){}\[\]] )
   | (?P<stray>     /\* | ["'] )
-""", re.VERBOSE | re.MULTILINE | re.DOTALL)
-_DIRECTIVE = re.compile(r"\s*#\s*(\w*)\s*(.*)", re.DOTALL)
+"""      # compiled when a body is read: few programs have one
 _DIGRAPH = {"<%": "{", "%>": "}", "<:": "[", ":>": "]"}
 _CLOSES = {")": "(", "}": "{", "]": "["}
 _STRAY = {"/*": "a comment is not closed", '"': "a string is not closed", "'": "a character is not closed"}
@@ -114,7 +113,7 @@ def directives(text: str) -> tuple[Directive, ...]:
 def _tokens(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield (kind, text, line, column) of all that may hold or be a bracket."""
     line, start, at = 1, 0, 0
-    for found in _TOKEN.finditer(text):
+    for found in re.finditer(_TOKEN, text, re.VERBOSE | re.MULTILINE | re.DOTALL):
         between = text.count("\n", at, found.start())
         if between:
             line += between
@@ -139,7 +138,7 @@ def _shape(stack: tuple[_Open, ...]) -> tuple[str, ...]:
 
 
 def _directive(token: str, line: int, column: int, conditional: bool) -> Directive:
-    found = _DIRECTIVE.match(token)
+    found = re.match(r"\s*#\s*(\w*)\s*(.*)", token, re.DOTALL)
     word, rest = found.groups() if found else ("", "")
     return Directive(word, rest.strip(), line, column, conditional)
 

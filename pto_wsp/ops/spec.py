@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import HALVES, MATMUL_RESULT, Array
+from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
 from pto_wsp.ops.rounding import MODES
 from pto_wsp.ops.tracing import Attr, Attrs
@@ -23,8 +23,6 @@ from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
-
-_HALVES = tuple(dtype.np for dtype in HALVES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,4 +299,5 @@ def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs =
 
 def widened(x: Array) -> Array:
     """Return halves as f32, anything else as it is."""
-    return x.astype(np.float32) if x.dtype in _HALVES else x
+    is_half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"     # bf16 is no kind that NumPy has a letter for
+    return x.astype(np.float32) if is_half else x

@@ -9,7 +9,6 @@ calendar of 3 tasks on 2 executors
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -94,6 +93,8 @@ class Calendar(Policy):
     def __repr__(self) -> str:
         if self.worker is not None:
             return f"calendar({self.worker!r}, {self.position!r})"
+        import hashlib  # loads a library of ciphers, for a calendar that is printed
+
         digest = hashlib.sha256(repr((self.table, self.starts)).encode()).hexdigest()[:16]
         return f"Calendar({self._size}, {digest})"
 

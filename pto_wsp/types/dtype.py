@@ -9,7 +9,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -126,8 +125,11 @@ def _numpy_name(member: DType) -> str:
 
 def _numpy_dtype(member: DType) -> np.dtype[Any]:
     name = _NUMPY_NAME[member]
-    held: object = getattr(ml_dtypes, name) if member in (DType.BF16, DType.FP8E4M3, DType.FP8E5M2) else name
-    return np.dtype(held)  # type: ignore[call-overload, no-any-return]
+    if member not in (DType.BF16, DType.FP8E4M3, DType.FP8E5M2):
+        return np.dtype(name)
+    import ml_dtypes  # a library that programs without these dtypes do not load
+
+    return np.dtype(getattr(ml_dtypes, name))  # type: ignore[no-any-return]
 
 
 def _names() -> str:

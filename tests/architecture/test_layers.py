@@ -48,6 +48,10 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/driver/cpu_sim.py": frozenset({"compile_cpu_sim"}),   # code generation: only a cache miss generates
     "pto_wsp/runtime/native/run.py": frozenset({"_raise_failure", "_new_watch"}),   # kernel passes that number checks of floats; sanitizers
     "pto_wsp/artifact/toolchain.py": frozenset({"_run"}),          # subprocess: only a cache miss runs the compiler
+    "pto_wsp/types/dtype.py": frozenset({"_numpy_dtype"}),         # ml_dtypes: only bf16 and fp8
+    "pto_wsp/wording.py": frozenset({"nearest"}),                  # difflib: only a name that is none
+    "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
+    "pto_wsp/arch/instances.py": frozenset({"_host_cpu"}),         # what reads files of the system: only one arch
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
@@ -56,14 +60,14 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
     "pto_wsp/driver/__init__.py": frozenset({"_compile_npu", "compile_workload"}),   # what makes packages; the interpreter
 }
-LATE_MODULES = frozenset({"cffi", "filelock", "jinja2", "pydantic", "rich", "subprocess", "typer"})
+LATE_MODULES = frozenset({"cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
 # Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
 LATE_OWN = frozenset({
     "pto_wsp.api.kernels.alone", "pto_wsp.api.programs.finished_run", "pto_wsp.api.programs.making", "pto_wsp.api.programs.program",
-    "pto_wsp.api.programs.task_list", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load",
-    "pto_wsp.driver.npu", "pto_wsp.driver.save", "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check",
-    "pto_wsp.runtime.failures.finite", "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch",
-    "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
+    "pto_wsp.api.programs.task_list", "pto_wsp.arch.host", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.cpu_sim_build",
+    "pto_wsp.driver.load", "pto_wsp.driver.npu", "pto_wsp.driver.save", "pto_wsp.plan.targets.capability",
+    "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite", "pto_wsp.runtime.interpreter.run",
+    "pto_wsp.runtime.sanitize.watch", "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
 })
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from inspect import Signature
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
 from pto_wsp.source import here
+from pto_wsp.wording import nearest
 
 
 class UnknownNameError(ArgumentKindError, AttributeError):
@@ -74,8 +74,8 @@ class PtoNamespace:
             return found
         if name.startswith("__"):
             raise AttributeError(name)
-        near = difflib.get_close_matches(name, self._names, n=1)
-        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=f"did you mean pto.{near[0]}?" if near else
+        near = nearest(name, self._names)
+        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=f"did you mean pto.{near}?" if near else
                                "dir(pto) lists the names")
 
     def __setattr__(self, name: str, value: object) -> None:

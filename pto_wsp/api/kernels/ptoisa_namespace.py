@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 
 from pto_wsp.api.kernels.pto_namespace import UnknownNameError
 from pto_wsp.frontend.kernel.instructions import CmpMode, declare, instructions
 from pto_wsp.source import here
+from pto_wsp.wording import nearest
 
 
 class IsaNamespace:
@@ -31,8 +31,8 @@ class IsaNamespace:
             return found
         if name.startswith("__"):
             raise AttributeError(name)
-        near = difflib.get_close_matches(name.upper(), self._names, n=1)
-        raise UnknownNameError(f"`ptoisa` has no instruction `{name}`", here(), help=f"did you mean ptoisa.{near[0]}?" if near else
+        near = nearest(name.upper(), self._names)
+        raise UnknownNameError(f"`ptoisa` has no instruction `{name}`", here(), help=f"did you mean ptoisa.{near}?" if near else
                                "dir(ptoisa) lists the instructions")
 
     def __setattr__(self, name: str, value: object) -> None:

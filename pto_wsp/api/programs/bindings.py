@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -26,6 +25,7 @@ from pto_wsp.types.axes.sparse import Sparse
 from pto_wsp.types.scalar import Const, SymbolRef
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
+from pto_wsp.wording import nearest
 
 
 class ProgramBindings:
@@ -156,10 +156,10 @@ def unknown_name(plan: TaskPlan, name: str) -> BindingError:
     """Return the error for a name that nothing in the plan has."""
     known: Sequence[str] = [named for named in (*(slot.ref.name for slot in plan.tensors), *(symbol.name for symbol in plan.symbols),
                                                 *(axis.name for axis in plan.axes)) if named]
-    near = difflib.get_close_matches(name, known, 1)
+    near = nearest(name, known)
     return BindingError(f"the program has nothing called `{name}` to bind", here(),
                         expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors, symbols or axes'}",
-                        help=f"did you mean {near[0]}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
+                        help=f"did you mean {near}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
 
 
 def read_tolerance(rtol: object, atol: object) -> Tolerance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import linecache
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pto_wsp.expr.kernel import BodyForm, OwnBody
 from pto_wsp.expr.own_text import find_flaw
 from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, KernelParam, ScalarAnnotation
 from pto_wsp.source import Span, here
+from pto_wsp.wording import nearest
 
 _TEXTS = {"c_src": BodyForm.C, "cpp_src": BodyForm.CPP}
 _PATHS = {"c_path": BodyForm.C, "cpp_body_path": BodyForm.CPP_BODY, "cpp_tu_path": BodyForm.CPP_TU}
@@ -27,9 +27,9 @@ def read_bodies(function: Callable[..., object], options: Mapping[str, object]) 
     """
     for name in options:
         if name not in _OPTIONS:
-            near = difflib.get_close_matches(name, _OPTIONS, 1)
+            near = nearest(name, _OPTIONS)
             raise OwnBodyError(f"@kernel has no option `{name}`", here(), expected=f"one of {', '.join(_OPTIONS)}",
-                               help=f"did you mean {near[0]}=...?" if near else None)
+                               help=f"did you mean {near}=...?" if near else None)
     given = [name for name in options if name != "scratch_bytes"]
     for kinds in (("c_src", "c_path"), ("cpp_src", "cpp_body_path", "cpp_tu_path")):
         both = [name for name in given if name in kinds]
