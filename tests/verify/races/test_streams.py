@@ -55,6 +55,32 @@ def test_other_streams_leave_a_race(scheduled: Workload) -> None:
         scheduled.compile(target="interp")
 
 
+@pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap(), Deps.explicit()], ids=lambda deps: deps.kind)
+@pytest.mark.parametrize("calendar", [
+    lambda t: (t.t, t.b), lambda t: (0, t.b * 4 + t.t), [(k % 4, k // 4) for k in range(16)],
+], ids=range(3))
+def test_a_calendar_orders_nothing(deps: Deps, calendar: object) -> None:
+    """Tasks of one row are on one executor and in program order: it is held to an order, and is none (design note 21)."""
+    with pytest.raises(PtoError, match="W201"):
+        sums().calendar(calendar).task_graph(deps=deps).compile(target="interp")
+
+
+def test_what_a_calendar_would_order_is_written_with_seq() -> None:
+    Y = Tensor(np.zeros((4, 4), np.float32), name="Y")
+
+    @workload
+    def whole() -> None:
+        for b in P.seq(4):
+            for t in P(4):
+                add_one[b, t](y=Y[t:t + 1])
+
+    w = whole().task_graph(deps=Deps.infer_bytes_overlap())      # edges of the data alone: a column after the other is legal
+    program = w.calendar(lambda k: (0, k.t * 4 + k.b)).compile(threads=2).run()
+    assert (Y.data == 4).all() and len(program.graph.edges) == 12
+    with pytest.raises(PtoError, match="S106"):
+        w.calendar(lambda k: (0, k.t * 4 - k.b)).compile(threads=2).run()      # which is held to the edges
+
+
 def test_streams_alone_order_what_they_are_proved_to_order() -> None:
     Y = Tensor(np.zeros((4, 4), np.float32), name="Y")
 
