@@ -84,9 +84,9 @@
     PTO_LAYOUT_FIELD(pto_columns, mark_stream) PTO_LAYOUT_FIELD(pto_columns, mark_site) PTO_LAYOUT_FIELD(pto_columns, mark_flags) \
     PTO_LAYOUT_FIELD(pto_columns, mark_stall) \
     PTO_LAYOUT_STRUCT(pto_execute_options) PTO_LAYOUT_FIELD(pto_execute_options, order_seed) \
-    PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, by_calendar) \
-    PTO_LAYOUT_FIELD(pto_execute_options, cancel) \
-    PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
+    PTO_LAYOUT_FIELD(pto_execute_options, threads) PTO_LAYOUT_FIELD(pto_execute_options, places) \
+    PTO_LAYOUT_FIELD(pto_execute_options, by_priority) PTO_LAYOUT_FIELD(pto_execute_options, reserved) \
+    PTO_LAYOUT_FIELD(pto_execute_options, cancel) PTO_LAYOUT_FIELD(pto_execute_options, prints) PTO_LAYOUT_FIELD(pto_execute_options, sanitizer) \
     PTO_LAYOUT_FIELD(pto_execute_options, wall) \
     PTO_LAYOUT_STRUCT(pto_wall_row) PTO_LAYOUT_FIELD(pto_wall_row, start_ns) PTO_LAYOUT_FIELD(pto_wall_row, end_ns) \
     PTO_LAYOUT_FIELD(pto_wall_row, thread) PTO_LAYOUT_FIELD(pto_wall_row, reserved) \

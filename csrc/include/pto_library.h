@@ -228,10 +228,19 @@ void pto_wall_read(const pto_wall *wall, pto_wall_view *out);  /* of the last ru
 /* ---- native engine ---- */
 typedef struct pto_pool pto_pool;
 
+/* pto_execute_options.places: which thread runs a task */
+#define PTO_PLACE_ANY 0            /* one that has nothing to do */
+#define PTO_PLACE_HOME 1           /* task_worker mod threads; but a thread goes on with a task that it has made ready, if with no other
+                                      of its own, and takes from others when it has nothing to do */
+#define PTO_PLACE_CALENDAR 2       /* task_worker mod threads, strictly, in the order of task_position */
+
 typedef struct pto_execute_options {
-    uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order */
+    uint64_t order_seed;       /* 0: fast; else one thread takes ready tasks in a seeded random legal order, whatever else is said */
     int32_t threads;           /* at most the pool's; 0: all */
-    int32_t by_calendar;       /* 1: tasks of one worker run on thread worker mod threads, in the order of their positions */
+    int32_t places;            /* PTO_PLACE_ */
+    int32_t by_priority;       /* 1: a thread takes the ready task with the highest task_priority, of equal ones the lowest, of its own
+                                  with PTO_PLACE_HOME, of all with PTO_PLACE_ANY */
+    int32_t reserved;
     int32_t *cancel;           /* not 0 ends this run, and no other one of the pool; see pto_pool_cancel_run. NULL: only with the pool */
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */

@@ -65,6 +65,7 @@ struct pto_program {
     const char *const *channels;
     const char *const *events;
     const pto_record_options record;
+    const pto_execute_options execute;
     const pto_sim_options sim;
     int32_t n_tensors;
     int32_t n_symbols;

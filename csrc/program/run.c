@@ -112,7 +112,7 @@ static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool 
         return refuse_simulator(r);
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
-                                     .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = {.by_calendar = is_calendar}};
+                                     .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = p->execute};
     int32_t status = is_calendar || p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
     if (status == PTO_OK)
         status = run_tasks(p, &options, pool, record, r);

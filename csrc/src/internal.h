@@ -18,6 +18,7 @@
 #pragma GCC visibility push(hidden)
 
 #define PTO_N_KEPT 5           /* PTO_KEEP_ bits */
+#define PTO_KEPT_PRIORITY 2
 #define PTO_KEPT_POSITION 3
 
 /* Steps an overlap test may take inside the library; past it two regions count as overlapping, which is always safe. */
@@ -31,6 +32,31 @@ bool pto_grow(void *slot, int64_t *capacity, int64_t need, size_t elem_bytes);
 
 #define PTO_RESERVE(array, capacity, need) \
     ((need) <= (capacity) || pto_grow(&(array), &(capacity), (need), sizeof *(array)))
+
+/* ---- heaps ---- */
+
+/* Of any entries: before(a, b) tells which comes out first. The first puts `entry` at the end, which is data[n - 1]; the second
+   puts `moved`, which was there, in place of data[0], which is taken out, into what is left: n entries. */
+#define PTO_SIFT_UP(data, n, entry, before) \
+    do { \
+        int64_t at_ = (n) - 1; \
+        for (; at_ > 0 && before(entry, (data)[(at_ - 1) / 2]); at_ = (at_ - 1) / 2) \
+            (data)[at_] = (data)[(at_ - 1) / 2]; \
+        (data)[at_] = entry; \
+    } while (0)
+
+#define PTO_SIFT_DOWN(data, n, moved, before) \
+    do { \
+        int64_t at_ = 0; \
+        for (int64_t child_; (child_ = 2 * at_ + 1) < (n); at_ = child_) { \
+            if (child_ + 1 < (n) && before((data)[child_ + 1], (data)[child_])) \
+                child_++; \
+            if (!before((data)[child_], moved)) \
+                break; \
+            (data)[at_] = (data)[child_]; \
+        } \
+        (data)[at_] = moved; \
+    } while (0)
 
 /* ---- regions.c ---- */
 

@@ -51,7 +51,8 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
         tables=tuple(texts),
         fields=(*(TableField(name=name, value=f"all_{name}") for name in tables),
                 *(TableField(name=name, value=str(count)) for name, count in counted)),
-        record=_initialiser(record), sim=f"{_initialiser(sim)}, .pool_size = all_pools",
+        record=_initialiser(record), execute=_initialiser(plan.rules.execute_options()),
+        sim=f"{_initialiser(sim)}, .pool_size = all_pools",
         flags=" ".join(flag for flag in compile_flags(portable) if flag not in _BUILD_ONLY))
     templates = {"src/program.c": "program.c", f"{ident}.h": "program.h", "Makefile": "Makefile", "build_ffi.py": "build_ffi.py",
                  f"{ident}.py": "module.py"}

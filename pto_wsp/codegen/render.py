@@ -79,6 +79,7 @@ class ProgramUnit(Unit):
     tables: tuple[str, ...]
     fields: tuple[TableField, ...]
     record: str
+    execute: str
     sim: str
     flags: str
 

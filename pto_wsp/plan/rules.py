@@ -46,6 +46,14 @@ class Release(IntEnum):
     RATE = 3
 
 
+class Places(IntEnum):
+    """PTO_PLACE_: which host thread runs a task."""
+
+    ANY = 0
+    HOME = 1
+    CALENDAR = 2
+
+
 class Column(Enum):
     """PTO_KEEP_: what a schedule may say of each task beside its worker and cost; the value is the bit's place."""
 
@@ -62,10 +70,11 @@ class ExecutionRules:
 
     `n_workers`: AICPUs, the homes of tasks; 0 where a calendar leaves it to the tasks. `pool_size`: executors that a worker has of each
     pool; None: pools of one, as many as tasks name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor
-    takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions. `release_n`: tasks of a
-    batch, or lanes that take turns; `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none.
-    `start_after`: tasks submitted before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an
-    AICPU, for each task. `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
+    takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions. `at_home`: tasks of one
+    home belong together, so host threads run them where the schedule puts them. `release_n`: tasks of a batch, or lanes that take turns;
+    `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted
+    before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an AICPU, for each task.
+    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
     """
 
     n_workers: int = 1
@@ -73,6 +82,7 @@ class ExecutionRules:
     shared: bool = False
     steals: bool = False
     calendar: bool = False
+    at_home: bool = False
     release: Release = Release.IMMEDIATE
     release_n: int = 0
     release_every: tuple[int, int] = (0, 1)
@@ -108,6 +118,11 @@ class ExecutionRules:
         """
         return {"max_tasks": 0 if self.calendar else max_tasks, "window": self.held_window, "window_unit": int(self.window_unit),
                 "keep": sum(1 << column.value for column in self.columns)}
+
+    def execute_options(self) -> dict[str, int]:
+        """Return what they say to host threads, in `pto_execute_options`."""
+        places = Places.CALENDAR if self.calendar else Places.HOME if self.at_home else Places.ANY
+        return {"places": int(places), "by_priority": int(Column.PRIORITY in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
         """Return them as `pto_sim_options`, but for the sizes of pools."""

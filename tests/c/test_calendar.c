@@ -153,7 +153,7 @@ static void random_calendars_are_followed_on_any_number_of_threads(void)
                 for (int64_t k = 0; k < CELLS; k++)
                     cells[k] = k;
                 memset(logs, 0, sizeof logs);
-                CHECK_EQ(pto_execute(pools[threads], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_OK);
+                CHECK_EQ(pto_execute(pools[threads], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_OK);
                 CHECK_EQ(result.n_run, p.n);
                 CHECK(memcmp(cells, expected, sizeof cells) == 0);
                 for (int64_t w = 0; w < WORKERS; w++)
@@ -177,7 +177,7 @@ static void the_first_failure_in_program_order_is_told(void)
         submit(pto_record_sink(record), FAILING, t, t % 2, 20 - t, -1);     /* each worker backwards: task 7 runs before task 4 */
     for (int32_t threads = 1; threads <= THREADS; threads++) {
         pto_execute_result result;
-        CHECK_EQ(pto_execute(pools[threads], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_E_KERNEL);
+        CHECK_EQ(pto_execute(pools[threads], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_E_KERNEL);
         CHECK_EQ(result.failed_task, 4);
         CHECK_EQ(result.failed_guard, 2);
     }
@@ -192,7 +192,7 @@ static void a_calendar_that_an_edge_forbids_is_a_deadlock(void)
     submit(sink, SLOW, 2, 0, 0, b);
     pto_execute_result result;
     atomic_store(&n_entered, 0);
-    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_E_DEADLOCK);
+    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_E_DEADLOCK);
     CHECK_EQ(atomic_load(&n_entered), 0);
     pto_record_free(record);
 }
@@ -202,7 +202,7 @@ static void a_record_without_positions_has_no_calendar(void)
     pto_record *record = new_record(0);
     submit(pto_record_sink(record), SLOW, 0, 0, 0, -1);
     pto_execute_result result;
-    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_E_ARGUMENT);
+    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_E_ARGUMENT);
     pto_record_free(record);
 }
 
@@ -224,7 +224,7 @@ static void a_cancelled_run_ends_though_others_wait(void)
     pto_execute_result result;
     atomic_store(&n_entered, 0);
     pthread_create(&thread, NULL, cancel_soon, pools[2]);
-    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_E_CANCELLED);
+    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_E_CANCELLED);
     pthread_join(thread, NULL);
     CHECK(result.n_run < 2000);
     pto_record_free(record);
@@ -234,7 +234,7 @@ static void an_empty_record_runs(void)
 {
     pto_record *record = new_record(PTO_KEEP_POSITION);
     pto_execute_result result;
-    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.by_calendar = 1}, &result), PTO_OK);
+    CHECK_EQ(pto_execute(pools[2], record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_OK);
     pto_record_free(record);
 }
 

@@ -15,7 +15,7 @@ typedef struct program {
     pto_pool *pool;
     int64_t cells[N_CELLS];
     int32_t cancel;
-    int32_t calendar;
+    int32_t ways;                      /* of these it takes turns: plainly, by calendar, at home, by priority */
     int32_t n_wrong;
 } program;
 
@@ -49,12 +49,12 @@ static pto_arg cell(program *p, int64_t at, int32_t flags)
 
 static void make(program *p, int64_t shift, bool naps)
 {
-    p->record = pto_record_new(&(pto_record_options){.infer = 1, .keep = PTO_KEEP_POSITION});
+    p->record = pto_record_new(&(pto_record_options){.infer = 1, .keep = PTO_KEEP_POSITION | PTO_KEEP_PRIORITY});
     pto_sink *sink = pto_record_sink(p->record);
     for (int64_t i = 0; i < N_STEPS * N_CELLS; i++) {
         int64_t at = i % N_CELLS, add = i + shift;
         pto_arg args[2] = {cell(p, at, PTO_READ | PTO_WRITE), cell(p, (at + N_CELLS - 1) % N_CELLS, PTO_READ)};
-        sink->submit(sink, &(pto_task){.kernel = naps && i % 64 == 0, .worker = at % 3, .position = i, .cost = 100, .n_args = 2,
+        sink->submit(sink, &(pto_task){.kernel = naps && i % 64 == 0, .worker = at % 3, .position = i, .priority = at % 4, .cost = 100, .n_args = 2,
                                        .args = args, .n_scalars = 1, .scalars = &add});
     }
 }
@@ -69,13 +69,14 @@ static void expected_of(int64_t shift, int64_t *cells)
 
 static void *run_often(void *user)
 {
+    static const int32_t places[] = {PTO_PLACE_ANY, PTO_PLACE_CALENDAR, PTO_PLACE_HOME, PTO_PLACE_HOME};
     program *p = user;
     int64_t expected[N_CELLS];
     expected_of(p - programs, expected);
     for (int32_t i = 0; i < CASES(15); i++) {
         pto_execute_result result;
         memset(p->cells, 0, sizeof p->cells);
-        pto_execute_options options = {.by_calendar = p->calendar && i % 2, .cancel = &p->cancel};
+        pto_execute_options options = {.places = places[i % p->ways], .by_priority = i % p->ways == 3, .cancel = &p->cancel};
         int32_t status = pto_execute(p->pool, p->record, kernels, 2, &options, &result);
         p->n_wrong += status != PTO_OK || result.n_run != N_STEPS * N_CELLS || memcmp(p->cells, expected, sizeof expected) != 0;
     }
@@ -88,7 +89,7 @@ static void programs_do_not_disturb_one_another(void)
     for (int32_t own = 0; own < 3; own++) {
         pthread_t threads[N_PROGRAMS];
         for (int32_t i = 0; i < N_PROGRAMS; i++) {
-            programs[i] = (program){.pool = own == 1 || (own == 2 && i % 2) ? pto_pool_new(1 + i) : shared, .calendar = i > 1};
+            programs[i] = (program){.pool = own == 1 || (own == 2 && i % 2) ? pto_pool_new(1 + i) : shared, .ways = 1 + i};
             make(&programs[i], i, false);
         }
         for (int32_t i = 0; i < N_PROGRAMS; i++)
@@ -175,7 +176,7 @@ static int without_room(void)
     pto_pool *pool = pto_pool_new(3);
     if (pool == NULL)
         return 4;
-    programs[0] = (program){.pool = pool};
+    programs[0] = (program){.pool = pool, .ways = 4};
     make(&programs[0], 0, false);
     run_often(&programs[0]);
     return programs[0].n_wrong == 0 ? 0 : 5;

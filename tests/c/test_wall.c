@@ -150,7 +150,7 @@ static void by_a_calendar_the_thread_is_that_of_the_worker(void)
         pto_execute_result result;
         pto_wall_view view;
         int64_t begin = now_ns();
-        CHECK_EQ(execute(threads, record, (pto_execute_options){.by_calendar = 1}, &result), PTO_OK);
+        CHECK_EQ(execute(threads, record, (pto_execute_options){.places = PTO_PLACE_CALENDAR}, &result), PTO_OK);
         check_rows(record, threads, begin, now_ns());
         pto_wall_read(wall, &view);
         for (int64_t t = 0; t < view.n; t++)

@@ -20,17 +20,40 @@
 
 enum { PTO_STOP_FAILED = 1, PTO_STOP_CANCELLED = 2, PTO_STOP_GENERATION = 4 };
 
+/* Nodes that one completion has made ready for one worker, linked through pool->below. */
+typedef struct pto_batch {
+    uint32_t first, last;
+    int64_t n;                 /* 0: none */
+} pto_batch;
+
+/* Ready nodes, the one that goes first on top: heap.c. */
+typedef struct pto_ready {
+    int64_t priority;
+    uint32_t node;
+} pto_ready;
+
+typedef struct pto_heap {
+    _Atomic int32_t is_locked;
+    _Atomic int64_t n;
+    pto_ready *rows;           /* in pool->heaps */
+} pto_heap;
+
 typedef struct pto_worker {
     /* ready nodes from the start, positions in pool->start: begin << 32 | end */
     _Alignas(PTO_CACHE_LINE) _Atomic uint64_t range;
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t top;          /* thieves take here */
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t bottom;       /* the owner pushes and pops here */
     _Atomic uint32_t slots[PTO_DEQUE_SIZE];
+    /* of queues.c, in place of the deque: anybody pushes and pops */
+    _Alignas(PTO_CACHE_LINE) _Atomic uint32_t stack;       /* its top; what a node stands on is in pool->below */
+    pto_heap heap;                     /* by priority */
     /* the owner's own */
     _Alignas(PTO_CACHE_LINE) pto_pool *pool;
     char *scratch;                     /* aligned to PTO_CACHE_LINE */
     pto_context context;               /* of the task that runs */
     int64_t scratch_bytes;
+    pto_batch *batch;                  /* [limit] for queues.c, by worker */
+    int64_t batch_capacity;
     int64_t n_run;                     /* tasks completed in this run */
     int64_t n_done;                    /* nodes completed and not yet subtracted from pool->remaining */
     uint32_t block, block_end;         /* claimed from a range */
@@ -68,12 +91,19 @@ struct pto_pool {
     pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
     pto_wall_row *wall;                /* by the numbers in node_task; NULL: nobody looks at a clock */
     bool follows;                      /* every worker runs a list of graph->list: its range is of that */
+    bool has_queues;                   /* with homes or priorities: queues.c */
+    bool has_homes;
+    const int64_t *priority;           /* by the numbers in node_task; NULL: none */
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
     const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own list */
     int64_t n_start;
     uint32_t *ready;                   /* our own: for the random order, and for what is left of a small graph */
     int64_t ready_capacity;
+    _Atomic uint32_t *below;           /* [n_nodes] for queues.c */
+    int64_t below_capacity;
+    pto_ready *heaps;                  /* [n_nodes] with priorities */
+    int64_t heaps_capacity;
 
     pthread_mutex_t overflow_lock;
     uint32_t *overflow;                /* a stack, at most n_nodes */
@@ -88,6 +118,7 @@ struct pto_pool {
 
 /* pool.c */
 void pto_pool_wake(pto_pool *pool, int64_t n);             /* up to n sleeping workers of this run */
+void pto_pool_wake_for(pto_pool *pool, int32_t worker, int64_t n);     /* the same, this one before others */
 void pto_worker_sleep(pto_worker *worker);                 /* until woken, unless there is work or an end to see */
 void pto_run_open(pto_pool *pool);
 void pto_run_close(pto_pool *pool);                        /* no helper is inside afterwards */
@@ -111,6 +142,16 @@ static inline void pto_wall_note(pto_wall_row *row, int64_t start_ns, int32_t th
 int32_t pto_lists_of(const pto_record *record, int32_t n_threads, const pto_graph *graph);     /* graph->list, made when stale */
 bool pto_worker_follow(pto_worker *worker);                /* run its list to the end; false if nothing is left of it */
 
+/* queues.c */
+bool pto_queues_reserve(pto_pool *pool);
+void pto_queues_start(pto_pool *pool);                     /* deal out pool->start; workers have no other ready nodes */
+bool pto_queues_work(pto_worker *worker);                  /* as pto_worker_work */
+
+/* heap.c */
+void pto_heap_clear(pto_heap *heap, pto_ready *rows);      /* rows: room for all that are ever in it */
+void pto_heap_push(pto_pool *pool, pto_heap *heap, const pto_batch *batch);
+uint32_t pto_heap_pop(pto_heap *heap);                     /* PTO_NO_NODE: it is empty */
+
 /* random_order.c */
 int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on the calling thread alone */
 
@@ -118,6 +159,8 @@ int32_t pto_run_in_random_order(pto_worker *worker, uint64_t seed);        /* on
 typedef bool (*pto_run_node_fn)(pto_worker *worker, uint32_t at);  /* false when cancelled; a join or mark has nothing to run */
 pto_run_node_fn pto_run_node_of(const pto_pool *pool);     /* plainly, with the pool's sanitizer or with its wall-clock trace */
 bool pto_worker_work(pto_worker *worker);                  /* run what can be found; false if nothing was */
+uint32_t pto_worker_claim(pto_worker *worker);             /* the first node of its range, and a block of those behind it; or PTO_NO_NODE */
+bool pto_worker_steal_range(pto_worker *worker, pto_worker *victim);   /* the back half of it */
 void pto_worker_settle(pto_worker *worker);                /* tell the run what it has completed; whoever says the last ends it */
 
 static inline bool pto_run_over(pto_pool *pool)

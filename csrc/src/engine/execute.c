@@ -1,8 +1,8 @@
 /* execute.c: run the tasks of a record, each after its predecessors.
 
-   Four ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
-   legal order (random_order.c), by a calendar (calendar.c), or on the pool. Program order is legal as it stands, because predecessors
-   always come first. No allocation while tasks run. */
+   Five ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
+   legal order (random_order.c), by a calendar (calendar.c), on the pool, and there by homes or priorities (queues.c). Program order is
+   legal as it stands, because predecessors always come first. No allocation while tasks run. */
 #include "../sanitizer/sanitize.h"
 
 /* A small graph starts alone and calls for help once it has run this long: waking a thread costs about as much. */
@@ -30,7 +30,7 @@ static bool reserve_run(pto_pool *pool)
     int64_t n = pool->graph->n_nodes;
     return PTO_RESERVE(pool->pending, pool->pending_capacity, n) &&
            PTO_RESERVE(pool->overflow, pool->overflow_capacity, n) &&
-           PTO_RESERVE(pool->ready, pool->ready_capacity, n);
+           PTO_RESERVE(pool->ready, pool->ready_capacity, n) && (!pool->has_queues || pto_queues_reserve(pool));
 }
 
 static void start_at_once(pto_pool *pool)
@@ -84,16 +84,24 @@ static void run_opened(pto_pool *pool)
     pto_run_close(pool);
 }
 
+/* Nothing is ready but what stands in its range, not even what a run that was cancelled has left. */
+static void start_worker(pto_worker *w, int64_t begin, int64_t end)
+{
+    atomic_store(&w->range, (uint64_t)begin << 32 | (uint64_t)end);
+    atomic_store(&w->top, 0);
+    atomic_store(&w->bottom, 0);
+    atomic_store(&w->stack, PTO_NO_NODE);
+    atomic_store(&w->heap.n, 0);
+    w->block = w->block_end = 0;
+}
+
 static void run_shared(pto_pool *pool, int64_t n_left)
 {
     int64_t n = pool->limit, n_start = pool->n_start;
-    for (int64_t i = 0; i < n; i++) {
-        pto_worker *w = &pool->workers[i];
-        atomic_store(&w->range, (uint64_t)(n_start * i / n) << 32 | (uint64_t)(n_start * (i + 1) / n));
-        atomic_store(&w->top, 0);
-        atomic_store(&w->bottom, 0);
-        w->block = w->block_end = 0;
-    }
+    for (int64_t i = 0; i < n; i++)
+        start_worker(&pool->workers[i], n_start * i / n, n_start * (i + 1) / n);
+    if (pool->has_queues)
+        pto_queues_start(pool);
     atomic_store(&pool->n_overflow, 0);
     atomic_store(&pool->remaining, n_left);
     run_opened(pool);
@@ -108,13 +116,8 @@ static int32_t run_lists(pto_pool *pool, const pto_record *record)
     const pto_graph *graph = pool->graph;
     for (int64_t i = 0; i < graph->n_nodes; i++)
         atomic_init(&pool->pending[i], graph->nodes[i].n_preds);
-    for (int32_t i = 0; i < pool->limit; i++) {
-        pto_worker *w = &pool->workers[i];
-        uint64_t begin = i > 0 ? (uint64_t)graph->list_end[i - 1] : 0;
-        atomic_store(&w->range, begin << 32 | (uint64_t)graph->list_end[i]);
-        atomic_store(&w->top, 0);
-        atomic_store(&w->bottom, 0);
-    }
+    for (int32_t i = 0; i < pool->limit; i++)
+        start_worker(&pool->workers[i], i > 0 ? graph->list_end[i - 1] : 0, graph->list_end[i]);
     pool->n_start = pool->limit;
     atomic_store(&pool->remaining, graph->n_nodes);
     run_opened(pool);
@@ -219,7 +222,10 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
         if (status != PTO_OK)
             return status;
     }
-    set_limit(pool, limit, options->by_calendar != 0 && options->order_seed == 0);
+    pool->has_homes = options->places == PTO_PLACE_HOME;
+    pool->priority = options->by_priority != 0 ? record->kept[PTO_KEPT_PRIORITY] : NULL;
+    pool->has_queues = pool->has_homes || pool->priority != NULL;
+    set_limit(pool, limit, options->places == PTO_PLACE_CALENDAR && options->order_seed == 0);
     return PTO_OK;
 }
 

@@ -29,7 +29,8 @@ void pto_pause(int32_t n)
 static bool is_left(pto_worker *w)
 {
     uint64_t range = atomic_load(&w->range);
-    return (uint32_t)(range >> 32) < (uint32_t)range || atomic_load(&w->top) < atomic_load(&w->bottom);
+    return (uint32_t)(range >> 32) < (uint32_t)range || atomic_load(&w->top) < atomic_load(&w->bottom) ||
+           atomic_load(&w->stack) != PTO_NO_NODE || atomic_load(&w->heap.n) > 0;
 }
 
 static bool has_work(pto_worker *worker)
@@ -73,9 +74,11 @@ void pto_worker_sleep(pto_worker *worker)
     pthread_mutex_unlock(&pool->sleep_lock);
 }
 
-static void wake_first(pto_pool *pool, int32_t end, int64_t n)
+/* Up to n of the workers before `end`, from `first` on and round. */
+static void wake(pto_pool *pool, int32_t first, int32_t end, int64_t n)
 {
-    for (int32_t i = 0; i < end && n > 0; i++) {
+    for (int32_t k = 0; k < end && n > 0; k++) {
+        int32_t i = first + k < end ? first + k : first + k - end;
         pto_worker *w = &pool->workers[i];
         if (!w->asleep)
             continue;
@@ -87,13 +90,18 @@ static void wake_first(pto_pool *pool, int32_t end, int64_t n)
     }
 }
 
-void pto_pool_wake(pto_pool *pool, int64_t n)
+void pto_pool_wake_for(pto_pool *pool, int32_t worker, int64_t n)
 {
     if (n <= 0 || atomic_load(&pool->n_asleep) == 0)
         return;
     pthread_mutex_lock(&pool->sleep_lock);
-    wake_first(pool, pool->limit, n);
+    wake(pool, worker, pool->limit, n);
     pthread_mutex_unlock(&pool->sleep_lock);
+}
+
+void pto_pool_wake(pto_pool *pool, int64_t n)
+{
+    pto_pool_wake_for(pool, 0, n);
 }
 
 void pto_run_open(pto_pool *pool)
@@ -184,6 +192,7 @@ pto_pool *pto_pool_new(int32_t threads)
     for (int32_t i = 0; i < threads; i++) {
         workers[i].pool = pool;
         workers[i].index = i;
+        atomic_init(&workers[i].stack, PTO_NO_NODE);
         pthread_cond_init(&workers[i].wake, NULL);
     }
     for (int32_t i = 1; i < threads; i++) {
@@ -202,13 +211,14 @@ void pto_pool_free(pto_pool *pool)
         return;
     atomic_store(&pool->shut_down, 1);
     pthread_mutex_lock(&pool->sleep_lock);
-    wake_first(pool, pool->n_workers, pool->n_workers);
+    wake(pool, 0, pool->n_workers, pool->n_workers);
     pthread_mutex_unlock(&pool->sleep_lock);
     for (int32_t i = 1; i <= pool->n_started; i++)
         pthread_join(pool->workers[i].thread, NULL);
     for (int32_t i = 0; i < pool->n_workers; i++) {
         pthread_cond_destroy(&pool->workers[i].wake);
         free(pool->workers[i].scratch);
+        free(pool->workers[i].batch);
     }
     pthread_mutex_destroy(&pool->run_lock);
     pthread_mutex_destroy(&pool->sleep_lock);
@@ -216,6 +226,8 @@ void pto_pool_free(pto_pool *pool)
     pthread_mutex_destroy(&pool->failure_lock);
     free(pool->pending);
     free(pool->ready);
+    free(pool->below);
+    free(pool->heaps);
     free(pool->overflow);
     free(pool->workers);
     free(pool);

@@ -85,7 +85,7 @@ pto_run_node_fn pto_run_node_of(const pto_pool *pool)
 
 /* ---- finding work ---- */
 
-static uint32_t claim_block(pto_worker *worker)
+uint32_t pto_worker_claim(pto_worker *worker)
 {
     uint64_t range = atomic_load_explicit(&worker->range, memory_order_acquire);
     for (;;) {
@@ -103,7 +103,7 @@ static uint32_t claim_block(pto_worker *worker)
 }
 
 /* Take the back half of a range. A range value never comes back with other nodes behind it, so comparing is enough. */
-static bool steal_range(pto_worker *worker, pto_worker *victim)
+bool pto_worker_steal_range(pto_worker *worker, pto_worker *victim)
 {
     uint64_t range = atomic_load(&victim->range);
     for (;;) {
@@ -171,14 +171,14 @@ static PTO_INLINE uint32_t take(pto_worker *worker)
         return node;
     if (worker->block < worker->block_end)
         return pool->start[worker->block++];
-    if ((node = claim_block(worker)) != PTO_NO_NODE || (node = take_overflow(pool)) != PTO_NO_NODE)
+    if ((node = pto_worker_claim(worker)) != PTO_NO_NODE || (node = take_overflow(pool)) != PTO_NO_NODE)
         return node;
     for (int32_t i = 1; i < pool->limit; i++) {
         int32_t other = worker->index + i;
         pto_worker *victim = &pool->workers[other < pool->limit ? other : other - pool->limit];
         if ((node = steal(victim)) != PTO_NO_NODE)
             return node;
-        if (steal_range(worker, victim) && (node = claim_block(worker)) != PTO_NO_NODE)
+        if (pto_worker_steal_range(worker, victim) && (node = pto_worker_claim(worker)) != PTO_NO_NODE)
             return node;
     }
     return PTO_NO_NODE;
@@ -259,5 +259,7 @@ bool pto_worker_work(pto_worker *worker)
 {
     if (worker->pool->follows)
         return pto_worker_follow(worker);
+    if (worker->pool->has_queues)
+        return pto_queues_work(worker);
     return worker->pool->wall != NULL ? work(worker, TIMED) : work(worker, PLAIN);
 }

@@ -44,7 +44,7 @@ bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t by
     bring_forward(s);
     pto_sim_flow flow = {m->clock + (double)cost, (double)bytes / (double)cost, executor};
     m->n++;
-    PTO_SIM_SIFT_UP(m->flows, m->n, flow, is_before);
+    PTO_SIFT_UP(m->flows, m->n, flow, is_before);
     m->is_stale = true;
     return true;
 }
@@ -69,7 +69,7 @@ int64_t pto_sim_memory_end(pto_sim *s)
     int64_t executor = m->flows[0].executor;
     bring_forward(s);
     pto_sim_flow moved = m->flows[--m->n];
-    PTO_SIM_SIFT_DOWN(m->flows, m->n, moved, is_before);
+    PTO_SIFT_DOWN(m->flows, m->n, moved, is_before);
     m->is_stale = true;
     return executor;
 }

@@ -29,14 +29,14 @@ bool pto_sim_heap_push(pto_sim_heap *heap, pto_sim_entry entry)
     if (!PTO_RESERVE(heap->data, heap->capacity, heap->n + 1))
         return false;
     heap->n++;
-    PTO_SIM_SIFT_UP(heap->data, heap->n, entry, pto_sim_before);
+    PTO_SIFT_UP(heap->data, heap->n, entry, pto_sim_before);
     return true;
 }
 
 pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap)
 {
     pto_sim_entry top = heap->data[0], moved = heap->data[--heap->n];
-    PTO_SIM_SIFT_DOWN(heap->data, heap->n, moved, pto_sim_before);
+    PTO_SIFT_DOWN(heap->data, heap->n, moved, pto_sim_before);
     return top;
 }
 
@@ -47,14 +47,14 @@ static bool rank_push(pto_sim_turn *turn, pto_sim_rank rank)
     if (!PTO_RESERVE(turn->data, turn->capacity, turn->n + 1))
         return false;
     turn->n++;
-    PTO_SIM_SIFT_UP(turn->data, turn->n, rank, pto_sim_rank_before);
+    PTO_SIFT_UP(turn->data, turn->n, rank, pto_sim_rank_before);
     return true;
 }
 
 static void rank_pop(pto_sim_turn *turn)
 {
     pto_sim_rank moved = turn->data[--turn->n];
-    PTO_SIM_SIFT_DOWN(turn->data, turn->n, moved, pto_sim_rank_before);
+    PTO_SIFT_DOWN(turn->data, turn->n, moved, pto_sim_rank_before);
 }
 
 /* The first class whose number is at least this. */

@@ -80,29 +80,6 @@ static inline bool pto_sim_before(pto_sim_entry a, pto_sim_entry b)
     return a.key < b.key || (a.key == b.key && a.id < b.id);
 }
 
-/* Heaps of any entries: before(a, b) tells which comes out first. The first puts `entry` at the end, which is data[n - 1]; the second
-   puts `moved`, which was there, in place of data[0], which is taken out, into what is left: n entries. */
-#define PTO_SIM_SIFT_UP(data, n, entry, before) \
-    do { \
-        int64_t at_ = (n) - 1; \
-        for (; at_ > 0 && before(entry, (data)[(at_ - 1) / 2]); at_ = (at_ - 1) / 2) \
-            (data)[at_] = (data)[(at_ - 1) / 2]; \
-        (data)[at_] = entry; \
-    } while (0)
-
-#define PTO_SIM_SIFT_DOWN(data, n, moved, before) \
-    do { \
-        int64_t at_ = 0; \
-        for (int64_t child_; (child_ = 2 * at_ + 1) < (n); at_ = child_) { \
-            if (child_ + 1 < (n) && before((data)[child_ + 1], (data)[child_])) \
-                child_++; \
-            if (!before((data)[child_], moved)) \
-                break; \
-            (data)[at_] = (data)[child_]; \
-        } \
-        (data)[at_] = moved; \
-    } while (0)
-
 bool pto_sim_heap_push(pto_sim_heap *heap, pto_sim_entry entry);
 pto_sim_entry pto_sim_heap_pop(pto_sim_heap *heap);        /* not of an empty one */
 

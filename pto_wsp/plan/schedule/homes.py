@@ -9,7 +9,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.plan.model import Submit
 from pto_wsp.plan.schedule.calendar import calendar_workers
 from pto_wsp.plan.schedule.keys import TaskKeys
-from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin
+from pto_wsp.schedule.directives import Affinity, Dispatch, DispatchBy, DispatchSteal, Hash, RoundRobin
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
@@ -27,6 +27,11 @@ def n_homes(schedule: Schedule, arch: Arch) -> int | None:
             return None if schedule.streams is None else aicpus_of(arch, schedule.streams)
         case dispatch:
             return aicpus_of(arch, dispatch.num_aicpus)
+
+
+def keeps_together(dispatch: Dispatch | None) -> bool:
+    """Tell whether a dispatch puts tasks with something in common on one AICPU; the others only spread tasks evenly."""
+    return isinstance(dispatch, Affinity | DispatchBy | Hash)
 
 
 def home_of(schedule: Schedule, keys: TaskKeys, task: Submit, lane: s.Scalar, n_workers: int) -> s.Scalar:

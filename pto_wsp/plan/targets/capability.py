@@ -50,7 +50,8 @@ _FULL = {
     "benchmark": Support(Capability.ENFORCED, "tasks without room are counted in stats.window, and nothing waits"),
 }
 _ON_HOST: Mapping[str, Support] = {
-    "dispatch": Support(Capability.ENFORCED, f"each task has its home {_IN_TIME}"),
+    "dispatch": Support(Capability.ENFORCED, "each task has its home in simulated time; host threads run those of one home together"),
+    "dispatch.round_robin": Support(Capability.ENFORCED, f"each task has its home {_IN_TIME}"),
     "dispatch.work_steal": Support(Capability.ENFORCED, f"executors share one queue {_IN_TIME}"),
     "stream": Support(Capability.ENFORCED, "edges order the tasks of a stream, for host threads and in simulated time alike"),
     "timing.immediate": Support(Capability.ENFORCED, "a task may run once it is submitted"),
@@ -67,6 +68,7 @@ _ON_HOST: Mapping[str, Support] = {
     "task_graph.pools.by_exec_unit": Support(Capability.ENFORCED, f"a task runs on a core of its unit {_IN_TIME}"),
     "task_graph.pools.custom": Support(Capability.ENFORCED, f"a task runs in the pool that its key names {_IN_TIME}"),
     "task_graph.ready": Support(Capability.ENFORCED, f"an executor takes ready tasks in this order {_IN_TIME}"),
+    "task_graph.ready.priority": Support(Capability.ENFORCED, "the highest goes first, in simulated time and for host threads alike"),
     "task_graph.start.immediate": Support(Capability.ENFORCED, "a task may run once it is submitted"),
     "task_graph.start": Support(Capability.ENFORCED, f"the first task waits {_IN_TIME}"),
     "task_graph.trace.none": Support(Capability.ENFORCED, "a task takes the cycles that the arch model gives"),

@@ -97,11 +97,8 @@ class Engine:
         sim = ffi.NULL if reuse else self._begin_stream(options, bindings)
         options.kernels = self.artifact.table.kernels
         options.n_kernels = self.artifact.table.n_kernels
-        options.execute.order_seed = order_seed
-        options.execute.threads = self.threads
-        options.execute.cancel = self._cancel
-        options.execute.wall = self._wall
-        options.execute.by_calendar = int(self.plan.rules.calendar)
+        options.execute = {**self.plan.rules.execute_options(), "order_seed": order_seed, "threads": self.threads, "cancel": self._cancel,
+                           "wall": self._wall}
         options.interruptible = threading.current_thread() is threading.main_thread()
         shortened = shortening() if self._has_prints else (0, 0)
         printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL

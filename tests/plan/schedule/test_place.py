@@ -118,6 +118,16 @@ def test_more_aicpus_than_the_arch_has_are_refused(w: Workload) -> None:
     assert "at most 4" in str(caught.value)
 
 
+def test_host_threads_follow_homes_by_a_key_and_nothing_that_only_spreads_tasks() -> None:
+    by_key = [DispatchPolicy.affinity("b", 3), DispatchPolicy.hash("b", 3), DispatchPolicy.dispatch_by("b", 3)]
+    assert all(rules_of(one().dispatch(policy)).execute_options() == {"places": 1, "by_priority": 0} for policy in by_key)
+    spread = [one(), one().streams(3), one().dispatch(DispatchPolicy.round_robin(3)), one().dispatch(DispatchPolicy.work_steal(3)),
+              one().dispatch(DispatchPolicy.affinity("b", 1))]
+    assert all(rules_of(w).execute_options() == {"places": 0, "by_priority": 0} for w in spread)
+    assert rules_of(one().calendar(lambda t: (t.b, 0))).execute_options() == {"places": 2, "by_priority": 0}
+    assert rules_of(one().task_graph(ready=ReadyPolicy.priority("b"))).execute_options() == {"places": 0, "by_priority": 1}
+
+
 # ---- keys ----
 
 def test_a_key_may_take_symbols() -> None:

@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 import pytest
 
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.plan.rules import Column, FullWindow, Release, WindowUnit
+from pto_wsp.plan.rules import Column, FullWindow, Places, Release, WindowUnit
 from pto_wsp.plan.schedule.pools import MAX_POOLS
 from pto_wsp.plan.waits.channel_state import Wait
 from pto_wsp.runtime.native.simulator import Held
@@ -22,7 +22,7 @@ def of_interface(prefix: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("kinds, prefix", [
     ((NodeKind,), "PTO_NODE_"), ((MarkFlag,), "PTO_MARK_"), ((EdgeReason,), "PTO_EDGE_"), ((Stall,), "PTO_STALL_"), ((Wait,), "PTO_STUCK_"),
-    ((Held,), "PTO_HELD_"), ((Release,), "PTO_TIMING_"), ((WindowUnit, FullWindow), "PTO_WINDOW_"),
+    ((Held,), "PTO_HELD_"), ((Places,), "PTO_PLACE_"), ((Release,), "PTO_TIMING_"), ((WindowUnit, FullWindow), "PTO_WINDOW_"),
 ])
 def test_members_are_those_of_the_interface(kinds: tuple[type[IntEnum | IntFlag], ...], prefix: str) -> None:
     assert {member.name: member.value for kind in kinds for member in kind} == of_interface(prefix)
