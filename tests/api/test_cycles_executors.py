@@ -157,6 +157,8 @@ def test_a_pool_past_the_last_number_is_refused_by_its_key() -> None:
     assert [e.pool for e in run(six().task_graph(pools=Pools.custom(lambda t: t.params[0] + 4090))).stats.executors] == [*range(4090, 4096)]
     with pytest.raises(PtoError, match=r"(?s)S104.*expected: 0 \.\. 4095.*found:    4096"):
         run(six().task_graph(pools=Pools.custom(lambda t: t.params[0] + 4091)))
+    with pytest.raises(PtoError, match=r"(?s)S104.*expected: 0 \.\. 15"):     # of each AICPU an executor: a million in all
+        run(six().dispatch(DispatchPolicy.round_robin(1 << 16)).task_graph(pools=Pools.custom(lambda t: t.params[0] + 11)))
 
 
 # ---- which task ----

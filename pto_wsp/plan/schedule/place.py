@@ -44,7 +44,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         lane = lane_of(schedule, own)
         home = home_of(schedule, own, task, lane, total)
         worker, position = (home, s.Const(0)) if schedule.calendar is None else slot_of(schedule.calendar, own, task, context.arch)
-        pool = pool_of(pools, own, plan.kernels[task.kernel].kernel)
+        pool = pool_of(pools, own, plan.kernels[task.kernel].kernel, total)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
                        checks=(*task.checks, *room_checks(schedule.window, plan, task), *own.checks))

@@ -12,6 +12,7 @@ from pto_wsp.schedule.directives import Pools
 from pto_wsp.types import scalar as s
 
 MAX_POOLS = 1 << 12     # PTO_MAX_POOLS
+_MAX_EXECUTORS = 1 << 20     # of pools that a key names: the simulator has those of all pools up to the last one
 POOL_OF_UNIT = {Unit.CUBE: 0, Unit.VECTOR: 1}     # the order in which `core_share` has them
 
 
@@ -29,8 +30,8 @@ def pool_sizes(pools: Pools, arch: Arch, n_workers: int, units: frozenset[Unit])
             return None
 
 
-def pool_of(pools: Pools, keys: TaskKeys, kernel: Kernel) -> s.Scalar:
-    """Return the pool of one task."""
+def pool_of(pools: Pools, keys: TaskKeys, kernel: Kernel, n_workers: int) -> s.Scalar:
+    """Return the pool of one task; `n_workers`: how many AICPUs have an executor of it."""
     if pools.key is not None:
-        return keys.natural(pools.key, "Pools.custom", MAX_POOLS - 1)
+        return keys.natural(pools.key, "Pools.custom", min(MAX_POOLS, _MAX_EXECUTORS // max(1, n_workers)) - 1)
     return s.Const(POOL_OF_UNIT[unit_of(kernel)] if pools.kind == "by_exec_unit" else 0)
