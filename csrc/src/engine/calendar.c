@@ -108,7 +108,6 @@ static bool await(pto_worker *worker, uint32_t node)
     const _Atomic uint32_t *pending = &worker->pool->pending[node];
     if (atomic_load_explicit(pending, memory_order_acquire) == 0)
         return true;
-    pto_worker_settle(worker);
     int64_t since = pto_now_ns();
     while (atomic_load_explicit(pending, memory_order_acquire) != 0) {
         if (pto_must_stop(worker->pool))
