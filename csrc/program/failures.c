@@ -113,22 +113,26 @@ static int32_t tell_task(const pto_program *p, const pto_record *record, const p
     return r->status = PTO_E_KERNEL;
 }
 
-int32_t pto_tell_window(const pto_program *p, const pto_record *record, int64_t window_task, pto_program_result *r)
+int32_t pto_tell_ended(const pto_program *p, const pto_record *record, int32_t status, int64_t ended_task, pto_program_result *r)
 {
+    static const char *const units[][2] = {{"task", "tasks"}, {"byte", "bytes"}, {"entry", "entries"}};
     pto_columns c;
     pto_record_columns(record, &c);
-    int64_t task = window_task - c.first_task;
+    int64_t task = ended_task - c.first_task;
+    bool is_kept = ended_task >= 0 && task >= 0 && task < c.n_tasks;
     pto_text text = {r->message, sizeof r->message};
-    pto_say(&text, "task ");
-    if (window_task >= 0 && task >= 0 && task < c.n_tasks)
+    pto_say(&text, status == PTO_E_OVERFLOW ? "simulated cycles do not fit 64 bits" : "");
+    if (ended_task >= 0)
+        pto_say(&text, status == PTO_E_OVERFLOW ? " at task " : "task ");
+    if (is_kept)
         say_task(&text, p, &c, task);
-    else
-        pto_say(&text, "%lld of the stream", (long long)window_task);
-    static const char *const units[] = {"tasks", "bytes", "entries"};
-    pto_say(&text, " found no room in the window of %lld %s", (long long)p->sim.window, units[p->sim.window_unit]);
-    if (window_task >= 0 && task >= 0 && task < c.n_tasks)
+    else if (ended_task >= 0)
+        pto_say(&text, "%lld of the stream", (long long)ended_task);
+    if (status == PTO_E_WINDOW)
+        pto_say(&text, " found no room in the window of %lld %s", (long long)p->sim.window, units[p->sim.window_unit][p->sim.window != 1]);
+    if (is_kept)
         pto_say(&text, "\n  the task was made at %s", p->sites[c.task_site[task]].place);
-    return r->status = PTO_E_WINDOW;
+    return r->status = status;
 }
 
 static int32_t tell_stuck(const pto_program *p, const pto_record *record, pto_program_result *r)

@@ -58,6 +58,12 @@ static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *
     return status != PTO_OK ? status : finished;
 }
 
+/* It ended at a task: its window had no room, or its cycles do not fit 64 bits. */
+static bool is_of_simulator(int32_t status)
+{
+    return status == PTO_E_WINDOW || status == PTO_E_OVERFLOW;
+}
+
 static int32_t refuse_simulator(pto_program_result *r)
 {
     return pto_refuse(r, PTO_E_NOMEM, "no memory for the simulator");
@@ -73,11 +79,11 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
     pto_execute_result none;
     pto_sim_result timed;
     int32_t status = pto_run(NULL, record, &rehearsal, &none);
-    bool is_made = status == PTO_OK || status == PTO_E_WINDOW;
+    bool is_made = status == PTO_OK || is_of_simulator(status);
     if (is_made)
         status = simulate(record, sim, &timed);
-    if (status == PTO_E_WINDOW)
-        pto_tell_window(p, record, timed.window_task, r);
+    if (is_of_simulator(status))
+        pto_tell_ended(p, record, status, timed.window_task, r);
     else if (status == PTO_E_DEADLOCK && is_made)
         pto_refuse(r, status, "the calendar does not fit the tasks of this run: an executor would wait for a task that stands behind its own");
     pto_sim_free(sim);
@@ -94,13 +100,13 @@ static int32_t run_tasks(const pto_program *p, const pto_run_options *options, p
     int32_t status = pto_run(pool, record, options, &run);
     r->run_ms = now_ms() - started;
     r->threads = run.threads;
-    if (status != PTO_OK && status != PTO_E_WINDOW)
+    if (status != PTO_OK && !is_of_simulator(status))
         return pto_tell_failure(p, status, record, &run, r);
     status = simulate(record, options->sim, &timed);
     r->n_tasks = timed.n_tasks;
     r->total_cycles = timed.total_cycles;
-    if (status == PTO_E_WINDOW)
-        return pto_tell_window(p, record, timed.window_task, r);
+    if (is_of_simulator(status))
+        return pto_tell_ended(p, record, status, timed.window_task, r);
     return status == PTO_OK ? PTO_OK : pto_refuse(r, status, "the simulation ended with status %d", status);
 }
 

@@ -59,6 +59,7 @@ from pto_wsp.errors.pto_error import raise_all as raise_all
 from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import BindingError as BindingError
 from pto_wsp.errors.run import ContractError as ContractError
+from pto_wsp.errors.run import CyclesError as CyclesError
 from pto_wsp.errors.run import DisagreementError as DisagreementError
 from pto_wsp.errors.run import NotFiniteError as NotFiniteError
 from pto_wsp.errors.run import ProgramStateError as ProgramStateError

@@ -61,6 +61,13 @@ class DisagreementError(PtoError):
     fix = "The report names the tensor, the element and the last task that writes it; where the two differ by rounding alone, say rtol=."
 
 
+class CyclesError(PtoError):
+    code = "R111"
+    cause = "Cycles of simulated time add up to more than 64 bits hold."
+    example = "TracePolicy.cycles(lambda t: 1 << 62)  # for more than one task"
+    fix = "Give costs in a larger unit, or simulate a smaller problem."
+
+
 class ContractError(PtoError):
     code = "R110"
     cause = "An array breaks the contract that its tensor was declared with: proofs of the program rely on it."

@@ -79,10 +79,10 @@ class TimedRun:
         if not len(pool):
             return ()
         size = np.bincount(pool)
+        work = np.zeros(len(size), np.int64)
         if sim.tasks is None:
-            work = np.bincount(pool, weights=np.array(sim.busy))
+            np.add.at(work, pool, np.array(sim.busy, np.int64))
         else:
-            work = np.zeros(len(size), np.int64)
             np.add.at(work, pool[sim.tasks.executor], self.columns.task_cost)
         if len(size) == 1:
             work = np.array([sim.work])

@@ -19,7 +19,7 @@ from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import graph_of
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.runtime.failures.errors import TaskNames
-from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.simulator import SimulationStuck
 from pto_wsp.runtime.record.columns import RecordColumns
@@ -44,8 +44,8 @@ def check_recorded(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> No
         return
     try:
         recorder.simulate(plan.rules, keep_trace=False)     # quick, and it knows windows and marks
-    except WindowFull as full:
-        raise window_error(plan, recorder.runtime, recorder.raw_columns(), full) from None
+    except SimulationEnded as ended:
+        raise ended_error(plan, recorder.runtime, recorder.raw_columns(), ended) from None
     except SimulationStuck:
         raise breach_of(plan, columns, Regions(plan, columns, recorder, bindings)) from None
 

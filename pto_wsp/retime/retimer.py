@@ -22,7 +22,7 @@ from pto_wsp.retime.feed import LongStream, simulate_columns
 from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.bound.binding import Bindings
-from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.run import Interpreter
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.native.run import Engine
@@ -78,8 +78,8 @@ class Retimer:
             check_places(plan, columns)
         try:
             sim = simulate_columns(tasks, fields, edges, delays, plan.rules)
-        except WindowFull as full:
-            raise window_error(plan, tasks.runtime, tasks.raw, full) from None
+        except SimulationEnded as ended:
+            raise ended_error(plan, tasks.runtime, tasks.raw, ended) from None
         except SimulationStuck:
             raise breach_of(plan, columns, regions) from None
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch.clock_ghz)
@@ -143,8 +143,8 @@ class Retimer:
             orchestrated_again(runner.artifact, recorded, self._bindings, infer=plan.infer, max_tasks=runner.max_tasks, rules=plan.rules,
                                chunk=long.feed, sim=long.sim)
             sim = long.finish()
-        except WindowFull as full:      # the task may be in a piece that nobody has any more: the last one of the run stands for it
-            raise window_error(plan, runner.runtime, runner.recorder.raw_columns(), full) from None
+        except SimulationEnded as ended:      # the task may be in a piece that nobody has any more: the last one of the run stands for it
+            raise ended_error(plan, runner.runtime, runner.recorder.raw_columns(), ended) from None
         return TimedRun(plan, self._streams[0].columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
 
 

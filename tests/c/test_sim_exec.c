@@ -430,6 +430,36 @@ static void long_tasks_keep_their_places_in_memory(void)
     pto_record_free(record);
 }
 
+/* ---- cycles that 64 bits do not hold ---- */
+
+static void overflows_at(int64_t n_tasks, int64_t cost, bool in_a_row, pto_sim_options options, int64_t task)
+{
+    pto_record *record = record_new(KEEP_ALL);
+    int64_t before = -1;
+    for (int64_t i = 0; i < n_tasks; i++)
+        before = add(record, (pto_task){.worker = i % options.n_workers, .cost = cost, .bytes = 8}, in_a_row ? before : -1);
+    pto_sim_result r;
+    int32_t status = simulate(record, options, &r);
+    CHECK_EQ(status, task == PTO_E_OVERFLOW * 100 ? PTO_OK : PTO_E_OVERFLOW);
+    CHECK(status == PTO_OK ? r.total_cycles == cost : r.window_task == task);
+    pto_record_free(record);
+}
+
+/* The work of all tasks does not fit though each worker has one; times do not though work does: for costs of AICPUs, for a memory that
+   all share; the largest cost that a time holds is none of them. */
+static void cycles_past_all_numbers_end_the_simulation(void)
+{
+    int64_t half = INT64_MAX / 2 + 1, fits = PTO_E_OVERFLOW * 100;
+    overflows_at(2, half, false, (pto_sim_options){.n_workers = 2}, 1);
+    overflows_at(2, half - 1, true, (pto_sim_options){.n_workers = 2, .retire_cycles = 2}, 1);
+    overflows_at(1, INT64_MAX - 1, false, (pto_sim_options){.n_workers = 1}, fits);
+    overflows_at(1, INT64_MAX, false, (pto_sim_options){.n_workers = 1}, 0);
+    overflows_at(1, INT64_MAX - 1, false, (pto_sim_options){.n_workers = 1, .dispatch_cycles = 1}, 0);
+    overflows_at(2, half - 1, true, (pto_sim_options){.n_workers = 1, .submit_cycles = half}, 1);
+    overflows_at(2, half / 2, false, (pto_sim_options){.n_workers = 2, .bytes_per_cycle = 1e-20}, 0);
+    overflows_at(2, 1, false, (pto_sim_options){.n_workers = 2, .timing = PTO_TIMING_RATE, .release_num = INT64_MAX, .release_den = 1}, -1);
+}
+
 int main(void)
 {
     static const check_test tests[] = {
@@ -442,7 +472,7 @@ int main(void)
         TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
         TEST(successors_see_a_task_once_it_is_retired), TEST(workers_that_share_dispatch_for_their_own_executors),
         TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again),
-        TEST(long_tasks_keep_their_places_in_memory)};
+        TEST(long_tasks_keep_their_places_in_memory), TEST(cycles_past_all_numbers_end_the_simulation)};
     int status = RUN_TESTS(tests);
     pto_sim_free(last);
     return status;

@@ -19,11 +19,12 @@ from pto_wsp import (
     TimingPolicy,
     TracePolicy,
     WindowMode,
+    Workload,
     builtin_arch,
     workload,
 )
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
-from pto_wsp.errors import KeyRangeError, WindowError
+from pto_wsp.errors import CyclesError, KeyRangeError, WindowError
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from tests.schedule.small_tasks import APART, Y, eight, fill, made, of_k, run, starts, total, units, windowed
@@ -135,6 +136,32 @@ def test_what_a_device_records_changes_nothing_but_the_manifest(tmp_path: Path) 
                       if path.is_file() and path.name != "manifest.json"})
     assert files[0] == files[1]
     assert isinstance(said.manifest, PackageManifest) and len(said.manifest.recorded_directives) == 7
+
+
+# ---- cycles that 64 bits do not hold ----
+
+def costing(cycles: int) -> Workload:
+    return eight().task_graph(trace=TracePolicy.cycles(lambda t: t.k * 0 + cycles))
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_cycles_past_64_bits_are_an_error_at_the_task_that_is_too_much(target: str) -> None:
+    large, most = costing(1 << 61).compile(target=target), costing((1 << 60) - 1).compile(target=target)     # eight of 2^60 are 2^63
+    Y.data[:] = -1
+    large.run()
+    assert set(Y.data[:, 0]) == set(range(8))      # what is computed is computed
+    for look in (lambda: large.stats, lambda: large.trace, lambda: large.explain(), lambda: most.run().simulate(costing(1 << 60))):
+        with pytest.raises(CyclesError, match=r"do not fit 64 bits at task fill\[k=[37]\]\n  --> .*small_tasks\.py"):
+            look()
+    assert most.stats.total_cycles == most.stats.work == most.stats.pools[0].work == 8 * ((1 << 60) - 1)
+    assert most.simulate(costing(1)).total_cycles == 8
+
+
+def test_a_stream_too_long_to_keep_ends_where_its_cycles_do() -> None:
+    built = costing(1 << 61).compile(target="cpu_sim")
+    engine = Engine(built._runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
+    with pytest.raises(CyclesError, match=r"do not fit 64 bits at task (3 of the stream|fill\[k=3\])"):
+        engine.run(built._given.of_run({}))
 
 
 # ---- streams that are longer than a record, or depend on what tasks compute ----

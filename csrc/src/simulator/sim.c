@@ -134,7 +134,8 @@ static bool feed_task(pto_sim *s, const pto_columns *c, int64_t task, const int6
         s->held[s->n_tasks] = PTO_HELD_NOT;
     }
     s->n_tasks++;
-    s->work = pto_sim_add(s->work, c->task_cost[task]);
+    if (!pto_sim_count(s, &s->work, c->task_cost[task], s->n_tasks - 1))
+        return false;
     pto_sim_append(s, f, node);
     return f->hold != PTO_SIM_FREE || pto_sim_submit_task(s, f, node);
 }

@@ -140,6 +140,7 @@ struct pto_sim {
     int64_t trace_capacity;
 };
 
+/* Of times. What comes out too large is INT64_MAX, which no time reaches: the simulation ends there. */
 static inline int64_t pto_sim_add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -157,6 +158,12 @@ static inline bool pto_sim_fail_at(pto_sim *s, int32_t status, int64_t task)
     s->status = status;
     s->window_task = task;
     return false;
+}
+
+/* Add to a sum of cycles that is reported. `task`: whose they are, -1 for none in particular. */
+static inline bool pto_sim_count(pto_sim *s, int64_t *sum, int64_t cycles, int64_t task)
+{
+    return !__builtin_add_overflow(*sum, cycles, sum) || pto_sim_fail_at(s, PTO_E_OVERFLOW, task);
 }
 
 /* sim_pools.c; those that return bool return false after an error */

@@ -83,7 +83,7 @@ void pto_sim_free_slots(pto_sim *s, pto_sim_front *f)
     if (f->hold == PTO_SIM_BY_WINDOW && !pto_sim_must_wait(s, f, f->needs)) {
         if (s->now > f->since) {
             s->window_stalls++;
-            s->window_stall_cycles = pto_sim_add(s->window_stall_cycles, s->now - f->since);
+            pto_sim_count(s, &s->window_stall_cycles, s->now - f->since, NONE);
         }
         s->n_overflows -= ends_simulation(s, f);
         let_go(s, f, PTO_HELD_WINDOW, pto_sim_at(&s->ring, by)->task);
@@ -112,7 +112,7 @@ void pto_sim_wake(pto_sim *s)
 static void count_stall(pto_sim *s, uint8_t stall, int64_t cycles)
 {
     s->stalls[stall] += cycles > 0;
-    s->stall_cycles[stall] = pto_sim_add(s->stall_cycles[stall], cycles);
+    pto_sim_count(s, &s->stall_cycles[stall], cycles, NONE);
 }
 
 void pto_sim_pass_mark(pto_sim *s, pto_sim_front *f, int64_t node)

@@ -314,11 +314,24 @@ static bool end_slowed(pto_sim *s)
     while (s->memory.n > 0 && pto_sim_memory_time(s) <= s->now) {
         int64_t at = pto_sim_memory_end(s);
         const pto_sim_executor *e = &s->executors[at];
-        s->memory_cycles += s->now - e->since - pto_sim_at(&s->ring, e->running)->cost;
-        if (!end_task(s, at))
+        const pto_sim_node *n = pto_sim_at(&s->ring, e->running);
+        if (!pto_sim_count(s, &s->memory_cycles, s->now - e->since - n->cost, n->task) || !end_task(s, at))
             return false;
     }
     return true;
+}
+
+/* The next time is the last one that 64 bits hold, and may be beyond it: for a task that runs, or is dispatched or retired, if any. */
+static bool end_of_time(pto_sim *s)
+{
+    int64_t node = NONE;
+    if (s->running.n > 0 && s->running.data[0].key == INT64_MAX)
+        node = s->executors[s->running.data[0].id].running;
+    else if (s->memory.n > 0 && pto_sim_memory_time(s) == INT64_MAX)
+        node = s->executors[s->memory.flows[0].executor].running;
+    else if (s->serving.n > 0 && s->serving.data[0].key == INT64_MAX)
+        node = s->servers[s->serving.data[0].id].node;
+    return pto_sim_fail_at(s, PTO_E_OVERFLOW, node < 0 ? NONE : pto_sim_at(&s->ring, node)->task);
 }
 
 /* All that is to happen at the next time completes, then streams submit what they may. */
@@ -331,6 +344,8 @@ bool pto_sim_advance(pto_sim *s)
         return pto_sim_overflow(s);
     if (next < 0)
         return false;
+    if (next == INT64_MAX)
+        return end_of_time(s);
     s->now = next;
     while (s->running.n > 0 && s->running.data[0].key == s->now)
         if (!end_task(s, pto_sim_heap_pop(&s->running).id))

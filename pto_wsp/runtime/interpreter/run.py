@@ -14,7 +14,7 @@ from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.bound.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures.errors import kernel_guard_error
 from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
-from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.kernel import failure_of
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.run import LookFirst, slots_of
@@ -133,10 +133,7 @@ class Interpreter:
         if self.look_first is not None:
             self.look_first(self.recorder, bindings)
         elif self.plan.rules.full_window is FullWindow.ABORT:
-            try:
-                self.simulate(keep_trace=False)
-            except WindowFull as full:
-                raise window_error(self.plan, self.recorder.runtime, self.recorder.raw_columns(), full, n_run) from None
+            self._told(keep_trace=False, n_run=n_run)
         stream.catch_up()
 
     def _task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
@@ -187,8 +184,22 @@ class Interpreter:
         return record_stream(plan, self._bindings, self._stream)
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
-        """Return the simulated times of the last stream."""
-        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+        """Return the simulated times of the last stream.
+
+        Raises: R111.
+        """
+        return self._told(keep_trace=keep_trace, n_run=0)
+
+    def _told(self, *, keep_trace: bool, n_run: int) -> SimResult:
+        """Return what a simulation finds; `n_run`: tasks that have run by now.
+
+        Raises: R106 where the window has no room for a task, R111 where cycles do not fit 64 bits.
+        """
+        recorder = self.recorder
+        try:
+            return recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+        except SimulationEnded as ended:
+            raise ended_error(self.plan, recorder.runtime, recorder.raw_columns(), ended, n_run) from None
 
 
 def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:

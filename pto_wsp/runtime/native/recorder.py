@@ -62,7 +62,7 @@ class Recorder:
     def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
         """Replay the record in virtual time.
 
-        Raises: SimulationStuck, WindowFull.
+        Raises: SimulationStuck, SimulationEnded.
         """
         sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
         feed_columns(self.runtime, sim, self.raw_columns())

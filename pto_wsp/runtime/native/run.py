@@ -19,7 +19,7 @@ from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.runtime.bound.binding import Array, Bindings
 from pto_wsp.runtime.failures.errors import bounds_error, with_seed
 from pto_wsp.runtime.failures.stuck import run_stuck_error
-from pto_wsp.runtime.failures.window import WindowFull, window_error
+from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
 from pto_wsp.runtime.native.status import check_status
@@ -119,9 +119,9 @@ class Engine:
         self._raise_failure(status, result, sim, order_seed, bindings)
         self._fingerprint = fingerprint
         if sim and self.recorder.raw_columns().first_node > 0:
-            self._overflow = self._within_window(lambda: finish_sim(self.runtime, sim), result.n_run)
+            self._overflow = self._told(lambda: finish_sim(self.runtime, sim), result.n_run)
         elif self._waits and self.plan.rules.full_window is FullWindow.ABORT:
-            self._within_window(lambda: self.simulate(keep_trace=False), result.n_run)
+            self._told(lambda: self.recorder.simulate(self.plan.rules, keep_trace=False), result.n_run)
 
     def _begin_stream(self, options: Any, bindings: Bindings) -> Any:
         """Say in a run's options that its tasks are made anew; return the simulator of those that the record does not keep, or NULL.
@@ -159,8 +159,8 @@ class Engine:
             raise KeyboardInterrupt
         if status == lib.PTO_E_DEADLOCK:
             raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
-        if status == lib.PTO_E_WINDOW:      # found by the simulator while it was fed
-            self._within_window(lambda: finish_sim(self.runtime, sim), result.n_run)
+        if status in (lib.PTO_E_WINDOW, lib.PTO_E_OVERFLOW):      # found by the simulator while it was fed
+            self._told(lambda: finish_sim(self.runtime, sim), result.n_run)
         check_status(status, "the run")
 
     def _rehearse(self, options: Any) -> None:
@@ -178,17 +178,17 @@ class Engine:
             if raw.first_node == 0:     # else it has been fed
                 feed_columns(self.runtime, sim, raw)
             return finish_sim(self.runtime, sim)
-        self._within_window(simulate, 0)
+        self._told(simulate, 0)
 
-    def _within_window(self, simulate: Callable[[], SimResult], n_run: int) -> SimResult:
+    def _told(self, simulate: Callable[[], SimResult], n_run: int) -> SimResult:
         """Return what a simulation finds; `n_run`: tasks that have run by now.
 
-        Raises: R106 where the window has no room for a task.
+        Raises: R106 where the window has no room for a task, R111 where cycles do not fit 64 bits.
         """
         try:
             return simulate()
-        except WindowFull as full:
-            raise window_error(self.plan, self.runtime, self.recorder.raw_columns(), full, n_run) from None
+        except SimulationEnded as ended:
+            raise ended_error(self.plan, self.runtime, self.recorder.raw_columns(), ended, n_run) from None
 
     @property
     def intermediate_bytes(self) -> int:
@@ -225,10 +225,13 @@ class Engine:
         return read_wall(self.runtime, self._wall)
 
     def simulate(self, *, keep_trace: bool) -> SimResult:
-        """Return the simulated times of the last stream (without a trace when it was longer than a record keeps)."""
+        """Return the simulated times of the last stream (without a trace when it was longer than a record keeps).
+
+        Raises: R111.
+        """
         if self._overflow is not None:
             return self._overflow
-        return self.recorder.simulate(self.plan.rules, keep_trace=keep_trace)
+        return self._told(lambda: self.recorder.simulate(self.plan.rules, keep_trace=keep_trace), 0)
 
 
 def _new_watch(runtime: Runtime, plan: TaskPlan, undefined: Mapping[int, Array]) -> Watch:

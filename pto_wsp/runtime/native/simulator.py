@@ -9,7 +9,7 @@ import numpy as np
 
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.plan.rules import ExecutionRules
-from pto_wsp.runtime.failures.window import WindowFull
+from pto_wsp.runtime.failures.window import CyclesOverflow, WindowFull
 from pto_wsp.runtime.native.status import check_status
 from pto_wsp.values import dataclass
 
@@ -96,7 +96,7 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
 def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
     """Give a simulator tasks: a pto_columns that follows what it has been fed.
 
-    Raises: SimulationStuck, WindowFull.
+    Raises: SimulationStuck, SimulationEnded.
     """
     _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
 
@@ -104,7 +104,7 @@ def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """Drain a simulator and return what it found.
 
-    Raises: SimulationStuck, WindowFull.
+    Raises: SimulationStuck, SimulationEnded.
     """
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")
@@ -134,6 +134,10 @@ def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
         raise WindowFull(out.window_task, out.window_high_water)
+    if status == runtime.lib.PTO_E_OVERFLOW:
+        out = runtime.ffi.new("pto_sim_result *")
+        runtime.lib.pto_sim_finish(sim, out)
+        raise CyclesOverflow(out.window_task)
     if status == runtime.lib.PTO_E_DEADLOCK:
         raise SimulationStuck
     check_status(status, "simulation")
