@@ -85,10 +85,10 @@ def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...],
 def _generator_digest() -> str:
     """What turns a plan into files: the code generator, its templates and the C headers."""
     here_dir = Path(__file__).parent.parent
-    return "".join((tree_digest(here_dir / "codegen", "*.py"), tree_digest(here_dir / "expr", "own_text.py"),
-                    tree_digest(here_dir / "ops", "*.py"),
-                    tree_digest(here_dir / "plan" / "kernel", "*.py"),
-                    tree_digest(templates_dir(), "*.j2"), tree_digest(csrc_dir() / "include", "*.h")))
+    return "".join((tree_digest(here_dir / "codegen", ".py"), tree_digest(here_dir / "expr", "own_text.py"),
+                    tree_digest(here_dir / "ops", ".py"),
+                    tree_digest(here_dir / "plan" / "kernel", ".py"),
+                    tree_digest(templates_dir(), ".j2"), tree_digest(csrc_dir() / "include", ".h")))
 
 
 @lru_cache(maxsize=256)

@@ -115,8 +115,8 @@ def _key(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, recorded: 
 @lru_cache(maxsize=1)
 def _generator_digest() -> str:
     """What turns a plan into a package: this package's own code, its templates, the functions of golden.py and the header."""
-    return "".join((tree_digest(Path(__file__).parent.parent, "*.py"), tree_digest(templates_dir(), "*.j2", "*.py"),
-                    tree_digest(csrc_dir() / "npu", "*.h")))
+    return "".join((tree_digest(Path(__file__).parent.parent, ".py"), tree_digest(templates_dir(), ".j2", ".py"),
+                    tree_digest(csrc_dir() / "npu", ".h")))
 
 
 def _without_own_bodies(plan: TaskPlan) -> TaskPlan:

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
+
+from pto_wsp.artifact.store import lock_file
 
 INCLUDE = Path(__file__).resolve().parent / "include"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -54,7 +55,7 @@ def _precompiled(prelude: tuple[str, ...], flags: tuple[str, ...]) -> Path:
 
 def _made(path: Path, arguments: tuple[str | Path, ...], libraries: Sequence[str] = ()) -> Path:
     """Return a file, made by g++ where it is not there yet: by one process, for which others wait."""
-    with FileLock(path.parent / f"lock-{path.name[:2]}"):
+    with lock_file(path.parent / f"lock-{path.name[:2]}"):
         if path.exists():
             os.utime(path)
             return path
