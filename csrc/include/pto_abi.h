@@ -20,12 +20,11 @@
 #define PTO_E_CANCELLED 4
 #define PTO_E_ARGUMENT 5
 #define PTO_E_DEADLOCK 6
-#define PTO_E_THREAD 7
 #define PTO_E_UNEXECUTED 8     /* a mark is to have run, and nothing executes: no pool */
 #define PTO_E_RACE 9           /* the sanitizer's report has the tasks */
+#define PTO_E_MISUSE 10        /* a task used memory that is not its own, or that nobody wrote: the sanitizer's report has it */
 #define PTO_E_WINDOW 11        /* a window that does not wait was full */
 #define PTO_E_OVERFLOW 12      /* cycles that do not fit 64 bits */
-#define PTO_E_MISUSE 10        /* a task used memory that is not its own, or that nobody wrote: the sanitizer's report has it */
 
 /* pto_arg.flags */
 #define PTO_READ 1

@@ -13,7 +13,7 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,7 @@ def _abi_ffi(path: Path) -> Any:
     return module.ffi
 
 
-def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str, *, portable: bool, extra_flags: Sequence[str] = (),
+def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str, *, portable: bool,
                    ) -> tuple[str, tuple[str, ...]]:
     """Write the generated sources into `root` and compile them; return the compiler's version and the flags it was given."""
     for name, text in files.items():
@@ -154,7 +154,7 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
         path.write_text(text, encoding="utf-8")
     include = csrc_dir() / "include"
     toolchain = find_toolchain()
-    shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp", *extra_flags)
+    shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp")
     # paths of this machine stay out of the library and the manifest
     private = (f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
     compile_library(toolchain, (*shown, *private), [unit, "-lm"], library, root, what="the generated code")

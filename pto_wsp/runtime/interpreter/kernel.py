@@ -36,19 +36,22 @@ class _GuardFailed(Exception):
         self.failure = failure
 
 
-def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> int | None:
+def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number]) -> int | None:
     """Run a kernel on its parameters by name and return the number of the guard that failed (see `guards_of`), None when it
-    ran. `show` is given what the kernel prints, when it does.
+    ran.
 
     Shapes: a Tile parameter takes a rank-2 array no larger than the tile, its valid part; a Tensor parameter a rank-2 array of
     any size; results land in the arrays given. What was stored before a guard failed stays stored.
     """
-    failed = failure_of(kernel, args, show)
+    failed = failure_of(kernel, args)
     return None if failed is None else failed.guard
 
 
 def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> Failure | None:
-    """Run a kernel as `run_kernel` does; return the guard that failed with what it knows, None when the kernel ran."""
+    """Run a kernel as `run_kernel` does; return the guard that failed with what it knows, None when the kernel ran.
+
+    `show` is given what the kernel prints, when it does.
+    """
     run = _Run(kernel, args, show)
     try:
         run.body(kernel.body)

@@ -175,7 +175,10 @@ def interval(rows: Rows, var: int, point: dict[int, int]) -> Bounds:
     return least, most
 
 
-def tighten(rows: Rows, rounds: int = 3) -> Rows | None:
+_ROUNDS = 3      # of tightening: a bound that comes closer may bring another one closer, without end on some rows
+
+
+def tighten(rows: Rows) -> Rows | None:
     """Return the same set with constant bounds of variables as tight as rows make them one by one, without rows that these imply.
 
     None where some row cannot be satisfied within the bounds.
@@ -192,7 +195,7 @@ def tighten(rows: Rows, rounds: int = 3) -> Rows | None:
                 high[var] = most
         else:
             wide.append((form, least, most))
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         changed = False
         kept: list[tuple[Form, int | None, int | None]] = []
         for form, least, most in wide:
