@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 import pto_wsp
+from tests.artifact.small_program import SCRIPT
 
 # Each is slow to load or optional, and is loaded by the function that needs it.
 NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib", "hashlib", "jax", "jinja2", "ml_dtypes",
@@ -18,6 +19,10 @@ NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib
                            "typer"})
 # The package's own, by the first part of their names: none is needed before something is compiled, or looked at.
 PARTS_NOT_AT_IMPORT = frozenset({"artifact", "cli", "codegen", "driver", "plan", "report", "retime", "runtime", "verify", "view"})
+# What made a program, other ways to run it, and what looks at a run.
+NOT_FROM_CACHE = frozenset({"jinja2", "ml_dtypes", "pydantic", "subprocess", "pto_wsp.codegen.cpu_sim", "pto_wsp.codegen.render",
+                            "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load", "pto_wsp.driver.npu", "pto_wsp.driver.save",
+                            "pto_wsp.runtime.interpreter.kernel", "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch"})
 
 PROBE = """
 import json, sys, time
@@ -58,6 +63,15 @@ def test_names_that_are_loaded_late_are_there() -> None:
     assert len(late) == 6 and all(getattr(pto_wsp, name) is not None for name in pto_wsp.__all__)
     with pytest.raises(AttributeError, match="no attribute 'programme'"):
         pto_wsp.programme  # noqa: B018 - it raises
+
+
+def test_a_program_from_the_cache_loads_neither_what_made_it_nor_what_looks_at_it() -> None:
+    command = [sys.executable, "-c", SCRIPT + "\nimport json\nprint(json.dumps(sorted(sys.modules)))"]
+    made, found = (frozenset(json.loads(subprocess.run(command, text=True, capture_output=True, check=True).stdout.splitlines()[-1]))
+                   for _ in range(2))
+    assert {"pto_wsp.codegen.cpu_sim", "jinja2", "subprocess"} <= made
+    assert "pto_wsp.runtime.native.run" in found and not found & NOT_FROM_CACHE
+    assert not parts_of(found) & {"auto", "cli", "report", "retime", "view"}
 
 
 @pytest.mark.slow

@@ -6,18 +6,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-
-import numpy as np
 
 from pto_wsp.errors import BindingError, PtoError
 from pto_wsp.plan.model import BoundAxis, TaskPlan
 from pto_wsp.runtime.bound.axis_data import check_axes
 from pto_wsp.runtime.bound.binding import AT_RUN_TIME, Bindings, bind
 from pto_wsp.runtime.bound.contracts import ContractChecks
-from pto_wsp.runtime.verification.tolerance import Tolerance
 from pto_wsp.source import here
 from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, known_extent
 from pto_wsp.types.axes.ragged import Ragged
@@ -160,15 +156,3 @@ def unknown_name(plan: TaskPlan, name: str) -> BindingError:
     return BindingError(f"the program has nothing called `{name}` to bind", here(),
                         expected=f"one of {', '.join(dict.fromkeys(known)) or 'nothing: it has no named tensors, symbols or axes'}",
                         help=f"did you mean {near}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
-
-
-def read_tolerance(rtol: object, atol: object) -> Tolerance:
-    """Return what a user allows.
-
-    Raises: R102 for what is no number >= 0.
-    """
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if value is not None and not (is_number and 0 <= value < math.inf):  # type: ignore[operator]
-            raise BindingError(f"verify() takes a number as {name}", here(), expected="a number >= 0, or None: by dtype", found=repr(value))
-    return Tolerance(*(None if value is None else float(value) for value in (rtol, atol)))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pto_wsp.api.programs.bindings import ProgramBindings, read_tolerance
+from pto_wsp.api.programs.bindings import ProgramBindings
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
@@ -204,13 +204,14 @@ class Program:
         Raises: R108 naming the element and the task that writes it last; R102 for a tolerance that is none; R103 for a target without an
         artifact that runs here; K108 for a kernel without a meaning in NumPy; what a run raises.
         """
+        from pto_wsp.runtime.verification.tolerance import read_tolerance
+        from pto_wsp.runtime.verification.verify import verify_artifact  # loads the interpreter
+
         tolerance = read_tolerance(rtol, atol)
         runner = self._runner
         if not isinstance(runner, Engine):
             raise ProgramStateError(f"a program for target {self._compiled.target} is the NumPy meaning itself", here(),
                                     expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")
-        from pto_wsp.runtime.verification.verify import verify_artifact  # loads the interpreter
-
         self._enter()
         try:
             return verify_artifact(runner, self._given.of_run(bindings), tolerance, check_finite=self._compiled.options.check_finite)

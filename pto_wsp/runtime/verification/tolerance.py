@@ -7,14 +7,17 @@ NaN equals NaN, an infinity itself alone, 0.0 and -0.0 each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from pto_wsp.errors import BindingError
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.runtime.bound.binding import Array
+from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 
@@ -33,6 +36,18 @@ class Tolerance:
 
     rtol: float | None = None
     atol: float | None = None
+
+
+def read_tolerance(rtol: object, atol: object) -> Tolerance:
+    """Return what a user allows.
+
+    Raises: R102 for what is no number >= 0.
+    """
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if value is not None and not (is_number and 0 <= value < math.inf):  # type: ignore[operator]
+            raise BindingError(f"verify() takes a number as {name}", here(), expected="a number >= 0, or None: by dtype", found=repr(value))
+    return Tolerance(*(None if value is None else float(value) for value in (rtol, atol)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
