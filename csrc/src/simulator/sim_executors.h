@@ -16,6 +16,7 @@ typedef struct pto_sim_pool {
     int64_t n_standing;        /* ready tasks that nobody has taken */
     int64_t late;              /* the time with n_standing > 0, up to since */
     int64_t since;
+    int64_t n_unnamed;         /* pools before it that no task named, once the simulation has ended */
     bool is_named;             /* by a task */
 } pto_sim_pool;
 
@@ -29,6 +30,7 @@ typedef struct pto_sim_queue {
     int32_t first, n;          /* executors that it serves */
     int32_t n_idle;            /* of these */
     int64_t order, order_end;  /* with a calendar: what comes next in sim->calendar, and the end */
+    pto_sim_entry asked;       /* where AICPUs take time and share nothing: the dispatch that it wants, (since, node); node -1: none */
     bool listed;               /* in sim->to_dispatch */
 } pto_sim_queue;
 
@@ -45,6 +47,7 @@ typedef struct pto_sim_executor {
 /* An AICPU that takes time. */
 typedef struct pto_sim_server {
     pto_sim_heap ended;        /* (end, node) of tasks that it is to retire */
+    pto_sim_heap wanted;       /* dispatches that its queues asked for; one that its queue does not ask for any more is passed over */
     int64_t node;              /* that it dispatches or retires, -1: it is free */
     int64_t executor;          /* that it dispatches to, -1: it retires */
     bool listed;               /* in sim->to_serve */

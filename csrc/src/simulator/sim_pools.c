@@ -35,7 +35,7 @@ static bool open_queue(pto_sim *s, int64_t pool, int64_t n_executors)
 {
     pto_sim_queue *q = &s->queues[s->n_queues];
     *q = (pto_sim_queue){.pool = (int32_t)pool, .first = (int32_t)s->n_executors, .n = (int32_t)n_executors,
-                         .n_idle = (int32_t)n_executors};
+                         .n_idle = (int32_t)n_executors, .asked = {0, NONE}};
     if (!pto_sim_ready_init(&q->ready, s->is_ranked))
         return false;
     for (int64_t i = 0; i < n_executors; i++) {
@@ -196,14 +196,11 @@ static void renumber(pto_sim *s, int64_t n_executors)
 {
     if (!s->options.keep_trace || n_executors == s->n_executors)
         return;
-    for (int64_t i = 0; i < s->n_tasks; i++) {
-        if (s->executor[i] < 0)
-            continue;
-        int64_t pool = s->queues[s->executors[s->executor[i]].queue].pool;
-        for (int64_t p = 0; p < pool; p++)
-            if (!s->pools[p].is_named)
-                s->executor[i] -= s->options.n_workers;
-    }
+    for (int64_t p = 1; p < s->n_pools; p++)
+        s->pools[p].n_unnamed = s->pools[p - 1].n_unnamed + !s->pools[p - 1].is_named;
+    for (int64_t i = 0; i < s->n_tasks; i++)
+        if (s->executor[i] >= 0)
+            s->executor[i] -= s->pools[s->queues[s->executors[s->executor[i]].queue].pool].n_unnamed * s->options.n_workers;
 }
 
 bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out)

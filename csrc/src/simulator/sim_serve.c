@@ -15,6 +15,11 @@ typedef struct request {
     int64_t queue;
 } request;
 
+static bool shares_queues(const pto_sim *s)
+{
+    return s->options.is_shared || s->options.steals;
+}
+
 bool pto_sim_open_servers(pto_sim *s)
 {
     size_t n = (size_t)s->options.n_workers;
@@ -31,8 +36,10 @@ bool pto_sim_open_servers(pto_sim *s)
 
 void pto_sim_close_servers(pto_sim *s)
 {
-    for (int64_t i = 0; s->servers != NULL && i < s->options.n_workers; i++)
+    for (int64_t i = 0; s->servers != NULL && i < s->options.n_workers; i++) {
         free(s->servers[i].ended.data);
+        free(s->servers[i].wanted.data);
+    }
     free(s->servers);
     free(s->to_serve);
     free(s->serving.data);
@@ -77,7 +84,7 @@ static request request_of(const pto_sim *s, int64_t worker, int64_t pool, int64_
     return (request){head.ready > idle_since ? head.ready : idle_since, head.node, executor, queue};
 }
 
-/* The dispatch that has been wanted longest: of its own queues, or (steals) of the heads that go first of all workers'. */
+/* The dispatch that has been wanted longest where workers share queues or tasks: of its own queues, or (steals) of the heads that go first of all workers'. */
 static request dispatch_request(const pto_sim *s, int64_t worker, bool steals)
 {
     request best = {.node = NONE};
@@ -92,10 +99,48 @@ static request dispatch_request(const pto_sim *s, int64_t worker, bool steals)
     return best;
 }
 
-static request own_request(const pto_sim *s, int64_t worker)
+/* What a queue asks for has changed, or may have: a task is ready, was taken, or an executor is idle. */
+static bool ask(pto_sim *s, int64_t queue)
+{
+    pto_sim_queue *q = &s->queues[queue];
+    int64_t worker = queue % s->options.n_workers;
+    request found = request_of(s, worker, q->pool, queue);
+    pto_sim_entry asked = {found.since, found.node};
+    if (asked.id == q->asked.id && asked.key == q->asked.key)
+        return true;
+    q->asked = asked;
+    return asked.id < 0 || pto_sim_heap_push(&s->servers[worker].wanted, asked) || pto_sim_fail(s);
+}
+
+static bool ask_all(pto_sim *s)
+{
+    for (int64_t i = 0; i < s->n_to_dispatch; i++) {
+        s->queues[s->to_dispatch[i]].listed = false;
+        if (!shares_queues(s) && !ask(s, s->to_dispatch[i]))
+            return false;
+    }
+    s->n_to_dispatch = 0;
+    return true;
+}
+
+/* Of its own queues, without looking at all of them. */
+static request oldest_dispatch(pto_sim *s, int64_t worker)
+{
+    pto_sim_heap *wanted = &s->servers[worker].wanted;
+    while (wanted->n > 0) {
+        pto_sim_entry first = wanted->data[0];
+        int64_t queue = first.id < s->ring.first ? NONE : pto_sim_at(&s->ring, first.id)->queue;
+        if (queue >= 0 && s->queues[queue].asked.id == first.id && s->queues[queue].asked.key == first.key)
+            return request_of(s, worker, s->queues[queue].pool, queue);
+        pto_sim_heap_pop(wanted);
+    }
+    return (request){.node = NONE};
+}
+
+static request own_request(pto_sim *s, int64_t worker)
 {
     const pto_sim_heap *ended = &s->servers[worker].ended;
-    request best = dispatch_request(s, worker, false);
+    request best = shares_queues(s) ? dispatch_request(s, worker, false) : oldest_dispatch(s, worker);
     if (ended->n == 0)
         return best;
     request retirement = {ended->data[0].key, ended->data[0].id, NONE, NONE};
@@ -118,6 +163,8 @@ static bool serve(pto_sim *s, int64_t worker, request wanted)
     }
     server->node = wanted.node;
     server->executor = wanted.executor;
+    if (!retires && !shares_queues(s) && !ask(s, wanted.queue))
+        return false;
     int64_t end = pto_sim_add(s->now, retires ? s->options.retire_cycles : s->options.dispatch_cycles);
     return pto_sim_heap_push(&s->serving, (pto_sim_entry){end, worker}) || pto_sim_fail(s);
 }
@@ -136,8 +183,8 @@ static bool serve_all(pto_sim *s)
 
 bool pto_sim_serve(pto_sim *s)
 {
-    bool shares = s->options.is_shared || s->options.steals;
-    if (shares && s->n_to_serve > 0 && !serve_all(s))
+    bool shares = shares_queues(s);
+    if (!ask_all(s) || (shares && s->n_to_serve > 0 && !serve_all(s)))
         return false;
     for (int64_t i = 0; i < s->n_to_serve; i++) {
         int64_t worker = s->to_serve[i];
