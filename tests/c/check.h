@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "pto_wsp.h"
 
@@ -59,6 +60,14 @@ static inline int64_t pick(int64_t lo, int64_t hi)      /* lo .. hi, both includ
     check_random_state ^= check_random_state >> 7;
     check_random_state ^= check_random_state << 17;
     return lo + (int64_t)(check_random_state % (uint64_t)(hi - lo + 1));
+}
+
+/* The most memory that this process has had so far. */
+static inline int64_t resident_kib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
 }
 
 /* Sanitizers cost a factor of ten; the tests draw fewer cases then. */

@@ -1,6 +1,4 @@
 /* test_fresh.c: tensors made in a body: their memory, their alias groups, what a long stream of them takes. */
-#include <sys/resource.h>
-
 #include "check.h"
 
 enum { N = 40, MANY = 1000000 };
@@ -176,13 +174,6 @@ static void a_full_arena_hands_over(void)
     CHECK_EQ(through_fresh(NULL, pto_record_sink(record)), PTO_E_NOMEM);       /* nobody to hand over to */
     pto_record_free(record);
     pto_pool_free(pool);
-}
-
-static int64_t resident_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
 }
 
 static void a_million_of_them_take_no_memory(void)

@@ -1,8 +1,6 @@
 /* test_run.c: whole runs: orchestrate, chunks past the cap, guards, the handshake table. */
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
-
 #include "check.h"
 #include "pto_layout.h"
 
@@ -166,13 +164,6 @@ static int32_t fresh_buffers(const pto_bindings *bindings, pto_sink *sink)
         sink->submit(sink, &task);
     }
     return sink->status;
-}
-
-static int64_t resident_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
 }
 
 static void memory_of_a_long_stream_is_bounded(void)

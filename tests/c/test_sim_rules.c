@@ -1,6 +1,4 @@
 /* test_sim_rules.c: random programs under random rules of submitting, releasing and starting, against every cycle looked at. */
-#include <sys/resource.h>
-
 #include "random_sim.h"
 
 static void random_rules_agree_and_chunks_change_nothing(void)
@@ -120,13 +118,6 @@ static int32_t many(const pto_bindings *bindings, pto_sink *sink)
     for (int64_t k = 0; k < CASES(300000) && sink->status == PTO_OK; k++)
         sink->submit(sink, &(pto_task){.worker = k % 2, .cost = 4, .n_args = 1, .args = &arg});
     return sink->status;
-}
-
-static int64_t resident_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
 }
 
 /* 13/4 cycles a release, one cycle a submission, 16 places: the first runs when the window is full at 16, the tasks released until then

@@ -1,6 +1,4 @@
 /* test_streams.c: several streams in virtual time: hand-computed pipelines, and streams that are cut into chunks. */
-#include <sys/resource.h>
-
 #include "random_sim.h"
 
 static pto_record *record_new(void)
@@ -214,13 +212,6 @@ static int32_t long_pipeline(const pto_bindings *bindings, pto_sink *sink)
     int64_t end = mark(sink, 1, PTO_MARK_RESTS, 0, -1, 0), ends = mark(sink, 2, PTO_MARK_RESTS, 0, end, 0);
     task(sink, 0, 0, 7, ends);
     return sink->status;
-}
-
-static int64_t resident_kib(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
 }
 
 static void memory_of_a_long_pipeline_is_bounded(void)
