@@ -44,15 +44,15 @@ typedef struct pto_worker {
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t top;          /* thieves take here */
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t bottom;       /* the owner pushes and pops here */
     _Atomic uint32_t slots[PTO_DEQUE_SIZE];
-    /* of queues.c, in place of the deque: anybody pushes and pops */
-    _Alignas(PTO_CACHE_LINE) _Atomic uint32_t stack;       /* its top; what a node stands on is in pool->below */
-    pto_heap heap;                     /* by priority */
+    /* of queues.c */
+    _Alignas(PTO_CACHE_LINE) _Atomic uint32_t inbox;       /* a stack: its top; what a node stands on is in pool->below */
+    pto_heap heap;                     /* by priority, in place of the rest */
     /* the owner's own */
     _Alignas(PTO_CACHE_LINE) pto_pool *pool;
     char *scratch;                     /* aligned to PTO_CACHE_LINE */
     pto_context context;               /* of the task that runs */
     int64_t scratch_bytes;
-    pto_batch *batch;                  /* [limit] for queues.c, by worker */
+    pto_batch *batch;                  /* [limit] for queues.c: by the worker that it is for */
     int64_t batch_capacity;
     int64_t n_run;                     /* tasks completed in this run */
     int64_t n_done;                    /* nodes completed and not yet subtracted from pool->remaining */

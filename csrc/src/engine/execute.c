@@ -90,7 +90,7 @@ static void start_worker(pto_worker *w, int64_t begin, int64_t end)
     atomic_store(&w->range, (uint64_t)begin << 32 | (uint64_t)end);
     atomic_store(&w->top, 0);
     atomic_store(&w->bottom, 0);
-    atomic_store(&w->stack, PTO_NO_NODE);
+    atomic_store(&w->inbox, PTO_NO_NODE);
     atomic_store(&w->heap.n, 0);
     w->block = w->block_end = 0;
 }

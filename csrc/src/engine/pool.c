@@ -30,7 +30,7 @@ static bool is_left(pto_worker *w)
 {
     uint64_t range = atomic_load(&w->range);
     return (uint32_t)(range >> 32) < (uint32_t)range || atomic_load(&w->top) < atomic_load(&w->bottom) ||
-           atomic_load(&w->stack) != PTO_NO_NODE || atomic_load(&w->heap.n) > 0;
+           atomic_load(&w->inbox) != PTO_NO_NODE || atomic_load(&w->heap.n) > 0;
 }
 
 static bool has_work(pto_worker *worker)
@@ -192,7 +192,7 @@ pto_pool *pto_pool_new(int32_t threads)
     for (int32_t i = 0; i < threads; i++) {
         workers[i].pool = pool;
         workers[i].index = i;
-        atomic_init(&workers[i].stack, PTO_NO_NODE);
+        atomic_init(&workers[i].inbox, PTO_NO_NODE);
         pthread_cond_init(&workers[i].wake, NULL);
     }
     for (int32_t i = 1; i < threads; i++) {

@@ -1,5 +1,6 @@
 /* worker.c: one worker: find a node, run it, release its successors. No allocation here. */
 #include "../sanitizer/sanitize.h"
+#include "deque.h"
 
 #define PTO_MAX_BLOCK 32               /* ready nodes claimed at once */
 
@@ -119,64 +120,20 @@ bool pto_worker_steal_range(pto_worker *worker, pto_worker *victim)
     }
 }
 
-/* Chase and Lev's deque with a fixed array: Dynamic circular work-stealing deque, 2005. */
-static uint32_t pop(pto_worker *worker)
-{
-    int64_t bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
-    if (bottom <= atomic_load_explicit(&worker->top, memory_order_relaxed))
-        return PTO_NO_NODE;
-    atomic_store(&worker->bottom, --bottom);
-    int64_t top = atomic_load(&worker->top);
-    uint32_t node = PTO_NO_NODE;
-    if (top <= bottom) {
-        node = atomic_load_explicit(&worker->slots[bottom & (PTO_DEQUE_SIZE - 1)], memory_order_relaxed);
-        if (top < bottom)
-            return node;
-        if (!atomic_compare_exchange_strong(&worker->top, &top, top + 1))
-            node = PTO_NO_NODE;        /* a thief has the last one */
-    }
-    atomic_store_explicit(&worker->bottom, bottom + 1, memory_order_relaxed);
-    return node;
-}
-
-static uint32_t steal(pto_worker *victim)
-{
-    int64_t top = atomic_load(&victim->top);
-    if (top >= atomic_load(&victim->bottom))
-        return PTO_NO_NODE;
-    uint32_t node = atomic_load_explicit(&victim->slots[top & (PTO_DEQUE_SIZE - 1)], memory_order_relaxed);
-    return atomic_compare_exchange_strong(&victim->top, &top, top + 1) ? node : PTO_NO_NODE;
-}
-
-static uint32_t take_overflow(pto_pool *pool)
-{
-    if (atomic_load_explicit(&pool->n_overflow, memory_order_relaxed) == 0)
-        return PTO_NO_NODE;
-    uint32_t node = PTO_NO_NODE;
-    pthread_mutex_lock(&pool->overflow_lock);
-    int64_t n = atomic_load(&pool->n_overflow);
-    if (n > 0) {
-        node = pool->overflow[n - 1];
-        atomic_store(&pool->n_overflow, n - 1);
-    }
-    pthread_mutex_unlock(&pool->overflow_lock);
-    return node;
-}
-
 static PTO_INLINE uint32_t take(pto_worker *worker)
 {
     pto_pool *pool = worker->pool;
-    uint32_t node = pop(worker);
+    uint32_t node = pto_deque_pop(worker);
     if (node != PTO_NO_NODE)
         return node;
     if (worker->block < worker->block_end)
         return pool->start[worker->block++];
-    if ((node = pto_worker_claim(worker)) != PTO_NO_NODE || (node = take_overflow(pool)) != PTO_NO_NODE)
+    if ((node = pto_worker_claim(worker)) != PTO_NO_NODE || (node = pto_overflow_take(pool)) != PTO_NO_NODE)
         return node;
     for (int32_t i = 1; i < pool->limit; i++) {
         int32_t other = worker->index + i;
         pto_worker *victim = &pool->workers[other < pool->limit ? other : other - pool->limit];
-        if ((node = steal(victim)) != PTO_NO_NODE)
+        if ((node = pto_deque_steal(victim)) != PTO_NO_NODE)
             return node;
         if (pto_worker_steal_range(worker, victim) && (node = pto_worker_claim(worker)) != PTO_NO_NODE)
             return node;
@@ -186,44 +143,24 @@ static PTO_INLINE uint32_t take(pto_worker *worker)
 
 /* ---- completing ---- */
 
-static void push_overflow(pto_pool *pool, uint32_t node)
-{
-    pthread_mutex_lock(&pool->overflow_lock);
-    int64_t n = atomic_load(&pool->n_overflow);
-    pool->overflow[n] = node;
-    atomic_store(&pool->n_overflow, n + 1);
-    pthread_mutex_unlock(&pool->overflow_lock);
-}
-
 /* Release the successors; returns the first that became ready, the others are shared. */
 static PTO_INLINE uint32_t complete(pto_worker *worker, uint32_t at)
 {
     pto_pool *pool = worker->pool;
     const pto_graph_node *node = &pool->graph->nodes[at];
     uint32_t next = PTO_NO_NODE;
-    int64_t bottom = -1, n_pushed = 0, room = 0;
+    pto_pushes pushes = {0};
     worker->n_done++;
     for (int64_t s = node[0].succ; s < node[1].succ; s++) {
         uint32_t succ = pool->graph->succ[s];
         if (!pto_arrive(pool, succ))
             continue;
-        if (next == PTO_NO_NODE) {
+        if (next == PTO_NO_NODE)
             next = succ;
-            continue;
-        }
-        if (n_pushed++ == 0) {
-            bottom = atomic_load_explicit(&worker->bottom, memory_order_relaxed);
-            room = PTO_DEQUE_SIZE - (bottom - atomic_load_explicit(&worker->top, memory_order_acquire));
-        }
-        if (room-- > 0)
-            atomic_store_explicit(&worker->slots[bottom++ & (PTO_DEQUE_SIZE - 1)], succ, memory_order_relaxed);
         else
-            push_overflow(pool, succ);
+            pto_deque_push(worker, &pushes, succ);
     }
-    if (n_pushed > 0) {
-        atomic_store(&worker->bottom, bottom);
-        pto_pool_wake(pool, n_pushed);
-    }
+    pto_deque_publish(worker, &pushes);
     return next;
 }
 
