@@ -132,6 +132,7 @@
     PTO_LAYOUT_FIELD(pto_sim_options, n_pools) PTO_LAYOUT_FIELD(pto_sim_options, keep_trace) \
     PTO_LAYOUT_FIELD(pto_sim_options, is_shared) PTO_LAYOUT_FIELD(pto_sim_options, steals) \
     PTO_LAYOUT_FIELD(pto_sim_options, is_calendar) PTO_LAYOUT_FIELD(pto_sim_options, timing) \
+    PTO_LAYOUT_FIELD(pto_sim_options, starts) PTO_LAYOUT_FIELD(pto_sim_options, n_starts) \
     PTO_LAYOUT_FIELD(pto_sim_options, timing_n) PTO_LAYOUT_FIELD(pto_sim_options, release_num) \
     PTO_LAYOUT_FIELD(pto_sim_options, release_den) PTO_LAYOUT_FIELD(pto_sim_options, window) \
     PTO_LAYOUT_FIELD(pto_sim_options, window_unit) PTO_LAYOUT_FIELD(pto_sim_options, window_mode) \

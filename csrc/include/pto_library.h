@@ -301,7 +301,7 @@ typedef struct pto_sim pto_sim;
    for one that has not been submitted or is not ready. PTO_E_ARGUMENT: two tasks of a worker have one position. All tasks have to come
    in one feed (so a record without a cap), because it takes all of them to know the first. An order that contradicts the edges, or
    that the window does not let come about, ends with PTO_E_DEADLOCK. A calendar excludes is_shared, steals and interleaving, and
-   priorities say nothing.
+   priorities say nothing. Of a task that has a start, the executor waits for it with the task in its hands: dispatched, and not begun.
 
    Dispatch and retirement. Where either takes time, each worker does one thing after another, for its own executors, in the order in
    which they have been wanted: a retirement since the task ended, a dispatch since both the task was ready and released and an
@@ -322,6 +322,8 @@ typedef struct pto_sim_options {
     int32_t steals;            /* 1: an idle executor takes ready tasks of other workers in its pool */
     int32_t is_calendar;       /* 1: an executor runs its tasks in the order of task_position */
     int32_t timing;            /* PTO_TIMING_ */
+    const int64_t *starts;     /* [n_starts] by task, with a calendar: it does not begin earlier; borrowed for pto_sim_new */
+    int64_t n_starts;          /* of all tasks, 0: they have none */
     int64_t timing_n;
     int64_t release_num;
     int64_t release_den;
@@ -345,7 +347,7 @@ typedef struct pto_sim_options {
 #define PTO_HELD_START 6           /* the start policy */
 #define PTO_HELD_SUBMIT 7          /* the time that submitting takes */
 #define PTO_HELD_DISPATCH 8        /* its worker dispatched or retired other tasks */
-#define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar, which started after it could have */
+#define PTO_HELD_CALENDAR 9        /* held_by: the task before it in the calendar, which started after it could have; -1: its start there */
 
 /* Arrays by executor are [n_executors]: pool by pool, in each worker by worker. Arrays by task are [n_tasks], NULL without keep_trace. */
 typedef struct pto_sim_result {

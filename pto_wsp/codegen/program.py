@@ -42,7 +42,8 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
     }
     pools = plan.rules.pool_size or ()
     texts = [*lists.texts(), *_guards(plan), *(_table(kind, f"all_{name}", rows) for name, (kind, rows) in tables.items()),
-             _table("int64_t", "all_pools", [str(size) for size in pools])]
+             _table("int64_t", "all_pools", [str(size) for size in pools]),
+             _table("int64_t", "all_starts", [str(start) for start in plan.rules.starts])]
     record = {**plan.rules.record_options(max_tasks), "infer": int(plan.infer)}
     sim = {**plan.rules.sim_options(), "n_pools": len(pools)}
     counted = [(f"n_{name}", len(rows)) for name, (_, rows) in tables.items() if name not in ("slots", "kernels")]
@@ -52,7 +53,7 @@ def emit_program(plan: TaskPlan, intermediates: Iterable[int], *, portable: bool
         fields=(*(TableField(name=name, value=f"all_{name}") for name in tables),
                 *(TableField(name=name, value=str(count)) for name, count in counted)),
         record=_initialiser(record), execute=_initialiser(plan.rules.execute_options()),
-        sim=f"{_initialiser(sim)}, .pool_size = all_pools",
+        sim=f"{_initialiser(sim)}, .pool_size = all_pools, .starts = all_starts",
         flags=" ".join(flag for flag in compile_flags(portable) if flag not in _BUILD_ONLY))
     templates = {"src/program.c": "program.c", f"{ident}.h": "program.h", "Makefile": "Makefile", "build_ffi.py": "build_ffi.py",
                  f"{ident}.py": "module.py"}

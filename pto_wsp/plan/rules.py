@@ -70,11 +70,12 @@ class ExecutionRules:
 
     `n_workers`: AICPUs, the homes of tasks; 0 where a calendar leaves it to the tasks. `pool_size`: executors that a worker has of each
     pool; None: pools of one, as many as tasks name. `shared`: one queue of ready tasks a pool for all workers. `steals`: an idle executor
-    takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions. `at_home`: tasks of one
-    home belong together, so host threads run them where the schedule puts them. `release_n`: tasks of a batch, or lanes that take turns;
-    `release_every`: cycles between two releases, as numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted
-    before the first one runs, None for all. `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an AICPU, for each task.
-    `bytes_per_cycle`: of the memory that all cores share, 0.0 for no bound. `columns`: what is said of each task.
+    takes ready tasks of other workers. `calendar`: an executor runs its tasks in the order of their positions; `starts`: by task, the
+    cycle before which it does not begin, () for none. `at_home`: tasks of one home belong together, so host threads run them where the
+    schedule puts them. `release_n`: tasks of a batch, or lanes that take turns; `release_every`: cycles between two releases, as
+    numerator and denominator. `window`: 0 for none. `start_after`: tasks submitted before the first one runs, None for all.
+    `submit_cycles`, `dispatch_cycles`, `retire_cycles`: of an AICPU, for each task. `bytes_per_cycle`: of the memory that all cores
+    share, 0.0 for no bound. `columns`: what is said of each task.
     """
 
     n_workers: int = 1
@@ -82,6 +83,7 @@ class ExecutionRules:
     shared: bool = False
     steals: bool = False
     calendar: bool = False
+    starts: tuple[int, ...] = ()
     at_home: bool = False
     release: Release = Release.IMMEDIATE
     release_n: int = 0
@@ -125,9 +127,10 @@ class ExecutionRules:
         return {"places": int(places), "by_priority": int(Column.PRIORITY in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
-        """Return them as `pto_sim_options`, but for the sizes of pools."""
+        """Return them as `pto_sim_options`, but for the sizes of pools and the starts."""
         return {
             "n_workers": self.n_workers, "is_shared": int(self.shared), "steals": int(self.steals), "is_calendar": int(self.calendar),
+            "n_starts": len(self.starts),
             "timing": int(self.release), "timing_n": self.release_n, "release_num": self.release_every[0],
             "release_den": self.release_every[1], "window": self.window, "window_unit": int(self.window_unit),
             "window_mode": int(self.full_window), "start_after": _AFTER_ALL if self.start_after is None else self.start_after,
@@ -143,7 +146,8 @@ def print_rules(rules: ExecutionRules) -> Iterator[str]:
     elif rules.pool_size != (1,):
         yield f"each with {' + '.join(map(str, rules.pool_size))} cores"
     yield from (text for text, on in (("one queue", rules.shared), ("idle ones steal", rules.steals),
-                                      ("in the order of positions", rules.calendar)) if on)
+                                      ("in the order of positions", rules.calendar),
+                                      ("each task from its start on", bool(rules.starts))) if on)
     match rules.release:
         case Release.IMMEDIATE:
             pass

@@ -139,7 +139,7 @@ class Explainer:
                 text = self._edge_text(task, moment, by)
             case Held.EXECUTOR if by:
                 text = f"its executor, which ran {by} until {moment.time}"
-            case Held.CALENDAR if by:
+            case Held.CALENDAR if by and self._held_by[task] >= 0:
                 text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
             case Held.WINDOW if by:
                 text = f"the {self._plan.rules.window_text}, in which {by} made room at {moment.time}"
@@ -192,6 +192,8 @@ class Explainer:
             case Held.DISPATCH:
                 return (f"its AICPU, which takes {counted(rules.dispatch_cycles, 'cycle')} to dispatch a task and {rules.retire_cycles} to "
                         "retire one")
+            case Held.CALENDAR:
+                return "the calendar, which has it start then"
             case Held.WINDOW:
                 return f"the {rules.window_text}"
             case _:

@@ -15,7 +15,8 @@ from pto_wsp.source import here
 def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
     """Return the schedule of a simulated run with a calendar for what it left to be decided while it runs.
 
-    Edges, window, start, batches and rates stay; dispatch, streams, pools and the order of ready tasks give way to the calendar.
+    Edges, window, start, batches and rates stay; dispatch, streams, pools and the order of ready tasks give way to the calendar, which has
+    each task start when it did.
     Raises: R103 for a run of more tasks than a trace keeps.
     """
     sim = timed.sim

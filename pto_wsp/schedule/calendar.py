@@ -23,6 +23,7 @@ from pto_wsp.wording import counted
 
 MAX_EXECUTORS = 1 << 16           # PTO_MAX_CALENDAR
 _MAX_POSITION = (1 << 31) - 1     # as the artifact's table holds it
+_MAX_START = (1 << 62) - 1        # as the simulator's clock does
 _HEAD = re.compile(r"calendar of (\d+) tasks? on \d+ executors?")
 _ROW = re.compile(r"(\d+): executor (\d+) position (\d+)(?: start (\d+))?")
 
@@ -30,7 +31,7 @@ _ROW = re.compile(r"(\d+): executor (\d+) position (\d+)(?: start (\d+))?")
 class Calendar(Policy):
     """A static schedule. `worker` and `position`: keys; else `table`: a pair of them a task, in submission order.
 
-    `starts`: of a calendar that a simulation gave, when each task started there, in cycles: for people, nothing waits for them.
+    `starts`: the cycle before which each task does not begin in simulated time; of all tasks or of none.
     """
 
     worker: Key | None = None
@@ -40,7 +41,7 @@ class Calendar(Policy):
 
     @staticmethod
     def of(plan: KeyLike | Sequence[Sequence[int]] | np.ndarray[Any, Any] | Calendar) -> Calendar:
-        """Return the calendar of a function `t -> (worker, position)`, or of a table: pairs, or (worker, position, start).
+        """Return the calendar of a function `t -> (worker, position)`, or of a table: pairs, or (worker, position, start in cycles).
 
         Raises: S103 for a function that cannot be traced, S102 for what is neither, a row that is none, or two tasks in one place.
         """
@@ -113,9 +114,11 @@ def _of_table(given: Sequence[Sequence[int]] | np.ndarray[Any, Any]) -> Calendar
             raise PolicyValueError(f"row {task} of a calendar is no place", here(), expected="(worker, position), whole numbers",
                                    found=repr(row))
         worker, position, *start = (int(number) for number in numbers)
-        if not 0 <= worker < MAX_EXECUTORS or not 0 <= position <= _MAX_POSITION or any(cycle < 0 for cycle in start):
+        if not 0 <= worker < MAX_EXECUTORS or not 0 <= position <= _MAX_POSITION or \
+                any(not 0 <= cycle <= _MAX_START for cycle in start):
             raise PolicyValueError(f"row {task} of a calendar is no place", here(), found=repr(row),
-                                   expected=f"a worker in 0 .. {MAX_EXECUTORS - 1}, a position in 0 .. {_MAX_POSITION}, a start >= 0")
+                                   expected=f"a worker in 0 .. {MAX_EXECUTORS - 1}, a position in 0 .. {_MAX_POSITION}, a start in "
+                                   f"0 .. {_MAX_START}")
         table.append((worker, position))
         starts.extend(start)
     if starts and len(starts) != len(table):

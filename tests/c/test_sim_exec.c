@@ -310,6 +310,96 @@ static void a_calendar_waits_for_releases(void)
     pto_record_free(record);
 }
 
+#define STARTS(...) .starts = (int64_t[]){__VA_ARGS__}, .n_starts = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
+
+/* Executor 0: task 0 from its start at 5 to 8, task 2 behind it at once, though it may begin at 2. Executor 1: task 1 0 .. 4, and task 3,
+   which waits for task 0, from 8 on: its start at 6 has passed by then. */
+static void a_task_does_not_begin_before_its_start(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    int64_t first = add(record, (pto_task){.cost = 3, .position = 0}, -1);
+    add(record, (pto_task){.cost = 4, .worker = 1, .position = 0}, -1);
+    add(record, (pto_task){.cost = 2, .position = 1}, -1);
+    add(record, (pto_task){.cost = 1, .worker = 1, .position = 1}, first);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, STARTS(5, 0, 2, 6));
+    IS(r.start, 5, 0, 8, 8);
+    IS(r.end, 8, 4, 10, 9);
+    CHECK_EQ(r.total_cycles, 10);
+    IS(r.busy, 5, 5);
+    IS(r.late, 5, 4);           /* executor 0 has its task from 0 on; executor 1 is idle from 4 to 8, while task 2 stands */
+    is_held(&r, 0, PTO_HELD_CALENDAR, -1);
+    is_held(&r, 1, PTO_HELD_NOT, -1);
+    is_held(&r, 2, PTO_HELD_CALENDAR, 0);
+    is_held(&r, 3, PTO_HELD_EDGE, first);
+    pto_record_free(record);
+}
+
+/* Dispatch 4, retire 1: the task that starts at 10 is dispatched 0 .. 4 and waits; the other one of its executor is dispatched when it has
+   been retired, 13 .. 14, so it starts at 18. Of the second executor the start at 3 comes to nothing: it is dispatched until 4. */
+static void a_task_is_dispatched_before_its_start(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    add(record, (pto_task){.cost = 3, .position = 0}, -1);
+    add(record, (pto_task){.cost = 3, .position = 1}, -1);
+    add(record, (pto_task){.cost = 3, .worker = 1, .position = 0}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, .dispatch_cycles = 4, .retire_cycles = 1, STARTS(10, 16, 3));
+    IS(r.start, 10, 18, 4);
+    IS(r.complete, 14, 22, 8);
+    CHECK_EQ(r.total_cycles, 22);
+    is_held(&r, 0, PTO_HELD_CALENDAR, -1);
+    is_held(&r, 1, PTO_HELD_DISPATCH, -1);
+    is_held(&r, 2, PTO_HELD_NOT, -1);
+    pto_record_free(record);
+}
+
+/* Two tasks of 10 cycles and 10 bytes, 1 byte a cycle: together they are slowed by 2. The second starts at 4: 6 cycles of the first are
+   left, 12 for both; then 4 of the second. The task of no cost at 4 ends then. */
+static void starts_go_with_memory_and_tasks_of_no_cost(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION | PTO_KEEP_BYTES);
+    add(record, (pto_task){.cost = 10, .bytes = 10}, -1);
+    add(record, (pto_task){.cost = 10, .bytes = 10, .worker = 1, .position = 1}, -1);
+    add(record, (pto_task){.worker = 1, .position = 0}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, .bytes_per_cycle = 1, STARTS(0, 4, 4));
+    IS(r.start, 0, 4, 4);
+    IS(r.end, 16, 20, 4);
+    pto_record_free(record);
+}
+
+/* The start policy holds until both are submitted, at 2; the task that starts at 9 takes the window of one until 12. */
+static void starts_go_with_windows_and_the_start_policy(void)
+{
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    add(record, (pto_task){.cost = 3, .position = 0}, -1);
+    add(record, (pto_task){.cost = 3, .worker = 1, .position = 0}, -1);
+    pto_sim_result r;
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, .window = 1, STARTS(9, 10));
+    IS(r.start, 9, 12);
+    is_held(&r, 1, PTO_HELD_WINDOW, 0);
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, .start_after = 2, .submit_cycles = 2, STARTS(0, 1));
+    IS(r.start, 2, 2);
+    is_held(&r, 0, PTO_HELD_START, -1);
+    pto_record_free(record);
+}
+
+static void starts_that_do_not_fit_are_refused(void)
+{
+    const int64_t starts[2] = {0, 0};
+    CHECK(pto_sim_new(&(pto_sim_options){.n_workers = 1, .starts = starts, .n_starts = 2}) == NULL);        /* of no calendar */
+    CHECK(pto_sim_new(&(pto_sim_options){.n_workers = 1, .is_calendar = 1, .n_starts = 2}) == NULL);
+    CHECK(pto_sim_new(&(pto_sim_options){.n_workers = 1, .is_calendar = 1, .starts = starts, .n_starts = -1}) == NULL);
+    CHECK(pto_sim_new(&(pto_sim_options){.n_workers = 1, .is_calendar = 1, .starts = starts, .n_starts = INT64_MAX}) == NULL);
+    pto_record *record = record_new(PTO_KEEP_POSITION);
+    for (int32_t i = 0; i < 3; i++)
+        add(record, (pto_task){.position = i}, -1);
+    pto_sim_result r;
+    CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 1, .is_calendar = 1, .starts = starts, .n_starts = 2}, &r), PTO_E_ARGUMENT);
+    pto_record_free(record);
+}
+
 static void a_calendar_needs_all_tasks_at_once(void)
 {
     pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_POSITION});
@@ -469,7 +559,10 @@ int main(void)
         TEST(the_highest_priority_goes_first), TEST(lanes_take_turns), TEST(turns_are_taken_within_a_priority),
         TEST(a_calendar_orders_an_executor), TEST(a_task_that_is_not_ready_blocks_its_executor),
         TEST(calendars_that_cannot_go_on_end), TEST(a_calendar_waits_for_releases),
-        TEST(a_calendar_needs_all_tasks_at_once), TEST(a_worker_does_one_thing_after_another),
+        TEST(a_task_does_not_begin_before_its_start), TEST(a_task_is_dispatched_before_its_start),
+        TEST(starts_go_with_memory_and_tasks_of_no_cost), TEST(starts_go_with_windows_and_the_start_policy),
+        TEST(starts_that_do_not_fit_are_refused), TEST(a_calendar_needs_all_tasks_at_once),
+        TEST(a_worker_does_one_thing_after_another),
         TEST(successors_see_a_task_once_it_is_retired), TEST(workers_that_share_dispatch_for_their_own_executors),
         TEST(tasks_that_ask_for_more_than_memory_gives_are_slower), TEST(the_rest_of_a_task_speeds_up_again),
         TEST(long_tasks_keep_their_places_in_memory), TEST(cycles_past_all_numbers_end_the_simulation)};

@@ -38,6 +38,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.plan.rules import print_rules
 
 F32, I64 = DType.F32, DType.I64
 N = 6
@@ -84,6 +85,10 @@ SCHEDULES: dict[str, Workload] = {
     "batches": W.dispatch(DispatchPolicy.round_robin(2)).timing(TimingPolicy.batched(5)),
     "rate": W.dispatch(DispatchPolicy.round_robin(2)).timing(TimingPolicy.rate_limit(100000.0)),
     "after orchestration": W.dispatch(DispatchPolicy.round_robin(2)).task_graph(start=StartPolicy.after_orchestration()),
+    "streams": W.streams(3).stream_by(lambda t: t.i * 5 % 3),
+    "one stream over two": W.dispatch(DispatchPolicy.round_robin(2)).streams(4),
+    "turns": W.dispatch(DispatchPolicy.round_robin(2)).streams(3).timing(TimingPolicy.interleaved(3)),
+    "streams in batches": W.streams(3).timing(TimingPolicy.batched(5)),
     "hybrid": two_steps().dispatch(DispatchPolicy.round_robin(2)),
 }
 
@@ -151,6 +156,31 @@ def test_the_table_stands_in_the_artifact_and_goes_along_when_it_is_saved(tmp_pa
     loaded.run(A=A.data, B=B.data, C=C.data)
     np.testing.assert_array_equal(C.data, expected())
     assert loaded.stats.total_cycles == built.stats.total_cycles
+
+
+def test_a_task_does_not_begin_before_its_start(program: Program) -> None:
+    """Tasks of one cycle. On one executor 0 at 3, then 2 at once and 4 at 9; on the other 1 at 0, 3 at 2, and 5, whose start is past."""
+    starts = [3, 0, 1, 2, 9, 1]
+    w = alone().task_graph(trace=TracePolicy.cycles(lambda t: 1)).calendar([(k % 2, k // 2, start) for k, start in enumerate(starts)])
+    done = w.compile(target="interp").run()
+    assert done.trace.start.tolist() == [3, 0, 4, 2, 9, 3] and done.stats.total_cycles == 10
+    assert "the calendar, which has it start then" in str(done.explain(4))
+    assert "start then" not in str(done.explain(2)) and "start then" not in str(done.explain(1))
+    assert done.plan.rules.starts == tuple(starts) and "each task from its start on" in print_rules(done.plan.rules)
+    later = program.simulate(W.calendar([(k % 2, k // 2, 10_000 * k) for k in range(2 * N)]))
+    assert later.trace.start.tolist() == [10_000 * k for k in range(2 * N)]
+
+
+def test_starts_are_of_simulated_time_alone() -> None:
+    far = run(W.calendar([(k % 2, k // 2, (1 << 61) + k) for k in range(2 * N)]), "cpu_sim", threads=2)     # a century or so
+    assert far.trace.start[0] == 1 << 61
+
+
+def test_executors_of_one_aicpu_keep_their_starts(program: Program) -> None:
+    pooled = W.dispatch(DispatchPolicy.affinity("i", 2)).streams(3).task_graph(pools=Pools.custom(lambda t: t.i % 3))
+    found = program.simulate(pooled, SLOW, overheads=True)
+    again = program.simulate(found.freeze(), SLOW.with_aicpu(count=8), overheads=True)
+    assert again.trace.start.tolist() == found.trace.start.tolist() and again.total_cycles <= found.total_cycles
 
 
 # ---- what a calendar may not do ----

@@ -61,6 +61,7 @@ def test_what_is_shown_is_short_and_tells_tables_apart() -> None:
     ([3], "row 0 of a calendar is no place"),
     (["00"], "row 0 of a calendar is no place"),
     ([(0, 0, -1)], "row 0 of a calendar is no place"),
+    ([(0, 0, -1)], "row 0 of a calendar is no place"), ([(0, 0, 1 << 62)], "row 0 of a calendar is no place"),
     ([(0, 0, 1), (0, 1)], "some rows of a calendar have a start, others none"),
     ([(0, 0), (1, 0), (0, 0)], "tasks 0 and 2 of a calendar are in one place"),
 ])

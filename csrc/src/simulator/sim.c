@@ -270,7 +270,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->is_plain = (options->timing == PTO_TIMING_IMMEDIATE || options->timing == PTO_TIMING_INTERLEAVED) && s->is_started &&
                   options->window_unit == PTO_WINDOW_TASKS && options->window_mode != PTO_WINDOW_BENCHMARK &&
                   options->submit_cycles == 0 && !options->keep_trace;
-    if (!pto_sim_keep_pool_sizes(s)) {
+    if (!pto_sim_keep_pool_sizes(s) || !pto_sim_keep_starts(s)) {
         pto_sim_free(s);
         return NULL;
     }

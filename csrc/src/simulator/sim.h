@@ -117,6 +117,8 @@ struct pto_sim {
 
     /* sim_calendar.c */
     int64_t *calendar;         /* nodes, queue by queue in the order of their positions; NULL: none */
+    int64_t *starts;           /* by task; NULL: none */
+    pto_sim_heap early;        /* (start, executor): executors that have a task and wait for its start */
 
     /* sim_serve.c */
     pto_sim_server *servers;   /* [n_workers]; NULL: dispatching and retiring take no time */
@@ -187,6 +189,9 @@ bool pto_sim_advance(pto_sim *s);      /* dispatch, then to the next completion;
 
 /* sim_calendar.c */
 int32_t pto_sim_keep_calendar(pto_sim *s, const pto_columns *columns);     /* PTO_E_ARGUMENT: two tasks of a worker have one position */
+bool pto_sim_keep_starts(pto_sim *s);      /* that the options name; false: no memory */
+bool pto_sim_hold_for_start(pto_sim *s, int64_t executor, int64_t task);   /* which would begin too early; false: no memory */
+bool pto_sim_begin_due(pto_sim *s);        /* executors whose tasks may begin now; false after an error */
 int64_t pto_sim_calendar_head(const pto_sim *s, const pto_sim_queue *q);   /* the next task, -1: it may not run yet */
 
 /* sim_serve.c */

@@ -1,6 +1,8 @@
 /* sim_calendar.c: the order of an executor's tasks where a calendar gives it: every one waits for its turn.
 
-   The first feed has to have all tasks: before it, nobody can say which one is the first of an executor. */
+   The first feed has to have all tasks: before it, nobody can say which one is the first of an executor. A task that has a start is
+   given to its executor as any other, and the executor begins with it when it is time: what comes before, dispatching it too, goes on
+   meanwhile. So a calendar that a simulation gave takes the same time again. */
 #include "sim.h"
 
 enum { NONE = -1 };
@@ -36,8 +38,42 @@ static bool fill(pto_sim *s, const pto_columns *c, const pto_turn *entries)
     return true;
 }
 
+bool pto_sim_keep_starts(pto_sim *s)
+{
+    const int64_t *starts = s->options.starts;
+    int64_t n = s->options.n_starts;
+    s->options.starts = NULL;          /* was borrowed */
+    if (n == 0)
+        return true;
+    s->starts = n <= PTRDIFF_MAX / (int64_t)sizeof *starts ? malloc((size_t)n * sizeof *starts) : NULL;
+    if (s->starts != NULL)
+        memcpy(s->starts, starts, (size_t)n * sizeof *starts);
+    return s->starts != NULL;
+}
+
+bool pto_sim_hold_for_start(pto_sim *s, int64_t executor, int64_t task)
+{
+    if (s->options.keep_trace) {
+        s->held[task] = PTO_HELD_CALENDAR;
+        s->held_by[task] = NONE;
+    }
+    return pto_sim_heap_push(&s->early, (pto_sim_entry){s->starts[task], executor}) || pto_sim_fail(s);
+}
+
+bool pto_sim_begin_due(pto_sim *s)
+{
+    while (s->early.n > 0 && s->early.data[0].key <= s->now)
+        if (!pto_sim_begin(s, pto_sim_heap_pop(&s->early).id))
+            return false;
+    return true;
+}
+
 int32_t pto_sim_keep_calendar(pto_sim *s, const pto_columns *c)
 {
+    if (s->starts != NULL && c->n_tasks > s->options.n_starts) {
+        pto_sim_fail_at(s, PTO_E_ARGUMENT, s->options.n_starts);
+        return s->status;
+    }
     pto_turn *entries = malloc((size_t)c->n_tasks * sizeof *entries);
     if (entries == NULL) {
         pto_sim_fail(s);

@@ -9,7 +9,8 @@ bool pto_sim_options_fit(const pto_sim_options *o)
     bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
     bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
     bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
-    if (!has_pools || !has_costs || (o->is_calendar && is_dynamic))
+    bool has_starts = o->n_starts == 0 || (o->n_starts > 0 && o->starts != NULL && o->is_calendar);
+    if (!has_pools || !has_costs || !has_starts || (o->is_calendar && is_dynamic))
         return false;
     int64_t n = 0, pool;
     for (int32_t p = 0; p < o->n_pools; p++)
@@ -255,6 +256,8 @@ void pto_sim_close(pto_sim *s)
     free(s->idle);
     free(s->figures);
     free(s->calendar);
+    free(s->starts);
+    free(s->early.data);
     free(s->memory.flows);
     pto_sim_close_servers(s);
 }

@@ -114,6 +114,8 @@ static inline bool begin(pto_sim *s, int64_t at)
 {
     pto_sim_executor *e = &s->executors[at];
     const pto_sim_node *n = pto_sim_at(&s->ring, e->running);
+    if (__builtin_expect(s->starts != NULL, 0) && s->starts[n->task] > s->now)
+        return pto_sim_hold_for_start(s, at, n->task);
     if (s->options.keep_trace) {
         s->start[n->task] = s->now;
         s->executor[n->task] = at;
@@ -185,6 +187,8 @@ static bool dispatch(pto_sim *s)
 {
     if (!s->is_started)
         return true;
+    if (s->early.n > 0 && !pto_sim_begin_due(s))
+        return false;
     if (s->servers != NULL)
         return pto_sim_serve(s);
     for (int64_t i = 0; i < s->n_to_dispatch; i++) {
@@ -303,6 +307,8 @@ static int64_t next_time(pto_sim *s)
         at = s->delayed.data[0].key;
     if (s->serving.n > 0 && (at < 0 || s->serving.data[0].key < at))
         at = s->serving.data[0].key;
+    if (s->early.n > 0 && (at < 0 || s->early.data[0].key < at))
+        at = s->early.data[0].key;
     if (s->memory.n > 0 && (at < 0 || pto_sim_memory_time(s) < at))
         at = pto_sim_memory_time(s);
     return at;

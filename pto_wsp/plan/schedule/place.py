@@ -69,7 +69,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int)
         n_workers=n_workers,
         pool_size=pool_sizes(pools, arch, n_workers, frozenset(unit_of(plan.kernels[task.kernel].kernel) for task in submits(plan))),
         shared=schedule.dispatch is not None and schedule.dispatch.kind == "work_steal", steals=ready.kind == "work_steal",
-        calendar=schedule.calendar is not None, at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
+        calendar=schedule.calendar is not None, starts=() if schedule.calendar is None else schedule.calendar.starts,
+        at_home=keeps_together(schedule.dispatch) and n_workers > 1, bytes_per_cycle=bandwidth,
         release=release, release_n=release_n, release_every=every, window=window, window_unit=unit, full_window=full,
         start_after=start_of(graph.start), submit_cycles=cycles.submit, dispatch_cycles=cycles.dispatch, retire_cycles=cycles.retire,
         columns=frozenset(column for column, on in said.items() if on))

@@ -73,7 +73,8 @@ _ON_HOST: Mapping[str, Support] = {
     "task_graph.start": Support(Capability.ENFORCED, f"the first task waits {_IN_TIME}"),
     "task_graph.trace.none": Support(Capability.ENFORCED, "a task takes the cycles that the arch model gives"),
     "task_graph.trace.cycles": Support(Capability.ENFORCED, "a task takes the cycles that its key gives, in simulated time"),
-    "calendar": Support(Capability.ENFORCED, "each executor runs its tasks in the order of their positions, on a host thread too"),
+    "calendar": Support(Capability.ENFORCED, "each executor runs its tasks in the order of their positions, on a host thread too; "
+                                                  "from their starts on in simulated time alone"),
     "spatial_map": Support(Capability.REFUSED, "no target lays tasks out on a grid of cores yet"),
 }
 

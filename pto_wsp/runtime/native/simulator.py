@@ -84,9 +84,9 @@ class SimulationStuck(Exception):
 def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
     """Return a simulator that has seen no task yet."""
     ffi = runtime.ffi
-    pools = ffi.new("int64_t[]", list(rules.pool_size or (0,)))
+    pools, starts = ffi.new("int64_t[]", list(rules.pool_size or (0,))), ffi.new("int64_t[]", list(rules.starts))
     options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
-                                            "keep_trace": int(keep_trace)})
+                                            "starts": starts, "keep_trace": int(keep_trace)})
     raw = runtime.lib.pto_sim_new(options)
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")
