@@ -19,6 +19,7 @@ from pto_wsp.errors import ArgumentKindError
 from pto_wsp.expr import kernel as k
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 _MOST_TURNS = 1 << 16
@@ -92,8 +93,8 @@ def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float],
     busy = {pipe: _folded(put_in(cycles)) for pipe, cycles in times.busy.items()}
     total = _folded(put_in(times.total))
     used = [pipe for pipe in PIPES if busy[pipe] != s.Const(0)]
-    shown = tuple(PipeCost(pipe, s.print_scalar(busy[pipe]), _source(arch, pipe)) for pipe in used)
-    return KernelCost(kernel.name, arch.name, shown, s.print_scalar(total), tuple(dict.fromkeys(_missing(total))))
+    shown = tuple(PipeCost(pipe, print_scalar(busy[pipe]), _source(arch, pipe)) for pipe in used)
+    return KernelCost(kernel.name, arch.name, shown, print_scalar(total), tuple(dict.fromkeys(_missing(total))))
 
 
 def _source(arch: Arch, pipe: str) -> str:

@@ -16,7 +16,8 @@ from pto_wsp.plan.numbering import numbered_checks
 from pto_wsp.plan.walk import items_of, submits
 from pto_wsp.types.dtype import DType, Family
 from pto_wsp.types.layout import Contract
-from pto_wsp.types.scalar import Const, SymbolRef, Var, print_scalar
+from pto_wsp.types.scalar import Const, SymbolRef, Var
+from pto_wsp.types.scalar_text import print_scalar
 
 _I64 = (-(1 << 63), (1 << 63) - 1)
 _NOTHING = {"char *const": "0", "int64_t": "0"}

@@ -26,7 +26,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import print_rules
 from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.verify.verdict import Finding
 
 

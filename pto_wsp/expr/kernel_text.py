@@ -16,6 +16,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import bodies_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 
 _INDENT = "    "
 _TYPE_COLUMN = 54
@@ -84,11 +85,11 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}{past}"
             case k.Gather(result, param, index, col, valid, fill):
                 shown_fill = f", fill={fill!r}" if fill else ""
-                rows = "" if valid is None else f", valid={s.print_scalar(valid)}"
-                yield _defined(pad, result, f"gather {param}[%{index.id}, {s.print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
+                rows = "" if valid is None else f", valid={print_scalar(valid)}"
+                yield _defined(pad, result, f"gather {param}[%{index.id}, {print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
             case k.Scatter(param, index, value, col, valid):
-                verb, rows = "scatter_add" if stmt.add else "scatter", "" if valid is None else f", valid={s.print_scalar(valid)}"
-                yield f"{pad}{verb} {param}[%{index.id}, {s.print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
+                verb, rows = "scatter_add" if stmt.add else "scatter", "" if valid is None else f", valid={print_scalar(valid)}"
+                yield f"{pad}{verb} {param}[%{index.id}, {print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
             case k.Alloc(buffer, init):
                 yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
             case k.Read(result, buffer):
@@ -103,11 +104,11 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
             case k.Check(_, value, what, sources):
                 yield f"{pad}check %{value.id} of {what}, from {', '.join(_operand(source.operand) for source in sources) or 'nothing'}"
             case k.For(var, start, stop, step, inner):
-                bounds = ", ".join(s.print_scalar(bound) for bound in (start, stop, step))
+                bounds = ", ".join(print_scalar(bound) for bound in (start, stop, step))
                 yield f"{pad}for {var.name} in range({bounds}):"
                 yield from _inner(inner, depth + 1, buffers)
             case k.If(condition, then, other):
-                yield f"{pad}when {s.print_scalar(condition)}:"
+                yield f"{pad}when {print_scalar(condition)}:"
                 yield from _inner(then, depth + 1, buffers)
                 if other:
                     yield f"{pad}otherwise:"
@@ -144,7 +145,7 @@ def _operand(operand: k.Operand) -> str:
         case k.Value(id):
             return f"%{id}"
         case k.ScalarOperand(value):
-            return s.print_scalar(value)
+            return print_scalar(value)
         case _:
             assert_never(operand)
 
@@ -155,13 +156,13 @@ def _attr(value: k.Attr) -> str:
 
 def _at(row: s.Scalar, col: s.Scalar) -> str:
     whole = row == s.Const(0) and col == s.Const(0)
-    return "" if whole else f"[{s.print_scalar(row)}, {s.print_scalar(col)}]"
+    return "" if whole else f"[{print_scalar(row)}, {print_scalar(col)}]"
 
 
 def _valid(stmt: k.Load | k.Store) -> str:
     if stmt.valid_rows is None and stmt.valid_cols is None:
         return ""
-    shown = (":" if extent is None else s.print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))
+    shown = (":" if extent is None else print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))
     return f", valid=({', '.join(shown)})"
 
 

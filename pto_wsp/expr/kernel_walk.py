@@ -40,6 +40,7 @@ from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
@@ -202,7 +203,7 @@ def _guard(stmt: Guarded) -> Guard:
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))
         return Guard(f"{stmt.op} along axis {axis} of {tile!r}", stmt, stmt.span)
     verb = "load" if isinstance(stmt, Load) else "store"
-    what = f"{verb} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
+    what = f"{verb} {stmt.param}[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
     return Guard(what, stmt, stmt.span)
 
 

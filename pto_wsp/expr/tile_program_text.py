@@ -18,7 +18,8 @@ from typing import assert_never
 
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_text import print_param
-from pto_wsp.types.scalar import Const, Scalar, print_scalar
+from pto_wsp.types.scalar import Const, Scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 _INDENT = "    "
 

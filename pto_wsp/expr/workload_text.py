@@ -14,7 +14,8 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.expr.layout_text import WIDTH, laid_out, listed
 from pto_wsp.expr.rewrite import outer_nodes
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Const, Element, Var, print_scalar
+from pto_wsp.types.scalar import Const, Element, Var
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import print_view
 
 

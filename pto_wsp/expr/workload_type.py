@@ -11,7 +11,7 @@ from dataclasses import replace
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.kernel import Param, ScalarParamDecl
 from pto_wsp.expr.layout_text import WIDTH, Listed, Part, Row, Text, laid_out, listed
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def type_of(workload: wl.Workload, width: int = WIDTH) -> str:

@@ -17,6 +17,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.types.scalar_ops import COMPARISONS, Number, wrap_i64
+from pto_wsp.types.scalar_text import print_scalar
 
 Column: TypeAlias = "np.ndarray[Any, Any]"
 Leaf: TypeAlias = Callable[[s.Scalar], "Column | None"]
@@ -30,7 +31,7 @@ class UnknownColumn(Exception):
     """A part of an expression has no column."""
 
     def __init__(self, node: s.Scalar) -> None:
-        super().__init__(s.print_scalar(node))
+        super().__init__(print_scalar(node))
         self.node = node
 
 

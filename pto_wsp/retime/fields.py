@@ -18,6 +18,7 @@ from pto_wsp.runtime.failures.errors import describe_check
 from pto_wsp.runtime.record.marks import MarkFlag
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 Array = np.ndarray[Any, Any]
@@ -96,7 +97,7 @@ def _evaluated(tasks: RecordedTasks, task: Submit, node: s.Scalar, name: str, co
         raise ProgramStateError(f"the {name} of `{kernel}` cannot be found again: it depends on `{unknown}`", here(),
                                 expected="a symbol that the run had a value for" if is_symbol else
                                 "what the recorded stream knows: loop variables, extents, scalars and symbols",
-                                found=s.print_scalar(node), help="compile it under that schedule and run it") from None
+                                found=print_scalar(node), help="compile it under that schedule and run it") from None
 
 
 def mark_delays(tasks: RecordedTasks, plan: TaskPlan) -> Array | None:

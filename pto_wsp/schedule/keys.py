@@ -12,6 +12,7 @@ from pto_wsp.errors import KeyTraceError, PtoError
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 
 _MOST_BRACKETS = 1 << 16
@@ -116,7 +117,7 @@ def _key_of(result: object, what: str) -> KeyExpr:
         raise KeyTraceError(f"the key of {what} gives no whole number", here(), expected="one integer expression", found=repr(result))
     foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex | s.SymbolRef)]
     if foreign:
-        raise KeyTraceError(f"the key of {what} depends on more than the task", here(), found=s.print_scalar(foreign[0]),
+        raise KeyTraceError(f"the key of {what} depends on more than the task", here(), found=print_scalar(foreign[0]),
                             expected="loop variables by name (t.b), bracket indices (t.params[0]) and Symbols",
                             help=_reason(foreign[0]))
     return KeyExpr(s.substitute(node, lambda leaf: replace(leaf, id=BY_NAME) if isinstance(leaf, s.SymbolRef) else None))

@@ -9,7 +9,8 @@ from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.expr import codec
 from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
-from pto_wsp.types.scalar import Scalar, print_scalar
+from pto_wsp.types.scalar import Scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 Count = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 62)]
 PerMillisecond = Annotated[float, Before(plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits

@@ -12,6 +12,7 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
+from pto_wsp.types.scalar_text import print_scalar
 
 
 class Symbolic:
@@ -27,7 +28,7 @@ class Symbolic:
     @property
     def position(self) -> Symbolic:
         """Where a column of a sparse row stands in the indices; any other scalar has none."""
-        raise ArgumentKindError(f"`{scalar.print_scalar(self.node)}` has no position", here(),
+        raise ArgumentKindError(f"`{print_scalar(self.node)}` has no position", here(),
                                 expected="the variable of a loop over a sparse row: for e in P.sel(routing[b])",
                                 help="the variable of any other loop is its position itself")
 
@@ -132,7 +133,7 @@ class Symbolic:
         return Symbolic(scalar.ceil_div(self.node, as_scalar(other)), held_by(self, other))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({scalar.print_scalar(self.node)})"
+        return f"{type(self).__name__}({print_scalar(self.node)})"
 
     def __bool__(self) -> NoReturn:
         _refuse(self, "bool", "if, while, and, or, not, in, min() and max() decide while the body is traced, once for all "
@@ -199,15 +200,19 @@ def as_scalar(value: object) -> scalar.Scalar:
             return scalar.Const(int(value))
         case float():
             return scalar.Const(float(value))
-    element = getattr(type(value), "__scalar__", None)
-    if element is not None:
-        node: scalar.Scalar = element(value)
+    if has_scalar(value):
+        node: scalar.Scalar = value.__scalar__()  # type: ignore[attr-defined]
         return node
     item = getattr(value, "item", None)
     if item is not None and getattr(value, "shape", None) == ():   # a NumPy scalar
         return as_scalar(item())
     raise ArgumentKindError("this is not a scalar", here(), expected="a number, a loop variable, a Symbol, a tensor's element, "
                             "or arithmetic on them", found=f"{type(value).__name__}: {value!r:.60}")
+
+
+def has_scalar(value: object) -> bool:
+    """Tell whether a value says itself which scalar it stands for, as a tensor's element does."""
+    return getattr(type(value), "__scalar__", None) is not None
 
 
 def held_by(*values: object) -> tuple[object, ...]:
@@ -222,4 +227,4 @@ def _binary(op: Op, lhs: object, rhs: object) -> Symbolic:
 
 
 def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:
-    raise SymbolicControlError(f"{what}() of a value known only at run time: {scalar.print_scalar(value.node)}", here(), help=advice)
+    raise SymbolicControlError(f"{what}() of a value known only at run time: {print_scalar(value.node)}", here(), help=advice)

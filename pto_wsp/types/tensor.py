@@ -22,13 +22,15 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewBoundsError, ViewIndexError
+from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewIndexError
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
+from pto_wsp.types.brackets import cut, element, pick
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Contract, Layout, TensorRef
-from pto_wsp.types.symbolic import Symbolic, as_scalar, held_by
-from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
+from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.types.symbolic import Symbolic, held_by
+from pto_wsp.types.view import Clip, Permute, Reshape, Step, View, ViewDim, declared, place_of, print_view
 
 MAX_RANK = 8
 _ids = itertools.count()
@@ -108,12 +110,12 @@ class TensorView:
             if entry is Ellipsis:
                 dim += rank - given
             elif isinstance(entry, slice):
-                view, dim = _cut(view, dim, entry), dim + 1
+                view, dim = cut(view, dim, entry), dim + 1
             else:
-                view = _pick(view, dim, entry)
+                view = pick(view, dim, entry)
         parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
         result = TensorView(self.owner, view, (*self.holds, *held_by(*parts)))
-        return result if result.rank or given == 0 else Symbolic(_element(view), (self.owner, *result.holds))
+        return result if result.rank or given == 0 else Symbolic(element(view), (self.owner, *result.holds))
 
     def item(self, *index: object) -> Symbolic:
         """Return one element as a scalar, read when the workload's tasks are made; one index a dimension."""
@@ -165,7 +167,7 @@ class TensorView:
 
     def __scalar__(self) -> s.Scalar:
         if self.rank == 0:
-            return _element(self.view)
+            return element(self.view)
         raise ArgumentKindError(f"`{print_view(self.view)}` is a view with {self.rank} dimensions, not a scalar", here(),
                                 help="pick one element: one index a dimension")
 
@@ -200,7 +202,7 @@ class TensorView:
         return first
 
     def __repr__(self) -> str:
-        extents = ", ".join(s.print_scalar(n.node) if isinstance(n, Symbolic) else str(n) for n in self.shape)
+        extents = ", ".join(print_scalar(n.node) if isinstance(n, Symbolic) else str(n) for n in self.shape)
         comma = "," * (self.rank == 1)
         return f"{type(self).__name__}({print_view(self.view)}, shape=({extents}{comma}), {self.dtype})"
 
@@ -349,85 +351,3 @@ def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, .
         return tuple(steps)   # no element has a place, so any strides will do
     dense = Layout.contiguous(tuple(sizes)).strides
     return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
-
-
-def _pick(view: View, dim: int, entry: object) -> View:
-    extent = place_of(view).dims[dim].extent
-    index = _from_end(_index(entry), extent)
-    _check_constant(view, dim, index, extent, entry, below=True)
-    return View(view.tensor, (*view.steps, Pick(dim, index)))
-
-
-def _cut(view: View, dim: int, entry: slice) -> View:
-    extent = place_of(view).dims[dim].extent
-    step = 1 if entry.step is None else entry.step
-    if not isinstance(step, int) or isinstance(step, bool) or step < 1:
-        raise ViewIndexError("a slice's step is a whole number >= 1", here(), found=repr(step))
-    start = s.Const(0) if entry.start is None else _from_end(_index(entry.start), extent)
-    stop = extent if entry.stop is None else _from_end(_index(entry.stop), extent)
-    if start == s.Const(0) and stop == extent and step == 1:
-        return view
-    _check_constant(view, dim, start, extent, entry.start, below=False)
-    _check_constant(view, dim, stop, extent, entry.stop, below=False)
-    span = declared(s.sub(stop, start))
-    if isinstance(span, s.Const) and int(span.value) < 0:
-        raise ViewBoundsError(f"the slice of `{print_view(view)}` ends before it starts", here(),
-                              found=f"{s.print_scalar(start)}:{s.print_scalar(stop)}")
-    return View(view.tensor, (*view.steps, Cut(dim, start, stop, step)))
-
-
-def _from_end(index: s.Scalar, extent: s.Scalar) -> s.Scalar:
-    return s.add(extent, index) if isinstance(index, s.Const) and int(index.value) < 0 else index
-
-
-def _index(entry: object) -> s.Scalar:
-    try:
-        node = as_scalar(entry)
-    except ArgumentKindError:
-        if isinstance(entry, TensorView):
-            raise   # it says what is wrong with the view
-        node = None
-    if node is None or not s.scalar_dtype(node).is_integer:
-        raise ViewIndexError("this is not an index", here(), found=f"{type(entry).__name__}: {entry!r:.60}",
-                             expected="an int, a loop variable, an integer scalar expression, a slice or ...")
-    return node
-
-
-def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, written: object, *, below: bool) -> None:
-    known, limit = declared(index), declared(extent)
-    if not isinstance(known, s.Const) or not isinstance(limit, s.Const):
-        return
-    top = int(limit.value) - below
-    if not 0 <= int(known.value) <= top:
-        raise ViewBoundsError(f"index {s.print_scalar(as_scalar(written))} is outside dimension {dim} of `{print_view(view)}`", here(),
-                              expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
-                              found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
-                              if not below else None)
-
-
-def _element(view: View) -> s.Scalar:
-    """Return the scalar that reads the one element of a rank-0 view."""
-    tensor = view.tensor
-    axes: list[tuple[int, s.Scalar, int]] = [(k, s.Const(0), 1) for k in range(tensor.rank)]
-    index: list[s.Scalar] = [s.Const(0)] * tensor.rank
-    cut: set[int] = set()
-    for step in view.steps:
-        match step:
-            case Pick(dim, position):
-                axis, start, by = axes.pop(dim)
-                if axis in cut and not isinstance(position, s.Const):
-                    raise ViewIndexError("an element is read from the tensor itself, not from a slice of it", here(),
-                                         found=f"`{print_view(view)}`", help="index the tensor, adding where the slice starts")
-                index[axis] = s.add(start, s.mul(position, s.Const(by)))
-            case Cut(dim, start_at, _, by_now):
-                axis, start, by = axes[dim]
-                cut.add(axis)
-                axes[dim] = (axis, s.add(start, s.mul(start_at, s.Const(by))), by * by_now)
-            case Permute(order):
-                axes = [axes[k] for k in order]
-            case Clip():
-                cut.update(axis for axis, _, _ in axes)
-            case Reshape():
-                raise ViewIndexError("an element is read from the tensor itself, not from a reshaped view", here(),
-                                     help="index the tensor before reshape()")
-    return s.Element(tensor, tuple(index))

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 from pto_wsp.types.layout import Layout, TensorRef
-from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, SymbolRef, add, ceil_div, minimum, mul, print_scalar, sub, substitute
+from pto_wsp.types.scalar import Const, DimOf, Scalar, StrideOf, SymbolRef, add, ceil_div, minimum, mul, sub, substitute
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 

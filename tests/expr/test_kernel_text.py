@@ -12,6 +12,7 @@ from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, walk
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.tile import TileType
 
 TILE = TileType(4, 8, DType.F32)
@@ -77,7 +78,7 @@ def test_only_pieces_of_regions_are_guarded() -> None:
 def test_a_transposed_load_moves_the_transposed_piece() -> None:
     load = k.Load(k.Value(0, TILE), "x", ZERO, ZERO, s.ParamExtent("x", 0), None, transpose=True)
     assert piece_of(load) == (8, 4)
-    assert [s.print_scalar(extent) for extent in valid_of(load)] == ["min(max(x.shape[0], 0), 8)", "4"]
+    assert [print_scalar(extent) for extent in valid_of(load)] == ["min(max(x.shape[0], 0), 8)", "4"]
 
 
 def test_the_digest_is_of_the_content() -> None:

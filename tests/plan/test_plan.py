@@ -43,7 +43,7 @@ from pto_wsp.plan.waits.handles import handle_uses
 from pto_wsp.plan.walk import submits
 from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.plan.written.text import print_plan
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 F32 = DType.F32
 UNIT = builtin_arch("unit")

@@ -15,6 +15,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.types.scalar_ops import COMPARISONS, LOGICAL, Number
+from pto_wsp.types.scalar_text import print_scalar
 
 A, B, N = s.Var("a", 0), s.Var("b", 1), s.Var("n", 2)
 F, G = s.ParamScalar("f", DType.F32), s.ParamScalar("g", DType.F32)
@@ -47,7 +48,7 @@ def check(node: s.Scalar) -> None:
     for row, value in enumerate(found):
         expected: Number = s.evaluate(node, lambda leaf, row=row: COLUMNS[leaf][row].item())  # type: ignore[misc]
         same = value == expected or (isinstance(expected, float) and math.isnan(expected) and math.isnan(value))
-        assert same and isinstance(value, type(expected)), (s.print_scalar(node), row, value, expected)
+        assert same and isinstance(value, type(expected)), (print_scalar(node), row, value, expected)
 
 
 @pytest.mark.parametrize("op", BINARY)

@@ -14,6 +14,7 @@ from pto_wsp.ops.dtypes import HALVES, STORAGE
 from pto_wsp.plan.kernel.memory.plan_arena import ALIGN
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
@@ -143,4 +144,4 @@ class Env:
             case s.Var() if node in self.variables:
                 return c.Name(self.variables[node])
             case _:
-                unreachable(f"scalar in a kernel: {s.print_scalar(node)}")
+                unreachable(f"scalar in a kernel: {print_scalar(node)}")

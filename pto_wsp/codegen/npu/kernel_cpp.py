@@ -18,6 +18,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel import ScalarParamDecl, TileParam
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 
@@ -256,7 +257,7 @@ class _Lowering:
             case s.Binary(s.Op.ADD, s.Binary(s.Op.MOD, _, s.Const(copies)) as turn, s.Const(first)):
                 pass
             case _:
-                raise InternalError(f"event {s.print_scalar(event)}", self.program.name)
+                raise InternalError(f"event {print_scalar(event)}", self.program.name)
         chosen: c.Expr = c.Name(f"EVENT_ID{int(first + copies) - 1}")
         for copy in reversed(range(int(copies) - 1)):
             chosen = c.Ternary(c.Infix("==", self._scalar(turn), c.Int(copy)), c.Name(f"EVENT_ID{int(first) + copy}"), chosen)
@@ -293,7 +294,7 @@ class _Lowering:
                     self.scalars[key] = self._scalar_argument(name, dtype)
                 return c.Name(self.params[name])
             case _:
-                raise InternalError(f"{s.print_scalar(node)} in a tile program", self.program.name)
+                raise InternalError(f"{print_scalar(node)} in a tile program", self.program.name)
 
     def _scalar_argument(self, name: str, dtype: DType) -> c.Declare:
         slot = self.positions[name]
@@ -312,5 +313,5 @@ def _camel(name: str) -> str:
 
 def _text(extent: s.Scalar) -> str:
     if not isinstance(extent, s.Const):
-        raise InternalError("a valid extent is not constant", s.print_scalar(extent))
+        raise InternalError("a valid extent is not constant", print_scalar(extent))
     return str(int(extent.value))

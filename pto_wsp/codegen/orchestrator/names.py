@@ -17,6 +17,7 @@ from pto_wsp.plan.walk import items_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 STATUS = c.Member(c.Name("sink"), "status", arrow=True)
@@ -166,7 +167,7 @@ class Names:
                 wide = "double" if tensor.dtype.is_float else "int64_t"
                 return c.Cast(wide, loaded(c.Index(data, self.scalar(self.reads.offset(node))), tensor.dtype))
             case _:
-                raise InternalError(f"{s.print_scalar(node)} in a plan")
+                raise InternalError(f"{print_scalar(node)} in a plan")
 
 
 def _fresh(name: str, taken: set[str]) -> str:

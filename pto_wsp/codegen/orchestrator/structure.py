@@ -49,6 +49,7 @@ from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.plan.waits.handles import HandleUses, handle_uses
 from pto_wsp.plan.walk import slots_used
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
@@ -217,7 +218,7 @@ class _Lowering:
             yield from self._sequence(otherwise, after, needed=needed)
             return
         first, rest = branches[0], branches[1:]
-        yield c.Comment(f"{first.span.short}: {s.print_scalar(first.condition)}")
+        yield c.Comment(f"{first.span.short}: {print_scalar(first.condition)}")
         yield from ready(first, self.names, after)
         then = tuple(self._sequence(first.body, after, needed=needed))
         yield c.If(self.names.scalar(first.condition), then, tuple(self._choice(rest, otherwise, after, needed=needed)))

@@ -14,6 +14,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 
@@ -167,7 +168,7 @@ class Blocks:
                                            help="the body is traced once, for all iterations: bound the loop, pto.range(n), or "
                                                 "choose elements with pto.where(mask, a, b)")
             case k.If(condition) as branch:
-                raise SymbolicControlError(f"the branch on `{s.print_scalar(condition)}` was left early", branch.span,
+                raise SymbolicControlError(f"the branch on `{print_scalar(condition)}` was left early", branch.span,
                                            help="both sides are traced, so break, continue, return and exceptions have no meaning "
                                                 "in them; put what is not to run into `with pto.otherwise():`")
             case None:

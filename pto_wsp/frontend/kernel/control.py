@@ -23,6 +23,7 @@ from pto_wsp.ops.calls import user_call
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
 
 
@@ -39,7 +40,7 @@ def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
               trace.whole("`pto.range`: the step", step))
     if not isinstance(bounds[2], s.Const) or bounds[2].value < 1:
         raise ArgumentKindError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
-                                found=s.print_scalar(bounds[2]))
+                                found=print_scalar(bounds[2]))
     return TileLoop(trace, bounds)
 
 
@@ -56,7 +57,7 @@ class TileLoop:
         return _Pass(self)
 
     def __repr__(self) -> str:
-        return f"pto.range({', '.join(s.print_scalar(bound) for bound in self.bounds)})"
+        return f"pto.range({', '.join(print_scalar(bound) for bound in self.bounds)})"
 
 
 class _Pass:
@@ -107,7 +108,7 @@ def when(condition: object) -> Side:
     node = trace.number("`pto.when`", condition)
     if s.scalar_dtype(node) is not DType.BOOL:
         raise ArgumentKindError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
-                                found=s.print_scalar(node), help=f"compare it: {s.print_scalar(node)} != 0")
+                                found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
     return Side(trace, node)
 
 
@@ -150,7 +151,7 @@ class Side:
         raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
 
     def __repr__(self) -> str:
-        return "pto.otherwise()" if self._condition is None else f"pto.when({s.print_scalar(self._condition)})"
+        return "pto.otherwise()" if self._condition is None else f"pto.when({print_scalar(self._condition)})"
 
 
 def _check_carried(carried: Carried | None, kind: str, when: str) -> None:

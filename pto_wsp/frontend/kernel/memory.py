@@ -14,6 +14,7 @@ from pto_wsp.ops.tracing import Operand
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.tile import TileType
 
 _Extents = tuple[s.Scalar | None, s.Scalar | None]
@@ -129,7 +130,7 @@ def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar,
                                       found=f"{what} {offset.value}")
         elif extent is not None:
             raise ArgumentKindError(f"`pto.{name}`: an offset into a Tile is known when the kernel is traced", here(),
-                                    expected="whole numbers", found=s.print_scalar(offset),
+                                    expected="whole numbers", found=print_scalar(offset),
                                     help=f"declare `{param.name}` as a Tensor to move pieces of it")
 
 

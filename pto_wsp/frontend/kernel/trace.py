@@ -32,6 +32,7 @@ from pto_wsp.ops.tracing import Attrs, Operand, active
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tile import TileType
 
@@ -117,7 +118,7 @@ class KernelTrace:
         node = self.number(where, value)
         if s.scalar_dtype(node) is not DType.I64:
             raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
-                                    found=s.print_scalar(node))
+                                    found=print_scalar(node))
         return node
 
     def _check_scalar(self, node: s.Scalar) -> None:
@@ -134,7 +135,7 @@ class KernelTrace:
                         raise LoopVariableError(f"`{leaf.name}` is used where its loop does not run", here(),
                                                 help="move the use into the loop")
                 case _:
-                    raise ArgumentKindError(f"`{s.print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
+                    raise ArgumentKindError(f"`{print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
                                             help="give the kernel a Scalar[dtype] parameter and pass it there")
 
     @contextmanager
@@ -314,7 +315,7 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
         what = "a float" if kind is DType.F64 else "a number"
         help = "compare first, e.g. x > 0" if dtype is DType.BOOL else "write a whole number, or pto.cast the tile to a float"
         raise MixedDTypeError(f"{where}: {what} meets a tile of {dtype}", here(), expected=f"a number that {dtype} holds",
-                              found=s.print_scalar(node), help=help)
+                              found=print_scalar(node), help=help)
     if not isinstance(node, s.Const) or dtype is DType.BOOL:
         return node
     value = node.value

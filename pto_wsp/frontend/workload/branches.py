@@ -22,6 +22,7 @@ from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import as_scalar
 from pto_wsp.values import dataclass
 
@@ -116,7 +117,7 @@ class Side:
         raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
 
     def __repr__(self) -> str:
-        return f"{self._keyword}({'' if self._condition is None else s.print_scalar(self._condition)})"
+        return f"{self._keyword}({'' if self._condition is None else print_scalar(self._condition)})"
 
 
 def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> None:
@@ -139,4 +140,4 @@ def _condition(keyword: str, node: s.Scalar, span: Span) -> s.Scalar:
     if kind.is_integer:
         return s.binary(s.Op.NE, node, s.Const(0))
     raise ArgumentKindError(f"`{keyword}` takes a condition", span, expected="a comparison, a truth value or a whole number",
-                            found=f"a float: {s.print_scalar(node)}", help=f"compare it: {s.print_scalar(node)} != 0")
+                            found=f"a float: {print_scalar(node)}", help=f"compare it: {print_scalar(node)} != 0")

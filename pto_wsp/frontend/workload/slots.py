@@ -13,6 +13,7 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.frontend.workload.trace import current_trace
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import TensorView
 
@@ -29,7 +30,7 @@ def slot_set_u64(slot: int, value: object) -> None:
     number = _number(slot, "slot_set_u64")
     node = trace.use(as_scalar(value), frame, span)
     if s.scalar_dtype(node).is_float:
-        raise ArgumentKindError("a slot holds a whole number", span, found=f"a float: {s.print_scalar(node)}")
+        raise ArgumentKindError("a slot holds a whole number", span, found=f"a float: {print_scalar(node)}")
     trace.append(wl.SetSlot(number, node, span))
 
 

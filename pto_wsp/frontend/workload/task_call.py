@@ -29,6 +29,7 @@ from pto_wsp.ops.tracing import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import TensorView
 from pto_wsp.types.tile import TileType
@@ -195,7 +196,7 @@ def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DTy
     kind = s.scalar_dtype(node)
     if kind.is_float and not dtype.is_float:
         raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` is {dtype}", span,
-                                 expected=repr(param.annotation), found=f"a float: {s.print_scalar(node)}")
+                                 expected=repr(param.annotation), found=f"a float: {print_scalar(node)}")
     return node
 
 
@@ -239,7 +240,7 @@ def _about(view: View) -> str:
 
 def _extent_text(dim: ViewDim) -> str:
     known = declared(dim.extent)
-    return s.print_scalar(known)
+    return print_scalar(known)
 
 
 def _shape_help(view: View, dims: tuple[ViewDim, ...], tile: TileType) -> str | None:

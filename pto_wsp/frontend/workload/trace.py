@@ -17,6 +17,7 @@ from pto_wsp.source import Span, here, is_internal, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.axes.walk import Walk
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.types.tensor import Tensor, live_tensor, watch_empty
 from pto_wsp.types.view import View
@@ -133,7 +134,7 @@ class WorkloadTrace:
         start, stop, step = (self.use(bound, frame, span) for bound in (walk.start, walk.stop, walk.step))
         rows = None if walk.rows is None else self.use(walk.rows, frame, span)
         refs = tuple(self.named_ref(tensor.ref, frame, span) for tensor in walk.tensors)
-        label = s.print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
+        label = print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
         through = None
         if position is not None and walk.leads_to is not None:
             through = wl.Through(var, s.Element(self.named_ref(walk.leads_to.ref, frame, span), (position,)))
@@ -205,7 +206,7 @@ class WorkloadTrace:
                 raise LoopVariableError(f"loop variable `{name}` is used outside its loop", span,
                                         help=f"move the call into `for {name} in P(...)`")
             case s.ParamScalar() | s.ParamExtent():
-                raise WorkloadStructureError("a kernel's own scalar is used in a workload", span, found=s.print_scalar(node))
+                raise WorkloadStructureError("a kernel's own scalar is used in a workload", span, found=print_scalar(node))
             case s.AxisName(name):
                 return self._axis_var(name, span)
             case _:

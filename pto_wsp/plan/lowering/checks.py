@@ -8,6 +8,7 @@ from pto_wsp.expr.kernel import MemoryParam, TileParam
 from pto_wsp.plan.model import Check, CheckKind
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import Cut, Pick, Reshape, View, bounds_of, declared, place_of, print_view
 
 
@@ -43,7 +44,7 @@ def _element_checks(node: s.Scalar, span: Span, param: str) -> Iterator[Check]:
     if isinstance(node, s.Element):
         for dim, index in enumerate(node.index):
             top = s.sub(s.DimOf(node.tensor, dim), s.Const(1))
-            yield Check(CheckKind.ELEMENT, index, s.Const(0), top, s.print_scalar(node), param, span)
+            yield Check(CheckKind.ELEMENT, index, s.Const(0), top, print_scalar(node), param, span)
 
 
 def _trivial(lower: s.Scalar, value: s.Scalar, upper: s.Scalar) -> bool:

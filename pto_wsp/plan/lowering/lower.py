@@ -41,6 +41,7 @@ from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import View, ViewDim, declared, place_of
 from pto_wsp.values import dataclass
 
@@ -174,7 +175,7 @@ def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:
     tables.note(loop.start, loop.stop, loop.step)
     checks = [check for bound in (loop.start, loop.stop) for check in element_checks(bound, loop.span)]
     if not isinstance(loop.stop, s.Const):   # a negative extent is a mistake, not an empty loop
-        checks.append(Check(CheckKind.EXTENT, loop.stop, loop.start, s.Const((1 << 63) - 1), s.print_scalar(loop.stop), span=loop.span))
+        checks.append(Check(CheckKind.EXTENT, loop.stop, loop.start, s.Const((1 << 63) - 1), print_scalar(loop.stop), span=loop.span))
     through = None
     if loop.through is not None:
         tables.note(loop.through.value)
@@ -213,7 +214,7 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
                 values.append(ScalarValue(value, scalars[name].dtype))
                 checks.extend(element_checks(value, arg.span, name))
                 tables.note(value)
-    labels = tuple(s.print_scalar(node) for node in index)
+    labels = tuple(print_scalar(node) for node in index)
     site, tables.n_sites = tables.n_sites, tables.n_sites + 1
     return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
                   task.after, len(task.index), loops, tuple(dict.fromkeys(checks)), span=task.span)

@@ -31,7 +31,8 @@ from pto_wsp.plan.npu.model import (
     Unordered,
     Window,
 )
-from pto_wsp.types.scalar import Scalar, print_scalar
+from pto_wsp.types.scalar import Scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def print_npu_plan(plan: NpuPlan) -> str:

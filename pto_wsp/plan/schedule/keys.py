@@ -11,6 +11,7 @@ from pto_wsp.schedule.keys import BY_NAME
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 
 SCHEDULE_CHECKS = (CheckKind.KEY, CheckKind.ROOM)
 LARGEST = (1 << 63) - 1
@@ -102,7 +103,7 @@ class TaskKeys:
         found = s.substitute(key.node, self._change)
         if not (s.scalar_dtype(found).is_integer or s.scalar_dtype(found) is DType.BOOL):
             return self._keys.refuse("the schedule's key takes a symbol for a whole number that the workload takes for a float", self._task,
-                                     "a whole number", s.print_scalar(key.node))
+                                     "a whole number", print_scalar(key.node))
         return found
 
     def natural(self, key: KeyExpr, what: str, largest: int = LARGEST) -> s.Scalar:

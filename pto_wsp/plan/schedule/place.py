@@ -20,6 +20,7 @@ from pto_wsp.plan.walk import map_submits, submits
 from pto_wsp.schedule.directives import Pools, ReadyPolicy, TaskGraph
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
@@ -93,7 +94,7 @@ def verify_after_place_tasks(plan: TaskPlan) -> None:
     for task in submits(plan):
         for said in (task.worker, task.lane, task.pool, task.priority, task.position):
             if any(isinstance(leaf, s.AxisName | s.BracketIndex) for leaf in s.leaves(said)):
-                raise InternalError("a key was not resolved", s.print_scalar(said))
+                raise InternalError("a key was not resolved", print_scalar(said))
 
 
 def order_tasks(plan: TaskPlan, context: Context) -> TaskPlan:

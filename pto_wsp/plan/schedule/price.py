@@ -15,6 +15,7 @@ from pto_wsp.plan.model import Context, Submit, TaskPlan
 from pto_wsp.plan.schedule.keys import Keys
 from pto_wsp.plan.walk import map_submits, submits
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
@@ -59,7 +60,7 @@ def verify_after_price_tasks(plan: TaskPlan) -> None:
     for task in submits(plan):
         leaves = (*s.leaves(task.cost), *s.leaves(task.traffic))
         if any(isinstance(leaf, s.ParamExtent | s.ParamScalar | s.AxisName | s.BracketIndex) for leaf in leaves):
-            raise InternalError("a price was not instantiated", s.print_scalar(task.cost))
+            raise InternalError("a price was not instantiated", print_scalar(task.cost))
 
 
 def _of_task(plan: TaskPlan, task: Submit, formula: s.Scalar) -> s.Scalar:

@@ -17,6 +17,7 @@ from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import Branch, Check, Choice, Item, Loop, Read, Send, SetSlot, Submit, TaskPlan, TensorSlot
 from pto_wsp.plan.walk import map_items
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 MAX_READS = 32    # elements of one wait: PTO_MAX_ARGS
@@ -71,7 +72,7 @@ class Reads:
             while left:
                 ready = tuple(read for read in left if done.issuperset(self.within(read.offset)))[:MAX_READS]
                 if not ready:
-                    raise InternalError("an element is waited for and not what indexes it", s.print_scalar(left[0].offset))
+                    raise InternalError("an element is waited for and not what indexes it", print_scalar(left[0].offset))
                 yield ready
                 done.update(ready)
                 left = tuple(read for read in left if read not in done)

@@ -27,7 +27,8 @@ from pto_wsp.plan.model import (
 )
 from pto_wsp.plan.rules import print_rules
 from pto_wsp.plan.waits.elements import Reads
-from pto_wsp.types.scalar import Const, print_scalar
+from pto_wsp.types.scalar import Const
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def print_plan(plan: TaskPlan) -> str:

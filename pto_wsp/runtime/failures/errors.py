@@ -16,7 +16,8 @@ from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.guard_text import Failure, describe
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.source import Span, argument_span
-from pto_wsp.types.scalar import Const, Scalar, Var, print_scalar
+from pto_wsp.types.scalar import Const, Scalar, Var
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.wording import counted
 
 

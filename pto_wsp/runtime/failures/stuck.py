@@ -11,6 +11,7 @@ from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.plan.walk import items_of
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.verify.deadlock.check import advice
 from pto_wsp.verify.deadlock.report import stuck_error
 from pto_wsp.verify.deadlock.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons
@@ -48,7 +49,7 @@ def bound_leaf(plan: TaskPlan, bindings: Bindings) -> Leaf:
                 read: Number = bindings.arrays[slots[tensor.id]][tuple(int(s.evaluate(i, leaf)) for i in index)].item()
                 return read
             case _:
-                raise NotKnown(s.print_scalar(node))
+                raise NotKnown(print_scalar(node))
 
     return leaf
 

@@ -23,6 +23,7 @@ from pto_wsp.runtime.failures.finite import check_value
 from pto_wsp.runtime.failures.guard_text import Failure, PieceFault
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 Show: TypeAlias = Callable[[k.Print, Array], None]
@@ -224,7 +225,7 @@ class _Run:
             case s.Var():
                 return self.variables[node]
             case _:
-                unreachable(f"scalar in a kernel: {s.print_scalar(node)}")
+                unreachable(f"scalar in a kernel: {print_scalar(node)}")
 
 
 def _as_array(value: Array | s.Number) -> Array:

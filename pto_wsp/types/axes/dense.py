@@ -14,6 +14,7 @@ import numpy as np
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.values import dataclass
 
@@ -72,7 +73,7 @@ class DenseDyn:
     def __repr__(self) -> str:
         if isinstance(self.extent, s.SymbolRef) and self.extent.default is not None:
             return f"DenseDyn({self.extent.default})"
-        return f"DenseDyn({s.print_scalar(self.extent)})"
+        return f"DenseDyn({print_scalar(self.extent)})"
 
 
 OuterAxis: TypeAlias = DenseAxis | DenseDyn

@@ -16,6 +16,7 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, OuterAxis
 from pto_wsp.types.layout import Contract
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
@@ -102,7 +103,7 @@ class RaggedRows:
         return RaggedRow(ragged, ragged.lengths.item(at).node)
 
     def __repr__(self) -> str:
-        return f"{self.ragged!r}[{', '.join(s.print_scalar(as_scalar(position)) for position in self.index)}]"
+        return f"{self.ragged!r}[{', '.join(print_scalar(as_scalar(position)) for position in self.index)}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

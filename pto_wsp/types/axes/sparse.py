@@ -13,6 +13,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, OuterAxis
 from pto_wsp.types.axes.ragged import IndexArray, index_tensor
 from pto_wsp.types.layout import Contract
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
@@ -84,5 +85,5 @@ class Column(Symbolic):
 
     def __iter__(self) -> NoReturn:
         raise WorkloadStructureError("a sparse row has one variable, its column", here(), found=f"{self!r} unpacked",
-                                     help=f"{s.print_scalar(self.node)}.position is where it stands in the indices; for b, e in P(routing) "
+                                     help=f"{print_scalar(self.node)}.position is where it stands in the indices; for b, e in P(routing) "
                                           "walks the rows, too")

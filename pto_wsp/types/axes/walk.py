@@ -12,6 +12,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.axes.dense import DenseAxis, DenseDyn, DenseOf, extent_of, whole
 from pto_wsp.types.axes.ragged import Ragged, RaggedRow, RaggedRows
 from pto_wsp.types.axes.sparse import Sparse, SparseRow
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
@@ -61,7 +62,7 @@ def walk_of(axis: object) -> Walk:
             return Walk(zero, s.Const(whole(int(axis), "P(n)")), one, f"Dense[{int(axis)}]", axis)
         case Symbolic():
             if s.scalar_dtype(axis.node).is_integer:
-                return Walk(zero, as_scalar(axis), one, s.print_scalar(axis.node), axis)
+                return Walk(zero, as_scalar(axis), one, print_scalar(axis.node), axis)
         case RaggedRows():
             raise WorkloadStructureError("rows of rows are no axis yet", here(), found=repr(axis),
                                          help="give one index more, e.g. rows[b][t]")

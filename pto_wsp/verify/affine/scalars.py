@@ -23,7 +23,8 @@ from math import gcd
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType, Family
 from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Binary, Const, Element, Op, Select, Unary, print_scalar, scalar_dtype
+from pto_wsp.types.scalar import Binary, Const, Element, Op, Select, Unary, scalar_dtype
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.facts import Result, extreme_facts, product_facts, quotient_facts, same_where_equal
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable

@@ -34,6 +34,7 @@ from pto_wsp.plan.waits.channel_state import Wait
 from pto_wsp.plan.waits.communication import communicates, recorder_of
 from pto_wsp.plan.walk import inner_items, items_in
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.verify.deadlock.report import stuck_error
 from pto_wsp.verify.deadlock.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons
 from pto_wsp.verify.verdict import Finding, Verdict
@@ -137,7 +138,7 @@ class _Declared:
             case s.Const(value):
                 return value
             case _:
-                raise NotKnown(f"`{s.print_scalar(node)}` is known at run time alone")
+                raise NotKnown(f"`{print_scalar(node)}` is known at run time alone")
 
 
 def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:

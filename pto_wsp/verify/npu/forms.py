@@ -12,7 +12,8 @@ from pto_wsp.expr.kernel import ScalarParamDecl, TileParam
 from pto_wsp.expr.tile_program import ALIGN_BYTES, Form, Space
 from pto_wsp.ops.entry import Unit
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, print_scalar
+from pto_wsp.types.scalar import Const, Scalar
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _TILES, _OPERANDS = "tile layouts", "instructions"

@@ -30,7 +30,7 @@ from pto_wsp.plan.model import (
     TaskPlan,
 )
 from pto_wsp.plan.waits.elements import Reads
-from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import Pick, View
 from pto_wsp.values import dataclass
 from pto_wsp.verify.races.accesses import Access, Level, Statement, Taken
@@ -141,7 +141,7 @@ class _Walk:
         for element in self.reads.elements(*roots):
             slot = self.reads.slots[element.tensor.id]
             view = View(element.tensor, tuple(Pick(0, index) for index in element.index))
-            who = f"the workload's read of {s.print_scalar(element)}"
+            who = f"the workload's read of {print_scalar(element)}"
             found.setdefault(slot, []).append(Access(statement, who, "", slot, Role.IN, view, levels, checks))
         return found
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pto_wsp.plan.model import Loop
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, as_declared, bounds_of
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Key
@@ -88,11 +89,11 @@ class _Numbers:
             case s.Element(tensor, index):
                 found = tuple(self.value(i, side) for i in index)
                 if (tensor.id, found) not in self.elements:
-                    raise NoWitness(f"{s.print_scalar(node)} has no value")
+                    raise NoWitness(f"{print_scalar(node)} has no value")
                 self.names[f"{tensor.shown}[{', '.join(map(str, found))}]"] = self.elements[tensor.id, found]
                 return self.elements[tensor.id, found]
             case _:
-                raise NoWitness(f"{s.print_scalar(node)} has no value")
+                raise NoWitness(f"{print_scalar(node)} has no value")
 
     def given(self) -> Mapping[str, int]:
         """Return the symbols and elements that were asked for."""
@@ -109,15 +110,15 @@ class _Numbers:
                         self._demand(self.value(through.var, side) == self.value(through.value, side), through.var.name)
                 case Taken():
                     for branch in level.refused:
-                        self._demand(not self.value(branch.condition, side), s.print_scalar(branch.condition))
+                        self._demand(not self.value(branch.condition, side), print_scalar(branch.condition))
                     if level.held is not None:
-                        self._demand(bool(self.value(level.held, side)), s.print_scalar(level.held))
+                        self._demand(bool(self.value(level.held, side)), print_scalar(level.held))
                 case _:
                     pass
         guards = [(bound.lower, bound.value, bound.upper) for bound in bounds_of(access.view)]
         guards += [(check.lower, check.value, check.upper) for check in access.checks]
         for lower, value, upper in guards:
-            self._demand(self.value(lower, side) <= self.value(value, side) <= self.value(upper, side), s.print_scalar(value))
+            self._demand(self.value(lower, side) <= self.value(value, side) <= self.value(upper, side), print_scalar(value))
 
     def _demand(self, holds: bool, what: str) -> None:
         if not holds:

@@ -13,6 +13,7 @@ from pto_wsp.codegen.c.scalars import lower_scalar
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import COMPARISONS, Op
+from pto_wsp.types.scalar_text import print_scalar
 
 from ..conftest import Compile
 
@@ -84,7 +85,7 @@ def test_integers_and_conditions_match_evaluate(compile_c: Compile, seed: int) -
     rnd = random.Random(seed)
     trees = [_integer(rnd, rnd.randint(1, 4)) for _ in range(150)] + [_condition(rnd, rnd.randint(0, 3)) for _ in range(100)]
     for tree, found in zip(trees, _run(compile_c, trees, "int64_t"), strict=True):
-        assert found == int(s.evaluate(tree, _leaf)), s.print_scalar(tree)
+        assert found == int(s.evaluate(tree, _leaf)), print_scalar(tree)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -93,7 +94,7 @@ def test_floats_match_evaluate_bit_for_bit(compile_c: Compile, seed: int) -> Non
     trees = [_floating(rnd, rnd.randint(1, 3)) for _ in range(200)]
     for tree, found in zip(trees, _run(compile_c, trees, "double"), strict=True):
         expected = float(s.evaluate(tree, _leaf))
-        assert found == expected or (found != found and expected != expected), s.print_scalar(tree)
+        assert found == expected or (found != found and expected != expected), print_scalar(tree)
 
 
 def test_small_constants_do_not_overflow_32_bits(compile_c: Compile) -> None:

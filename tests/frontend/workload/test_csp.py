@@ -31,7 +31,7 @@ from pto_wsp import (
 )
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes
-from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 
 F32 = DType.F32
 X, Y = (Tensor(np.zeros((8, 4), np.float32), name=name) for name in "XY")
@@ -94,7 +94,7 @@ def test_what_a_token_carries() -> None:
 
     sends = [item for item in nodes(body) if isinstance(item, wl.Send)]
     tasks = [item for item in nodes(body) if isinstance(item, wl.Task)]
-    assert [[s.print_scalar(value) for value in item.payload] for item in sends] == [
+    assert [[print_scalar(value) for value in item.payload] for item in sends] == [
         ["i", "7"], ["i"], ["i + 1", "where(i > 2, 1, 0)", "1", "5"], []]
     assert [item.after for item in sends] == [(tasks[0].handle,), (tasks[1].handle,), (), ()]
 

@@ -12,6 +12,7 @@ from pto_wsp.plan.model import Check, CheckKind
 from pto_wsp.plan.npu.guards import Guard, GuardLoop, guards_of
 from pto_wsp.plan.npu.model import Block, Launch, NpuPlan, Repeat
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from tests.npu.submits import npu_plan
 
 F32 = DType.F32
@@ -31,7 +32,7 @@ def shown(guards: tuple[Guard, ...], level: int = 0) -> list[str]:
         if isinstance(guard, GuardLoop):
             lines += [f"{'  ' * level}for {guard.var.name}", *shown(guard.body, level + 1)]
         else:
-            lines.append("  " * level + " <= ".join(s.print_scalar(node) for node in (guard.lower, guard.value, guard.upper)))
+            lines.append("  " * level + " <= ".join(print_scalar(node) for node in (guard.lower, guard.value, guard.upper)))
     return lines
 
 

@@ -10,7 +10,7 @@ from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.walk import submits
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 Y = Tensor(np.zeros((4, 1), np.int64), name="Y")
 

@@ -35,7 +35,7 @@ from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
 from pto_wsp.plan.passes import run_passes
 from pto_wsp.plan.rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
 from pto_wsp.plan.walk import submits
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 
 F32 = DType.F32
 UNIT = builtin_arch("unit")

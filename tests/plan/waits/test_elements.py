@@ -19,6 +19,7 @@ from pto_wsp.plan.walk import items_of, submits
 from pto_wsp.plan.written.text import print_plan
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 
 I32 = DType.I32
 
@@ -45,7 +46,7 @@ def plan_of(body: Any) -> TaskPlan:
 
 
 def shown(plan: TaskPlan, reads: tuple[Read, ...]) -> list[str]:
-    return [f"{plan.tensors[read.slot].ref.name}@{s.print_scalar(read.offset)}" for read in reads]
+    return [f"{plan.tensors[read.slot].ref.name}@{print_scalar(read.offset)}" for read in reads]
 
 
 def test_a_table_that_no_task_writes_is_not_waited_for() -> None:
@@ -104,7 +105,7 @@ def test_what_indexes_an_element_is_waited_for_first_and_checked_before() -> Non
     task = submits(plan)[2]
     assert [plan.tensors[read.slot].ref.name for read in task.waits] == ["B", "A"]
     steps = Reads.of(plan).preparation(task.waits, task.checks)
-    found = [f"{step.subject}: {s.print_scalar(step.value)}" if isinstance(step, Check) else shown(plan, step) for step in steps]
+    found = [f"{step.subject}: {print_scalar(step.value)}" if isinstance(step, Check) else shown(plan, step) for step in steps]
     read_b, read_a = (shown(plan, (read,)) for read in task.waits)
     assert found.index("TABLE[b, 0]: b") < found.index("B[TABLE[b, 0], 1]: TABLE[b, 0]") < found.index(read_b)
     assert found.index(read_b) < found.index("A[B[TABLE[b, 0], 1], 2]: B[TABLE[b, 0], 1]") < found.index(read_a)

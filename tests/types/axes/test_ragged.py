@@ -12,7 +12,7 @@ from pto_wsp.types.axes.dense import Dense, DenseDyn
 from pto_wsp.types.axes.ragged import Ragged, RaggedRow
 from pto_wsp.types.axes.walk import walk_of
 from pto_wsp.types.layout import Contract
-from pto_wsp.types.scalar import print_scalar
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbol
 from pto_wsp.types.tensor import Tensor
 

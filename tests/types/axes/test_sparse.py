@@ -14,7 +14,8 @@ from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.sparse import Column, Sparse
 from pto_wsp.types.axes.walk import walk_of
 from pto_wsp.types.layout import Contract
-from pto_wsp.types.scalar import Var, print_scalar
+from pto_wsp.types.scalar import Var
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbol, Symbolic
 from pto_wsp.types.tensor import Tensor
 

@@ -10,7 +10,8 @@ from pto_wsp.types.axes.dense import Dense, DenseDyn
 from pto_wsp.types.axes.ragged import Ragged
 from pto_wsp.types.axes.walk import walk_of
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, SymbolRef, print_scalar
+from pto_wsp.types.scalar import Const, SymbolRef
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbol
 from pto_wsp.types.tensor import Tensor
 

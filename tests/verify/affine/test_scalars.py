@@ -11,6 +11,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Select, Unary, Var
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, closed
 from pto_wsp.verify.affine.scalars import Application, Translator
 from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, implies, reach, solve
@@ -87,8 +88,8 @@ def test_numbers_have_the_value_that_evaluate_gives_and_no_other(block: int) -> 
         node = number(rng, 3)
         translator, place, value = here(rng.randint(-9, 9), rng.randint(-9, 9))
         expr = translator.scope({}).linear(node)
-        assert isinstance(solve(place.branch().equal(expr, value(node))), Sat), s.print_scalar(node)
-        assert solve(place.branch().differ(expr, value(node))) == Unsat(), s.print_scalar(node)
+        assert isinstance(solve(place.branch().equal(expr, value(node))), Sat), print_scalar(node)
+        assert solve(place.branch().differ(expr, value(node))) == Unsat(), print_scalar(node)
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -99,8 +100,8 @@ def test_conditions_hold_where_evaluate_says_so_and_nowhere_else(block: int) -> 
         translator, place, value = here(rng.randint(-9, 9), rng.randint(-9, 9))
         scope = translator.scope({})
         holds = bool(value(node))
-        assert isinstance(solve(place.branch().include(scope.condition(node, holds))), Sat), s.print_scalar(node)
-        assert solve(place.branch().include(scope.condition(node, not holds))) == Unsat(), s.print_scalar(node)
+        assert isinstance(solve(place.branch().include(scope.condition(node, holds))), Sat), print_scalar(node)
+        assert solve(place.branch().include(scope.condition(node, not holds))) == Unsat(), print_scalar(node)
         assert solve(place.branch().equal(scope.linear(node), int(not holds))) == Unsat()
 
 
@@ -121,7 +122,7 @@ def test_what_a_run_reaches_is_never_excluded(block: int) -> None:
         translator, place, value = here(rng.randint(-5, 5), rng.randint(-5, 5))
         scope = translator.scope({})
         place.equal(scope.linear(first), value(first)).equal(scope.linear(second), value(second))
-        assert isinstance(solve(place), Sat), (s.print_scalar(first), s.print_scalar(second))
+        assert isinstance(solve(place), Sat), (print_scalar(first), print_scalar(second))
 
 
 # ---- by hand ----

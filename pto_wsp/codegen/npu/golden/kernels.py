@@ -23,6 +23,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import operand_types, piece_of, uses_of, writes_buffer
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def emit_function(kernel: k.Kernel, name: str, taken: frozenset[str]) -> tuple[str, ...]:
@@ -188,7 +189,7 @@ class _Function:
             case s.Var():
                 return self.variables[node]
             case _:
-                unreachable(f"scalar in a kernel: {s.print_scalar(node)}")
+                unreachable(f"scalar in a kernel: {print_scalar(node)}")
 
 
 def _stays(read: k.Read, rest: tuple[k.Stmt, ...]) -> bool:

@@ -16,6 +16,7 @@ from pto_wsp.plan import model as m
 from pto_wsp.source import UNKNOWN
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
 
 
@@ -217,4 +218,4 @@ class _Tasks:
                 at = ", ".join(self.scalar(i) for i in index)
                 return f"{self.tensors[tensor.id]}[{at}].item()"
             case _:
-                unreachable(f"scalar in a plan: {s.print_scalar(node)}")
+                unreachable(f"scalar in a plan: {print_scalar(node)}")

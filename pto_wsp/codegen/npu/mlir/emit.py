@@ -30,6 +30,7 @@ from pto_wsp.expr.kernel import ScalarParamDecl, TileParam
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 
 _WORDS = {"RoundMode": "rmode = #pto<round_mode {}>", "CmpMode": "cmpMode = #pto<cmp {}>",
           "MaskPattern": "maskPattern = #pto.mask_pattern<{}>"}
@@ -274,7 +275,7 @@ class _Emitter:
                         self.numbers[name] = self.head.value(f"{name}_holds", f"arith.trunci {given} : i64 to i1", UNKNOWN)
                 return self.numbers[name]
             case _:
-                raise InternalError(f"{s.print_scalar(node)} in a tile program", self.program.name)
+                raise InternalError(f"{print_scalar(node)} in a tile program", self.program.name)
 
     def _element(self, param: str, span: Span) -> str:
         found = element(self.dtypes[param])

@@ -13,6 +13,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
+from pto_wsp.types.scalar_text import print_scalar
 
 Leaf: TypeAlias = Callable[[s.Scalar], str]
 
@@ -77,7 +78,7 @@ class Scalars:
                 wide = self._text.value("wide", f"arith.index_cast {name} : index to i64", span)
                 return self._text.value("real", f"arith.sitofp {wide} : i64 to f32", span)
             case _:
-                raise InternalError(f"{s.print_scalar(node)} as {wanted}", "no kernel asks for that")
+                raise InternalError(f"{print_scalar(node)} as {wanted}", "no kernel asks for that")
 
     def _lower(self, node: s.Scalar, span: Span) -> str:
         match node:
@@ -105,7 +106,7 @@ class Scalars:
             if op in _COMPARED:
                 return self._text.value("holds", f"arith.cmpf {_COMPARED[op][1]}, {one}, {two} : f32", span)
             if op in (Op.FLOORDIV, Op.MOD):
-                raise DialectError(f"`{s.print_scalar(s.Binary(op, lhs, rhs))}` has no form in .pto", span,
+                raise DialectError(f"`{print_scalar(s.Binary(op, lhs, rhs))}` has no form in .pto", span,
                                    expected="// and % of whole numbers", help="compile for ascend_npu, which emits C++")
             return self._text.value("real", f"arith.{_REAL[op]} {one}, {two} : f32", span)
         kind = DType.BOOL if kinds == (DType.BOOL, DType.BOOL) and op in (Op.AND, Op.OR) else DType.I64

@@ -15,6 +15,7 @@ from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 # What a user's name must not hide: the runtime's, and what the generator numbers itself.
@@ -145,7 +146,7 @@ class FunctionScope:
                               (self._use(self._tensors[tensor.id]), *(self.scalar(i) for i in index)))
                 return c.Cast("double" if tensor.dtype.is_float else "int64_t", read)
             case _:
-                raise InternalError(f"{s.print_scalar(node)} in a plan")
+                raise InternalError(f"{print_scalar(node)} in a plan")
 
 
 def unless_within(check: Check, scope: FunctionScope, left: c.Return, *end: str) -> c.Stmt:

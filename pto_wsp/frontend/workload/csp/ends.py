@@ -26,6 +26,7 @@ from pto_wsp.frontend.workload.trace import Scope, TaskHandle, WorkloadTrace, cu
 from pto_wsp.source import Span, here, user_frame
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 
 MAX_PAYLOAD = 8
@@ -278,7 +279,7 @@ def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:
         return s.select(node, s.Const(1), s.Const(0))
     if not kind.is_integer:
         raise ArgumentKindError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,
-                                found=f"a float: {s.print_scalar(node)}",
+                                found=f"a float: {print_scalar(node)}",
                                 help="let a task write it to a tensor, and send where it stands")
     return node
 

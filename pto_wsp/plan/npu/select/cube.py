@@ -32,6 +32,7 @@ from pto_wsp.plan.npu.select.products.tiling import Limits
 from pto_wsp.plan.npu.select.vector import leave_early
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
+from pto_wsp.types.scalar_text import print_scalar
 
 
 def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
@@ -216,11 +217,11 @@ class _Selection:
             b.add(tp.GmStore(stmt.param, self._acc(chain, *extents), *at, span=stmt.span))
 
     def _refuse_zeros(self, stmt: k.Store, chain: Chain, wanted: tuple[s.Scalar, s.Scalar], fresh: s.Scalar) -> None:
-        given = " x ".join(map(s.print_scalar, (chain.valid_rows, chain.valid_cols)))
+        given = " x ".join(map(print_scalar, (chain.valid_rows, chain.valid_cols)))
         found = f"{given} from valid parts of its operands" if fresh == FALSE else "a sum that may have no terms"
         raise CubeError(
             f"zeros of `{chain.name}` would be stored that no product makes", stmt.span,
-            expected=f"{' x '.join(map(s.print_scalar, wanted))}, all of them sums of products", found=found,
+            expected=f"{' x '.join(map(print_scalar, wanted))}, all of them sums of products", found=found,
             help="store the valid part only, pto.store(..., valid=(rows, cols)), or bind views of equal extents")
 
     # ---- loops and branches ----

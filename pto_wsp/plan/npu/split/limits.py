@@ -13,6 +13,7 @@ from pto_wsp.plan.walk import submits
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import declared, print_view
 
 MAX_TENSORS = 32
@@ -42,7 +43,7 @@ def empty_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
         for place in task.places:
             extents = tuple(declared(extent) for extent in place.extent)
             if s.Const(0) in extents:
-                shape = ", ".join(s.print_scalar(extent) for extent in extents)
+                shape = ", ".join(print_scalar(extent) for extent in extents)
                 errors.append(DeviceLimitError(f"kernel `{plan.kernels[task.kernel].kernel.name}` is given no elements", task.span,
                                                expected="at least one row and one column, as every tile has",
                                                found=f"`{print_view(place.view)}`, which is [{shape}]",
@@ -57,11 +58,11 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
              if isinstance(node, s.Element))
     for span, node in dict.fromkeys(found):
         if runtime != READS_ELEMENTS:
-            errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{s.print_scalar(node)}` while tasks are made", span,
+            errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{print_scalar(node)}` while tasks are made", span,
                                            expected=f"the runtime {READS_ELEMENTS}", found=runtime,
                                            help="the size of a loop or view that depends on data needs it; or make it a Symbol"))
         elif node.tensor.dtype not in _READABLE:
-            errors.append(DeviceLimitError(f"the device's runtime cannot read `{s.print_scalar(node)}`", span,
+            errors.append(DeviceLimitError(f"the device's runtime cannot read `{print_scalar(node)}`", span,
                                            expected=f"one of {', '.join(map(str, _READABLE))}", found=str(node.tensor.dtype),
                                            help="hold the numbers that make tasks in an integer tensor"))
     return tuple(errors)

@@ -37,6 +37,7 @@ from pto_wsp.plan.passes import run_passes
 from pto_wsp.runtime.interpreter.kernel import run_kernel
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 
 RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], None]
 
@@ -145,4 +146,4 @@ class _Run:
             case s.SymbolRef(default=default) if default is not None:
                 return default
             case _:
-                raise AssertionError(f"unknown scalar {s.print_scalar(node)}")
+                raise AssertionError(f"unknown scalar {print_scalar(node)}")

@@ -16,6 +16,7 @@ from pto_wsp.plan.npu.model import Reshaped, Window
 from pto_wsp.plan.npu.split.descriptors import Described, describe
 from pto_wsp.source import UNKNOWN
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.tensor import TensorView
 from pto_wsp.types.view import declared
 
@@ -26,7 +27,7 @@ def described(view: TensorView) -> Described:
 
 def number(node: s.Scalar) -> int:
     known = declared(node)
-    assert isinstance(known, s.Const), s.print_scalar(node)
+    assert isinstance(known, s.Const), print_scalar(node)
     return int(known.value)
 
 

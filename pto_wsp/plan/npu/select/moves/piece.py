@@ -13,6 +13,7 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import piece_of
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.types import scalar as s
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 _ZERO, _ONE = s.Const(0), s.Const(1)
@@ -78,7 +79,7 @@ def inside_of(b: Builder, stmt: k.Load | k.Store, valid: tuple[s.Scalar, s.Scala
         if not b.surely(most, s.add(first, s.Const(whole))):
             tests.append((most, s.add(first, extent)))
     inside = _unproved(b, tests)
-    what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{s.print_scalar(stmt.row)}, {s.print_scalar(stmt.col)}]"
+    what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
     b.reaches.append(tp.Reach(what, inside == s.Const(True), stmt.span))
     return inside
 

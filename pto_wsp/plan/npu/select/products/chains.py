@@ -22,6 +22,7 @@ from pto_wsp.plan.npu.known.facts import Facts
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 MULTIPLIED = {DType.F32: DType.F32, DType.F16: DType.F32, DType.BF16: DType.F32, DType.I8: DType.I32}
@@ -232,7 +233,7 @@ def _turned(piece: Piece) -> Piece:
 
 
 def _shown(rows: s.Scalar, cols: s.Scalar) -> str:
-    return f"[{s.print_scalar(rows)}, {s.print_scalar(cols)}]"
+    return f"[{print_scalar(rows)}, {print_scalar(cols)}]"
 
 
 def _refuse(message: str, span: Span, expected: str, help: str, found: str | None = None) -> NoReturn:

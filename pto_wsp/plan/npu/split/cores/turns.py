@@ -14,6 +14,7 @@ from pto_wsp.errors import MixedKernelError
 from pto_wsp.expr import kernel as k
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar import Op
+from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
 
@@ -51,7 +52,7 @@ def turns_of(loops: Sequence[k.For], what: str) -> Turns:
         if start is None or stop is None or step is None:
             raise MixedKernelError(f"how often this loop runs is not known before the loops around it do, and it makes {what} for the "
                                    "other core", loop.span, expected="bounds that grow with the outer loop's variable, or stay",
-                                   found=f"range({', '.join(s.print_scalar(b) for b in (loop.start, loop.stop, loop.step))})",
+                                   found=f"range({', '.join(print_scalar(b) for b in (loop.start, loop.stop, loop.step))})",
                                    help="loop to a bound that is known, and skip turns with pto.when")
         longest = s.ceil_div(s.sub(stop[1], start[0]), step[0])
         if len(loops) > 1:
