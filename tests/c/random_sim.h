@@ -113,6 +113,12 @@ static inline void random_program(program *p)
             last_of[n->task.lane] = t;
         }
     }
+    if (p->rules.is_calendar && pick(0, 1)) {
+        p->rules.starts = p->starts;
+        p->rules.n_starts = task_of(p, p->n);
+        for (int64_t task = 0; task < p->rules.n_starts; task++)
+            p->starts[task] = pick(0, 2) ? pick(0, 3 * task) : 0;
+    }
     if (!p->rules.is_calendar || pick(0, 1))
         return;
     p->rules.n_workers = 0;            /* the calendar says how many there are */
@@ -200,14 +206,6 @@ static inline pto_sim *simulate_current(int64_t chunk, int32_t *status, pto_sim_
 
 /* ---- comparing ---- */
 
-static inline int64_t task_of(const program *p, int64_t at)
-{
-    int64_t task = 0;
-    for (int64_t t = 0; t < at; t++)
-        task += p->node[t].is_task;
-    return at < 0 ? -1 : task;
-}
-
 /* Executors are there for pools that the rules or a task name. */
 static inline bool is_pool(const program *p, int64_t pool)
 {
@@ -230,9 +228,9 @@ static inline void check_held_by(const pto_sim_result *r, const program *p, cons
 {
     int64_t task = task_of(p, t), by = r->held_by[task];
     bool is_named = r->held[task] != PTO_HELD_NOT && r->held[task] != PTO_HELD_RELEASE && r->held[task] != PTO_HELD_START &&
-                    r->held[task] != PTO_HELD_SUBMIT && r->held[task] != PTO_HELD_DISPATCH;
+                    r->held[task] != PTO_HELD_SUBMIT && r->held[task] != PTO_HELD_DISPATCH && o->start[t] == o->given[t];
     CHECK_EQ(by >= 0, is_named);
-    if (r->held[task] == PTO_HELD_EXECUTOR || r->held[task] == PTO_HELD_CALENDAR)
+    if (is_named && (r->held[task] == PTO_HELD_EXECUTOR || r->held[task] == PTO_HELD_CALENDAR))
         CHECK(r->executor[by] == r->executor[task] && r->end[by] == o->begun[t]);
     bool is_found = !is_named || r->held[task] == PTO_HELD_EXECUTOR || r->held[task] == PTO_HELD_CALENDAR;
     for (int64_t other = 0; other < t && !is_found; other++) {

@@ -104,7 +104,21 @@ static inline void begin(slow_sim *o, int64_t t, int64_t from, int64_t worker)  
     if (o->p->rules.timing == PTO_TIMING_INTERLEAVED)
         *served_by(o, pool, from) = class_of(o->p, t);
     if (!has_servers(o->p))
+        o->given[t] = o->now;
+}
+
+/* Let tasks start that their executors have, and whose start in the calendar has come. */
+static inline bool start_what_is_due(slow_sim *o)
+{
+    bool any = false;
+    for (int64_t t = 0; t < o->p->n; t++) {
+        if (o->given[t] < 0 || o->start[t] >= 0 || (o->p->rules.n_starts > 0 && o->p->starts[task_of(o->p, t)] > o->now))
+            continue;
         o->start[t] = o->now;
+        o->held[t] = o->now > o->given[t] ? PTO_HELD_CALENDAR : o->held[t];
+        any = true;
+    }
+    return any;
 }
 
 static inline bool dispatch(slow_sim *o)
@@ -190,7 +204,7 @@ static inline bool end_what_ends(slow_sim *o)
     }
     for (int64_t w = 0; w < o->p->n_workers; w++)
         if (o->acts_on[w] >= 0 && o->acts_until[w] == o->now) {
-            (o->retires[w] ? o->done : o->start)[o->acts_on[w]] = o->now;
+            (o->retires[w] ? o->done : o->given)[o->acts_on[w]] = o->now;
             o->acts_on[w] = NONE;
             any = true;
         }
@@ -292,7 +306,7 @@ static inline bool goes_on(const slow_sim *o)
 static inline void clear(const program *p, slow_sim *o)
 {
     memset(o, 0, sizeof *o);
-    int64_t *times[] = {o->submitted, o->ready, o->released, o->begun, o->start, o->end, o->done, o->worker, o->slot};
+    int64_t *times[] = {o->submitted, o->ready, o->released, o->begun, o->given, o->start, o->end, o->done, o->worker, o->slot};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         memset(times[i], 0xff, sizeof o->end);
     memset(o->served, 0xff, sizeof o->served);
@@ -320,6 +334,7 @@ static inline void simulate_slowly(const program *p, slow_sim *o)
             release_and_start(o);
             if (o->started >= 0)
                 again |= has_servers(p) ? serve_all(o) : dispatch(o);
+            again |= start_what_is_due(o);
         }
         int64_t n_done = 0;
         for (int64_t t = 0; t < p->n; t++)

@@ -19,6 +19,7 @@ typedef struct node {
 typedef struct program {
     int64_t n, n_streams, n_workers, size[MAX_POOLS];
     node node[MAX_NODES];
+    int64_t starts[MAX_NODES];         /* by task, where rules.starts names them */
     bool has_lanes, has_pools, has_priorities;
     pto_sim_options rules;
 } program;
@@ -32,9 +33,10 @@ typedef struct slow_executor {
 typedef struct slow_sim {
     const program *p;
     int64_t now;
-    /* by node, NONE: not yet. `done`: others see it completed. A mark is ready when only its delay is left, and then done. */
-    int64_t submitted[MAX_NODES], ready[MAX_NODES], released[MAX_NODES], begun[MAX_NODES], start[MAX_NODES], end[MAX_NODES],
-        done[MAX_NODES];
+    /* by node, NONE: not yet. `begun`: an executor has taken it; `given`: it may start but for its start in the calendar; `done`: others
+       see it completed. A mark is ready when only its delay is left, and then done. */
+    int64_t submitted[MAX_NODES], ready[MAX_NODES], released[MAX_NODES], begun[MAX_NODES], given[MAX_NODES], start[MAX_NODES],
+        end[MAX_NODES], done[MAX_NODES];
     int64_t worker[MAX_NODES], slot[MAX_NODES], held[MAX_NODES];
     double left[MAX_NODES], factor;    /* cycles alone in memory that are left; by how much tasks are slowed down */
     slow_executor executor[MAX_POOLS][MAX_WORKERS][MAX_SIZE];
@@ -51,6 +53,15 @@ typedef struct slow_sim {
 static inline int64_t later(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* How many tasks come before a node. */
+static inline int64_t task_of(const program *p, int64_t at)
+{
+    int64_t task = 0;
+    for (int64_t t = 0; t < at; t++)
+        task += p->node[t].is_task;
+    return at < 0 ? -1 : task;
 }
 
 static inline bool has_servers(const program *p)
