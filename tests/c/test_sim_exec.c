@@ -312,8 +312,8 @@ static void a_calendar_waits_for_releases(void)
 
 #define STARTS(...) .starts = (int64_t[]){__VA_ARGS__}, .n_starts = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
-/* Executor 0: task 0 from its start at 5 to 8, task 2 behind it at once, though it may begin at 2. Executor 1: task 1 0 .. 4, and task 3,
-   which waits for task 0, from 8 on: its start at 6 has passed by then. */
+/* Executor 0: task 0 from its start at 5 to 8, task 2 from 9 to 11, task 4 behind it at once, though it may begin at 2. Executor 1: task 1
+   0 .. 4, and task 3, which waits for task 0, from 8 on: its start at 6 has passed by then. */
 static void a_task_does_not_begin_before_its_start(void)
 {
     pto_record *record = record_new(PTO_KEEP_POSITION);
@@ -321,17 +321,19 @@ static void a_task_does_not_begin_before_its_start(void)
     add(record, (pto_task){.cost = 4, .worker = 1, .position = 0}, -1);
     add(record, (pto_task){.cost = 2, .position = 1}, -1);
     add(record, (pto_task){.cost = 1, .worker = 1, .position = 1}, first);
+    add(record, (pto_task){.cost = 1, .position = 2}, -1);
     pto_sim_result r;
-    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, STARTS(5, 0, 2, 6));
-    IS(r.start, 5, 0, 8, 8);
-    IS(r.end, 8, 4, 10, 9);
-    CHECK_EQ(r.total_cycles, 10);
-    IS(r.busy, 5, 5);
-    IS(r.late, 5, 4);           /* executor 0 has its task from 0 on; executor 1 is idle from 4 to 8, while task 2 stands */
+    SIMULATE(record, &r, .n_workers = 2, .is_calendar = 1, STARTS(5, 0, 9, 6, 2));
+    IS(r.start, 5, 0, 9, 8, 11);
+    IS(r.end, 8, 4, 11, 9, 12);
+    CHECK_EQ(r.total_cycles, 12);
+    IS(r.busy, 6, 5);
+    IS(r.late, 6, 4);           /* executor 0 has its tasks from 0 and from 8 on; executor 1 is idle from 4 to 8, while task 2 stands */
     is_held(&r, 0, PTO_HELD_CALENDAR, -1);
     is_held(&r, 1, PTO_HELD_NOT, -1);
-    is_held(&r, 2, PTO_HELD_CALENDAR, 0);
+    is_held(&r, 2, PTO_HELD_CALENDAR, -1);
     is_held(&r, 3, PTO_HELD_EDGE, first);
+    is_held(&r, 4, PTO_HELD_CALENDAR, 2);
     pto_record_free(record);
 }
 
