@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 from pto_wsp.api.kernels.kernel import Kernel, jit_kernel, kernel, ptoisa_kernel
 from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.api.kernels.ptoisa_namespace import ptoisa
-from pto_wsp.api.workloads.csp import Process, connect, consume, process, replicate, send
 from pto_wsp.api.workloads.forms import cond, for_each, parallel_for, select, task
 from pto_wsp.api.workloads.tunable import Tunable
 from pto_wsp.api.workloads.workload import Workload, WorkloadFunction, combine, sequential, workload
@@ -13,7 +11,6 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import PtoError
 from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
-from pto_wsp.frontend.workload.csp.ends import Channel, Event, query, receive, record, synchronize
 from pto_wsp.frontend.workload.loops import P
 from pto_wsp.frontend.workload.slots import slot_load_u64, slot_set_u64, slot_u64
 from pto_wsp.frontend.workload.trace import axis
@@ -41,9 +38,11 @@ from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile
 
 if TYPE_CHECKING:
+    from pto_wsp.api.kernels.ptoisa_namespace import ptoisa
     from pto_wsp.api.programs.making import load
     from pto_wsp.api.programs.program import Program
     from pto_wsp.auto import auto_schedule
+    from pto_wsp.csp import Channel, Event, Process, connect, consume, process, query, receive, record, replicate, send, synchronize
     from pto_wsp.plan.targets.capability import capabilities, workload_forms
     from pto_wsp.view.timeline import timeline
 
@@ -62,8 +61,14 @@ __all__ = [
 
 if not TYPE_CHECKING:    # a type checker would take any name for one of the module's
     def __getattr__(name: str) -> object:
-        """Return what only some programs need, and none before its kernels and workloads are there: it is loaded when asked for."""
+        """Return what only some programs need, or none before its kernels and workloads are there: it is loaded when asked for."""
         match name:
+            case ("Channel" | "Event" | "Process" | "connect" | "consume" | "process" | "query" | "receive" | "record" | "replicate"
+                  | "send" | "synchronize"):
+                import pto_wsp.csp as csp
+                found = getattr(csp, name)
+            case "ptoisa":
+                from pto_wsp.api.kernels.ptoisa_namespace import ptoisa as found
             case "Program":
                 from pto_wsp.api.programs.program import Program as found
             case "load":

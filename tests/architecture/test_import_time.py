@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import pytest
 
 import pto_wsp
+from pto_wsp import csp
 from tests.artifact.small_program import SCRIPT
 
 # Each is slow to load or optional, and is loaded by the function that needs it.
@@ -59,8 +60,8 @@ def test_a_loaded_module_is_seen() -> None:
 
 
 def test_names_that_are_loaded_late_are_there() -> None:
-    late = set(pto_wsp.__all__) & {"Program", "auto_schedule", "capabilities", "load", "timeline", "workload_forms"}
-    assert len(late) == 6 and all(getattr(pto_wsp, name) is not None for name in pto_wsp.__all__)
+    late = set(pto_wsp.__all__) & {"Program", "auto_schedule", "capabilities", "load", "ptoisa", "timeline", "workload_forms", *csp.__all__}
+    assert len(late) == 7 + len(csp.__all__) and all(getattr(pto_wsp, name) is not None for name in pto_wsp.__all__)
     with pytest.raises(AttributeError, match="no attribute 'programme'"):
         pto_wsp.programme  # noqa: B018 - it raises
 

@@ -62,12 +62,12 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
 LATE_MODULES = frozenset({"cffi", "difflib", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
 # Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
 LATE_OWN = frozenset({
-    "pto_wsp.api.kernels.alone", "pto_wsp.api.programs.finished_run", "pto_wsp.api.programs.making", "pto_wsp.api.programs.program",
-    "pto_wsp.api.programs.task_list", "pto_wsp.arch.host", "pto_wsp.auto", "pto_wsp.auto.find", "pto_wsp.driver.cpu_sim_build",
-    "pto_wsp.driver.load", "pto_wsp.driver.npu", "pto_wsp.driver.save", "pto_wsp.plan.targets.capability",
-    "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite", "pto_wsp.runtime.interpreter.run",
-    "pto_wsp.runtime.sanitize.watch", "pto_wsp.runtime.verification.tolerance", "pto_wsp.runtime.verification.verify",
-    "pto_wsp.view.timeline",
+    "pto_wsp.api.kernels.alone", "pto_wsp.api.kernels.ptoisa_namespace", "pto_wsp.api.programs.finished_run",
+    "pto_wsp.api.programs.making", "pto_wsp.api.programs.program", "pto_wsp.api.programs.task_list", "pto_wsp.arch.host", "pto_wsp.auto",
+    "pto_wsp.auto.find", "pto_wsp.csp", "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load", "pto_wsp.driver.npu",
+    "pto_wsp.driver.save", "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite",
+    "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch", "pto_wsp.runtime.verification.tolerance",
+    "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
 })
 
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

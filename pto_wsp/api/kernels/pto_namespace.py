@@ -29,14 +29,15 @@ class UnknownNameError(ArgumentKindError, AttributeError):
 class OpFunction:
     """One op as a function: called in the body of a kernel, it traces the op."""
 
-    __signature__: Signature
-
     def __init__(self, op: Op, name: str) -> None:
         self._op = op
         self.__name__ = name
         self.__qualname__ = f"pto.{name}"
         self.__doc__ = op.doc
-        self.__signature__ = op.signature
+
+    @property
+    def __signature__(self) -> Signature:
+        return self._op.signature
 
     def __call__(self, *args: object, **kwargs: object) -> Operand:
         return self._op(*args, **kwargs)
