@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -46,8 +47,37 @@ class LoopName(Symbolic):
         return Symbolic(s.AxisName(f"{self._name}.position"))
 
 
+class KernelNamed(ABC):
+    """What stands for a kernel where a key asks for the task's."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The kernel's name."""
+
+
+class TaskKernel(LoopName):
+    """`t.kernel`: the task's kernel, to be compared with one, or with its name. Any other use is a loop variable of that name."""
+
+    __slots__ = ()
+    __hash__ = LoopName.__hash__
+
+    def __init__(self) -> None:
+        super().__init__("kernel")
+
+    def __eq__(self, other: object) -> Symbolic:  # type: ignore[override]
+        if isinstance(other, str | KernelNamed):
+            return Symbolic(s.KernelIs(other if isinstance(other, str) else other.name))
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> Symbolic:  # type: ignore[override]
+        return ~(self == other) if isinstance(other, str | KernelNamed) else super().__ne__(other)
+
+
 class TaskNames:
-    """The task that a key sees: `t.b` and `t.get("b")` are loop variables by name, `t.params` its bracket indices."""
+    """The task that a key sees: `t.b` and `t.get("b")` are loop variables by name, `t.params` its bracket indices, `t.kernel == "matmul"`
+    asks for its kernel.
+    """
 
     __slots__ = ()
 
@@ -55,6 +85,11 @@ class TaskNames:
     def params(self) -> BracketIndices:
         """The bracket indices."""
         return BracketIndices()
+
+    @property
+    def kernel(self) -> TaskKernel:
+        """The kernel: `t.kernel == "matmul"`, or the kernel itself in place of its name."""
+        return TaskKernel()
 
     def get(self, name: str) -> Symbolic:
         """Return the loop variable of that name."""
@@ -99,7 +134,8 @@ def _call(key: KeyLike, what: str) -> object:
         return key
     if not callable(key):
         raise KeyTraceError(f"{what} takes a key", here(), expected="lambda t: ..., a loop variable's name, or an expression",
-                            found=repr(key))
+                            found=repr(key), help='a number for each kernel: lambda t: (t.kernel == "matmul").where(2, 1)'
+                            if isinstance(key, Mapping) else None)
     try:
         return key(TaskNames())
     except Exception as problem:  # whatever the user's function raises means that it cannot be traced
@@ -115,10 +151,10 @@ def _key_of(result: object, what: str) -> KeyExpr:
         node = None
     if node is None or not (s.scalar_dtype(node).is_integer or s.scalar_dtype(node).value == "bool"):
         raise KeyTraceError(f"the key of {what} gives no whole number", here(), expected="one integer expression", found=repr(result))
-    foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex | s.SymbolRef)]
+    foreign = [leaf for leaf in s.leaves(node) if not isinstance(leaf, s.AxisName | s.BracketIndex | s.KernelIs | s.SymbolRef)]
     if foreign:
         raise KeyTraceError(f"the key of {what} depends on more than the task", here(), found=print_scalar(foreign[0]),
-                            expected="loop variables by name (t.b), bracket indices (t.params[0]) and Symbols",
+                            expected="loop variables by name (t.b), bracket indices (t.params[0]), t.kernel == \"name\" and Symbols",
                             help=_reason(foreign[0]))
     return KeyExpr(s.substitute(node, lambda leaf: replace(leaf, id=BY_NAME) if isinstance(leaf, s.SymbolRef) else None))
 

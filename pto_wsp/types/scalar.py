@@ -55,6 +55,13 @@ class BracketIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelIs:
+    """Whether a task is one of the kernel of that name, as schedule keys ask (`t.kernel == "matmul"`); resolved at compile."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskIndex:
     """How many tasks of the run were submitted before this one."""
 
@@ -168,8 +175,8 @@ class Sum:
     body: Scalar
 
 
-Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | TaskIndex | CalendarEntry | ReplicaIndex | SymbolRef | ParamScalar
-                     | ParamExtent | DimOf | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
+Scalar: TypeAlias = (Const | Var | AxisName | BracketIndex | KernelIs | TaskIndex | CalendarEntry | ReplicaIndex | SymbolRef
+                     | ParamScalar | ParamExtent | DimOf | StrideOf | Element | SlotValue | Unary | Binary | Select | Sum)
 
 
 # ---- building, with the simplifications that keep printed expressions as the user would write them ----
@@ -337,6 +344,8 @@ def scalar_dtype(node: Scalar) -> DType:
         case (Var() | AxisName() | BracketIndex() | TaskIndex() | CalendarEntry() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf()
               | SlotValue()):
             return DType.I64
+        case KernelIs():
+            return DType.BOOL
         case _:
             assert_never(node)
 

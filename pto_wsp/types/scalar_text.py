@@ -16,6 +16,7 @@ from pto_wsp.types.scalar import (
     Const,
     DimOf,
     Element,
+    KernelIs,
     ParamExtent,
     ParamScalar,
     ReplicaIndex,
@@ -44,6 +45,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return name
         case BracketIndex(position):
             return f"params[{position}]"
+        case KernelIs(name):
+            return f"(kernel == {name!r})" if level > _LEVEL[Op.EQ] else f"kernel == {name!r}"
         case TaskIndex():
             return "task_index"
         case CalendarEntry(column):

@@ -24,10 +24,10 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
-from pto_wsp.errors import CyclesError, KeyRangeError, WindowError
+from pto_wsp.errors import CyclesError, KeyRangeError, KeyTraceError, WindowError
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
-from tests.schedule.small_tasks import APART, Y, eight, fill, made, of_k, run, starts, total, units, windowed
+from tests.schedule.small_tasks import APART, Y, eight, fill, made, of_k, product, run, starts, total, units, windowed
 
 # ---- keys that say what means nothing ----
 
@@ -59,6 +59,37 @@ def test_a_task_that_needs_more_than_the_window_is_found_when_compiling(window: 
     with pytest.raises(WindowError, match=f"`{needs} under"):
         made().task_graph(window=window).compile(target="interp")
     assert run(made().task_graph(window=TaskWindow(window.size, window.unit, WindowMode.BENCHMARK))).stats.task_count == 8
+
+
+# ---- keys that ask for the kernel ----
+
+@pytest.mark.parametrize("given", ["product", product], ids=["by its name", "itself"])
+@pytest.mark.parametrize("target", ["interp", "cpu_sim"])
+def test_a_key_asks_for_the_kernel(target: str, given: object) -> None:
+    """One product, then two doubles: products take 5 and doubles 3, doubles go first, in a pool of their own or not."""
+    costs = units().task_graph(trace=TracePolicy.cycles(lambda t: (t.kernel == given).where(5, 3)))
+    first = costs.task_graph(ready=ReadyPolicy.priority(lambda t: t.kernel != given))
+    apart = costs.task_graph(pools=Pools.custom(lambda t: t.kernel == given))
+    program = costs.compile(target=target).run()
+    for schedule, expected in ((costs, [0, 5, 8]), (first, [6, 0, 3]), (apart, [0, 0, 3])):
+        assert program.simulate(schedule).trace.start.tolist() == expected
+        assert schedule.compile(target=target).run().trace.start.tolist() == expected
+    assert Schedule.model_validate_json(apart.schedule.model_dump_json()) == apart.schedule
+
+
+def test_a_kernel_that_the_workload_does_not_have_is_refused() -> None:
+    with pytest.raises(KeyTraceError, match="names the kernel `produkt`") as caught:
+        units().task_graph(ready=ReadyPolicy.priority(lambda t: t.kernel == "produkt")).compile(target="interp")
+    assert (caught.value.expected, caught.value.found) == ("product, double", "produkt")
+
+
+def test_a_loop_variable_may_still_be_called_kernel() -> None:
+    @workload
+    def loops() -> None:
+        for kernel in P(8):
+            fill[kernel](kernel, Y[kernel])
+
+    assert starts(loops().streams(8).stream_by(lambda t: t.kernel // 2)) == [0, 2] * 4      # of 2 cycles
 
 
 # ---- what contradicts ----

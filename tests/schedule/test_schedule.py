@@ -175,6 +175,9 @@ def key(policy: object) -> str:
     (lambda t: 3, "3"), (lambda t: (t.b > 1) & (t.h < 2), "(b > 1) & (h < 2)"), (axis("b") // 2, "b // 2"),
     (lambda t: t.b + Symbol("n"), "b + n"),
     (lambda t: t.b.min(3).max(t.h), "max(min(b, 3), h)"),
+    (lambda t: t.kernel == "matmul", "kernel == 'matmul'"),
+    (lambda t: (t.kernel != "add").where(t.b, 7), "where(~(kernel == 'add'), b, 7)"),
+    (lambda t: (t.kernel == "add") & (t.b > 1), "(kernel == 'add') & (b > 1)"), (lambda t: t.kernel % 2, "kernel % 2"),
 ])
 def test_keys_are_traced_when_the_policy_is_made(given: object, text: str) -> None:
     assert key(DispatchPolicy.affinity(given, 2)) == text  # type: ignore[arg-type]
@@ -206,6 +209,8 @@ UNTRACEABLE: dict[str, Callable[[], object]] = {
     "bad name": lambda: DispatchPolicy.affinity("a b", 2),
     "stream": lambda: W.stream_by(lambda t: None),
     "priority": lambda: ReadyPolicy.priority(lambda t: {}),
+    "mapping": lambda: ReadyPolicy.priority({"matmul": 2}),  # type: ignore[arg-type]
+    "hash of a kernel": lambda: ReadyPolicy.priority(lambda t: {"matmul": 2}[t.kernel]),  # type: ignore[index]
 }
 
 

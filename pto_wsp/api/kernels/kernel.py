@@ -20,6 +20,7 @@ from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.frontend.workload.task_call import call_kernel
 from pto_wsp.frontend.workload.trace import TaskHandle, is_tracing
 from pto_wsp.ops.tracing import is_active
+from pto_wsp.schedule.keys import KernelNamed
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pto_wsp.verify.capacity import MemoryMap
 
 
-class Kernel:
+class Kernel(KernelNamed):
     """A kernel: `k[b, t](x=…, out=…)` in a workload makes tasks; `k.run(x, …)` gives NumPy's meaning of one at once."""
 
     def __init__(self, function: Callable[..., object], scope: Mapping[str, object],

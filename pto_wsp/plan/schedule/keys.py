@@ -36,7 +36,13 @@ class Keys:
         self.symbols = list(plan.symbols)
         self._errors: dict[KeyTraceError, None] = {}
         self._said: set[tuple[str, str]] = set()
+        self._names = tuple(use.kernel.name for use in plan.kernels)
+        self.kernels = tuple(dict.fromkeys(self._names))
         self._starts = {item.var.id: item for item in items_of(plan) if isinstance(item, Loop)}
+
+    def kernel_of(self, task: Submit) -> str:
+        """Return the name of a task's kernel."""
+        return self._names[task.kernel]
 
     def of(self, task: Submit) -> TaskKeys:
         """Return the keys as one task sees them."""
@@ -101,6 +107,8 @@ class TaskKeys:
     def value(self, key: KeyExpr) -> s.Scalar:
         """Return the key's expression with the task's names in it."""
         found = s.substitute(key.node, self._change)
+        if isinstance(found, s.Const):
+            found = s.Const(int(found.value))      # not a truth value, of a key that only asks for the kernel
         if not (s.scalar_dtype(found).is_integer or s.scalar_dtype(found) is DType.BOOL):
             return self._keys.refuse("the schedule's key takes a symbol for a whole number that the workload takes for a float", self._task,
                                      "a whole number", print_scalar(key.node))
@@ -127,6 +135,12 @@ class TaskKeys:
                     return task.index[position]
                 return self._keys.refuse(f"the schedule's key takes t.params[{position}]", task, f"{task.n_brackets} bracket indices",
                                          f"params[{position}]")
+            case s.KernelIs(name):
+                kernels = self._keys.kernels
+                if name in kernels:
+                    return s.Const(self._keys.kernel_of(task) == name)
+                return self._keys.refuse(f"the schedule's key names the kernel `{name}`, which the workload does not have", task,
+                                         ", ".join(kernels), name)
             case s.SymbolRef():
                 return self._keys.symbol(node, task)
             case _:

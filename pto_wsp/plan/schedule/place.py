@@ -93,7 +93,7 @@ def verify_after_place_tasks(plan: TaskPlan) -> None:
     """Every key is resolved: no name is left in what the schedule says of a task."""
     for task in submits(plan):
         for said in (task.worker, task.lane, task.pool, task.priority, task.position):
-            if any(isinstance(leaf, s.AxisName | s.BracketIndex) for leaf in s.leaves(said)):
+            if any(isinstance(leaf, s.AxisName | s.BracketIndex | s.KernelIs) for leaf in s.leaves(said)):
                 raise InternalError("a key was not resolved", print_scalar(said))
 
 
