@@ -30,6 +30,11 @@
    The pointer is moved with memcpy so that any pointer type may be behind slot. */
 bool pto_grow(void *slot, int64_t *capacity, int64_t need, size_t elem_bytes);
 
+/* The same for arrays that are filled side by side, each with a place of its own from 0: large ones all begin at the begin of a page, so
+   their rows would meet in the same few lines of the first cache. */
+bool pto_grow_apart(void *slot, int64_t *capacity, int64_t need, size_t elem_bytes, int32_t place);
+void pto_free_apart(void *array, int32_t place);
+
 #define PTO_RESERVE(array, capacity, need) \
     ((need) <= (capacity) || pto_grow(&(array), &(capacity), (need), sizeof *(array)))
 
@@ -71,19 +76,72 @@ typedef struct pto_box {
     int64_t n_dims;
 } pto_box;
 
-typedef enum pto_box_state { PTO_BOX_OK, PTO_BOX_EMPTY, PTO_BOX_INVALID } pto_box_state;
+typedef enum pto_box_state { PTO_BOX_EMPTY, PTO_BOX_OK, PTO_BOX_INVALID } pto_box_state;
+
+/* Further than any address space reaches, and small enough that sums of a few stay within 64 bits. */
+#define PTO_FAR ((int64_t)1 << 59)
 
 /* INVALID: elements of no size, or reaching further than any address space. */
 pto_box_state pto_box_of(const pto_arg *arg, pto_box *out);
 bool pto_box_overlap(const pto_box *a, const pto_box *b, int64_t max_steps);
 bool pto_box_meets(const pto_box *a, const pto_box *b, int64_t max_steps, bool *is_exact);   /* whether it was found out */
 bool pto_box_covers(const pto_box *outer, const pto_box *inner);     /* may miss, never claims wrongly */
-bool pto_box_equal(const pto_box *a, const pto_box *b);
+
+/* The bytes from the first to past the last of one row, where the first dimension counts rows. */
+static inline int64_t pto_box_row(const pto_box *box)
+{
+    return box->n_dims == 0 ? box->width : box->hi - box->lo - box->stride[0] * (box->count[0] - 1);
+}
+
+static inline pto_box pto_box_at(const pto_box *from_zero, int64_t lo)
+{
+    pto_box box = *from_zero;
+    box.lo = lo;
+    box.hi += lo;
+    return box;
+}
 
 static inline int64_t pto_floor_div(int64_t a, int64_t b)            /* b > 0 */
 {
     int64_t q = a / b;
     return q - (a % b < 0);
+}
+
+/* ---- shapes.c ---- */
+
+/* What the boxes of arguments of one layout share. Zeros are that of no elements. */
+typedef struct pto_shape {
+    int64_t extent[PTO_RANK];  /* the layout, as in pto_arg */
+    int64_t stride[PTO_RANK];
+    int32_t elem_bytes;
+    int32_t state;             /* pto_box_state; with OK: */
+    int64_t id;                /* shapes of one id are the same */
+    int64_t offset;            /* bytes from data to the box, <= 0 */
+    pto_box box;               /* from 0 */
+    int64_t pitch;             /* what the dependency map sees in it: rows this many bytes apart; 0: one */
+    int64_t rows;
+    int64_t width;             /* bytes of a row */
+    int32_t row_shift, col_shift;      /* rows and width, as powers of two */
+} pto_shape;
+
+void pto_shape_find(pto_shape *shape, const pto_arg *arg);     /* id stays */
+void pto_shape_as_row(pto_shape *shape);                   /* as if it had no pitch */
+
+static inline bool pto_shape_is_of(const pto_shape *shape, const pto_arg *arg)
+{
+    return shape->extent[0] == arg->extent[0] && shape->extent[1] == arg->extent[1] && shape->stride[0] == arg->stride[0] &&
+           shape->stride[1] == arg->stride[1] && shape->elem_bytes == arg->elem_bytes;
+}
+
+static inline bool pto_shape_is_valid(const pto_shape *shape, const pto_arg *arg)
+{
+    int64_t data = (int64_t)(intptr_t)arg->data;
+    return shape->state != PTO_BOX_INVALID && (shape->state == PTO_BOX_EMPTY || (data <= PTO_FAR && data >= -PTO_FAR));
+}
+
+static inline int64_t pto_shape_lo(const pto_shape *shape, const pto_arg *arg)
+{
+    return (int64_t)(intptr_t)arg->data + shape->offset;
 }
 
 /* ---- edges.c: the predecessors of one node while they are collected ---- */
@@ -102,7 +160,15 @@ typedef struct pto_edges {
 } pto_edges;
 
 void pto_edges_free(pto_edges *edges);
-bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg);
+
+static inline bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg)
+{
+    if (!PTO_RESERVE(edges->data, edges->capacity, edges->n + 1))
+        return false;
+    edges->data[edges->n++] = (pto_edge){src, arg, (uint16_t)why};
+    return true;
+}
+
 bool pto_edges_merge(pto_edges *edges);    /* ascending by src, one edge a source with all its reasons */
 
 /* ---- turns.c: the places of tasks in a calendar ---- */
@@ -136,12 +202,12 @@ typedef struct pto_deps pto_deps;
 pto_deps *pto_deps_new(bool prunes);                       /* without: pto_deps_prune does nothing */
 void pto_deps_free(pto_deps *deps);
 void pto_deps_reset(pto_deps *deps);
-/* Add to `edges` every earlier access that conflicts with this task, then enter the task's own. boxes[i] goes with
-   args[i]; an argument whose box is empty has hi == lo. */
+/* Add to `edges` every earlier access that conflicts with this task, then enter the task's own. shapes[i] goes with
+   args[i]. */
 int32_t pto_deps_submit(pto_deps *deps, int64_t node, int64_t task, int32_t n_args, const pto_arg *args,
-                        const pto_box *boxes, pto_edges *edges);
+                        const pto_shape *const *shapes, pto_edges *edges);
 /* Add to `edges` the latest writers of what a mark reads. The read is not entered: it is over when the mark is. */
-int32_t pto_deps_read(pto_deps *deps, int32_t n_args, const pto_arg *args, const pto_box *boxes, pto_edges *edges);
+int32_t pto_deps_read(pto_deps *deps, int32_t n_args, const pto_arg *args, const pto_shape *const *shapes, pto_edges *edges);
 /* Forget the accesses, from the oldest on, of tasks before first_task that are nodes before first_node. */
 void pto_deps_prune(pto_deps *deps, int64_t first_task, int64_t first_node);
 void pto_deps_forget(pto_deps *deps, int32_t buffer);      /* forget an alias group: no later task is of it */
@@ -313,6 +379,8 @@ struct pto_record {
     int64_t *scalars, *index;
     int64_t args_capacity, scalars_capacity, index_capacity;
 
+    int64_t n_shapes;          /* found so far */
+    pto_shape *shapes;         /* of the tasks before, by site and argument: most are like the last */
     pto_edges edges;           /* of the node being added */
     pto_joins joins;
     pto_deps *deps;            /* NULL without inference */
@@ -331,8 +399,17 @@ struct pto_record {
 
 int32_t pto_record_graph(const pto_record *record, int64_t begin, const pto_graph **out);   /* built when stale */
 void pto_record_drop(pto_record *record);                 /* forget the kept tasks, keep counting */
+/* The shapes of arguments, shapes[i] of args[i]; false: one is invalid. */
+bool pto_record_shapes(pto_record *record, int32_t site, int32_t n_args, const pto_arg *args, const pto_shape **shapes);
 
-/* for marks.c */
+/* ---- columns.c: false without memory ---- */
+bool pto_record_grow_tasks(pto_record *record, int64_t need);
+bool pto_record_grow_nodes(pto_record *record, int64_t need);
+bool pto_record_grow_edges(pto_record *record, int64_t need);
+bool pto_record_grow_values(pto_record *record, int64_t n_args, int64_t n_scalars, int64_t n_index);
+void pto_record_free_columns(pto_record *record);
+
+/* ---- record.c, for marks.c ---- */
 int64_t pto_record_fail(pto_record *record, int32_t status);           /* keeps the first status; -1 */
 int32_t pto_record_hand_over(pto_record *record);                      /* on_full, then drop */
 int32_t pto_record_add_named(pto_record *record, const int64_t *nodes, int64_t n, int32_t why);

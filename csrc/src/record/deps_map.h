@@ -1,51 +1,75 @@
 /* deps_map.h: how the dependency map files accesses; deps.c asks, deps_map.c keeps the books.
 
-   Accesses are filed by region, so a thousand readers of one tensor are one region with a list of readers. Regions of
-   similar shape share a space, a grid of buckets over (address / pitch, address % pitch): a tile of a row-major tensor
-   meets only the tiles around it, not the others of its rows. Contiguous regions have pitch 0 and a grid of one row. A
-   space's bucket is at least as large as its regions, so each is filed once, where it begins. Reads and writes have
-   separate spaces, because reads never ask for reads. Memory is that of the accesses held; links are positions. */
+   Accesses are filed by region, so a thousand readers of one tensor are one region with a list of readers; what wrote it is
+   a list of its own, because readers only ask for writers. Regions of similar shape share a space, a grid of cells over
+   rows of `pitch` bytes: a tile of a row-major tensor meets only the tiles around it, not the others of its rows.
+   Contiguous regions have pitch 0 and a grid of one row. Each region is filed once, in the cell where it begins. While all
+   regions of a space are tiles of one grid, the cells are those tiles, and a tile meets nothing but itself.
+   Memory is that of the accesses held; links are positions. */
 #ifndef PTO_DEPS_MAP_H
 #define PTO_DEPS_MAP_H
 #include "../internal.h"
 
 #pragma GCC visibility push(hidden)
 
-enum { NONE = -1, KIND_READ = 0, KIND_WRITE = 1, REPLACED = 1, RENEWED = 2 };
+enum { NONE = -1, READS = 0, WRITES = 1 };
+
+/* region.marks, while one task is entered: its writes cover all of it; the task's own access is of exactly this region, which
+   stays filed for it. */
+enum { COVERED = 1, SAME = 2 };
 
 typedef struct access {
     int64_t node;
-    int64_t task;
-    int32_t region;
-    int32_t next;              /* in its region, later ones after earlier; also the free list */
-    int32_t older, newer;      /* among all accesses */
-    int32_t arg;
-    int32_t flags;
+    int32_t next;              /* of its kind in its region, later ones after earlier; also the free list */
+    int16_t arg;
+    int16_t flags;
 } access;
 
+/* What pruning asks of the access in the same row. */
+typedef struct age {
+    int64_t task;
+    int32_t region;
+    int32_t older, newer;      /* among all accesses */
+} age;
+
 typedef struct region {
-    pto_box box;
-    int32_t space;
-    int32_t first, last;       /* its accesses, in task order */
-    uint32_t hash;             /* of its bucket */
-    int32_t chain_prev, chain_next;
+    int64_t lo;
+    int32_t space;             /* NONE: a free row */
+    int32_t chain_next;
+    int32_t first[2], last[2]; /* its accesses in task order, READS and WRITES */
+    int32_t marks;
+    int32_t box;               /* in pto_deps.boxes; NONE: it is shaped as the tile of its space */
+    uint32_t hash;             /* of its cell */
+    int32_t chain_prev;
     int32_t peer_prev, peer_next;      /* in its space; peer_next also the free list */
-    int32_t replaced;          /* REPLACED once the current task covers it, RENEWED when it writes exactly this */
 } region;
 
+/* Division by a number that stays: a multiplication. */
+typedef struct divider {
+    int64_t by;                /* > 0 */
+    uint64_t reciprocal;
+} divider;
+
 typedef struct space {
-    int64_t pitch;             /* bytes; 0: one endless row */
     int64_t lo, hi;            /* hull of its regions since it was last empty */
     int64_t max_rows, max_width;
-    int64_t n;
-    pto_box tile;              /* with is_grid: all regions since it was last empty lie as this one does, whole tiles apart or the same */
-    int64_t tile_row, tile_col;
-    bool is_grid;
-    int32_t row_shift, col_shift;
-    int32_t kind;
+    int64_t n;                 /* regions */
+    int64_t n_written;         /* of these, that something wrote */
+    int64_t tile_id;           /* of a shape that is the tile's */
+    pto_box tile;              /* the first region since it was last empty, from 0 */
+    int64_t left, right;       /* with is_grid: hull of the tiles' columns, relative to the first one's */
+    int64_t base;              /* begin of row 0 and column 0: a whole number of cells before the first region and before every address */
+    divider pitch;             /* bytes; by 0: one endless row */
+    divider cell_rows, cell_cols;
+    uint64_t cell_steps;       /* cells counted from a row to the next */
+    uint32_t seed;             /* of the hashes of its cells */
+    divider tile_pitch;        /* with is_grid: bytes from a row of tiles to the next; by 0: one row */
+    int32_t row_shift, col_shift;      /* of the shapes it takes */
     int32_t first;             /* region */
     int32_t next;              /* in its group; also the free list */
     int32_t group;
+    uint32_t filing;           /* counts how often its cells changed */
+    bool is_grid;              /* all regions since it was last empty lie as the tile does, whole tiles apart or the same */
 } space;
 
 typedef struct group {
@@ -59,64 +83,172 @@ typedef struct group {
 /* Positions of free rows are chained from *_free; rows below n_* have been used at least once. */
 struct pto_deps {
     access *accesses;
+    age *ages;                 /* with keeps_ages */
     region *regions;
+    pto_box *boxes;            /* of regions, from 0; lo is the free list */
     space *spaces;
     group *groups;
-    int32_t *chains;           /* heads of the bucket chains, a power of two */
+    int32_t *chains;           /* heads of the chains of cells, a power of two */
     int32_t *group_chains;
-    int32_t *replaced;         /* regions that the current task covers */
-    int64_t accesses_capacity, regions_capacity, spaces_capacity, groups_capacity, replaced_capacity;
+    int32_t *covered;          /* regions that the current task covers */
+    int64_t accesses_capacity, ages_capacity, regions_capacity, boxes_capacity, spaces_capacity, groups_capacity, covered_capacity;
     int64_t chains_size, group_chains_size;
-    int64_t n_accesses, n_regions, n_spaces, n_groups, n_replaced;
-    int64_t live_accesses, live_regions, live_groups;
-    int32_t accesses_free, regions_free, spaces_free, groups_free;
-    int32_t oldest, newest;    /* with keeps_ages: only pruning asks, and unlinking touches two neighbours */
-    bool keeps_ages;
+    int32_t chains_bits;       /* chains_size is 1 << this */
+    int64_t n_accesses, n_regions, n_boxes, n_spaces, n_groups, n_covered;
+    int64_t live_regions, live_groups;
+    int32_t accesses_free, regions_free, boxes_free, spaces_free, groups_free;
+    int32_t oldest, newest;    /* accesses */
+    bool keeps_ages;           /* something prunes */
     int32_t last_group;        /* most tasks stay within one */
 };
 
-/* The bytes from the first to past the last of one row, where the first dimension counts rows. */
-static inline int64_t pto_map_row_span(const pto_box *box)
+/* Where a region begins, in the rows, columns and cells of its space. */
+typedef struct place {
+    int64_t row, col;
+    int64_t cell_row, cell_col;
+} place;
+
+/* Where a task's access goes: its region, or the cell of a space for one, as long as that has the cells it had. */
+typedef struct filed {
+    int32_t region;            /* NONE: there is none */
+    int32_t space;             /* NONE: it has not been looked for */
+    uint32_t hash;
+    uint32_t filing;
+} filed;
+
+static inline divider pto_map_divider(int64_t by)
 {
-    return box->n_dims == 0 ? box->width : box->hi - box->lo - box->stride[0] * (box->count[0] - 1);
+    return (divider){by, by > 0 ? UINT64_MAX / (uint64_t)by : 0};
 }
 
-/* Columns that follow one another have heads that do, in blocks: neighbours are asked for together. The blocks are mixed,
-   or regions that lie a power of two apart would all meet in a few heads. */
-static inline uint32_t pto_map_hash(int32_t at_space, int64_t row, int64_t col)
+/* The quotient for n >= 0: the product is at most one too small. */
+static inline int64_t pto_map_divide(const divider *by, int64_t n, int64_t *rest)
 {
-    uint64_t h = (uint64_t)row * 0x9e3779b97f4a7c15u ^ (uint64_t)(col >> 6) * 0xc2b2ae3d27d4eb4fu ^
-                 (uint64_t)(uint32_t)at_space * 0x165667b19e3779f9u;
-    h ^= h >> 32;
-    return (uint32_t)((h * 0xd6e8feb86659fd93u) >> 32) + (uint32_t)(col & 63);
+    __extension__ typedef unsigned __int128 wide;
+    int64_t q = (int64_t)((wide)(uint64_t)n * by->reciprocal >> 64);
+    int64_t left = n - q * by->by;
+    bool is_more = left >= by->by;
+    *rest = is_more ? left - by->by : left;
+    return q + is_more;
 }
 
-/* Where a region begins, in the rows and columns of its space. */
-static inline int64_t pto_map_row(const space *s, int64_t lo)
+static inline place pto_map_place(const space *s, int64_t lo)
 {
-    return s->pitch == 0 ? 0 : pto_floor_div(lo, s->pitch);
+    place p = {.col = lo - s->base};
+    int64_t rest;
+    if (s->pitch.by != 0) {
+        p.row = pto_map_divide(&s->pitch, p.col, &p.col);
+        p.cell_row = pto_map_divide(&s->cell_rows, p.row, &rest);
+    }
+    p.cell_col = pto_map_divide(&s->cell_cols, p.col, &rest);
+    return p;
 }
 
-/* Whether a box is a tile of a space's grid: such boxes are equal or apart. A tile does not reach past the end of a row. */
-static inline bool pto_map_is_tile(const space *s, const pto_box *box, int64_t row)
+/* Cells are numbered row by row, so those of a tensor have heads of their own, next to each other. An odd number of columns,
+   and a step aside after each time around the heads, keep apart those that lie a power of two from one another. */
+static inline uint32_t pto_map_hash(const space *s, int64_t cell_row, int64_t cell_col)
 {
-    const pto_box *tile = &s->tile;
-    if (box->width != tile->width)
+    uint64_t cell = (uint64_t)cell_row * s->cell_steps + (uint64_t)cell_col;
+    return (uint32_t)(cell + (cell >> 32)) + s->seed;
+}
+
+static inline int32_t *pto_map_head(const pto_deps *d, uint32_t hash)
+{
+    return &d->chains[(hash + (hash >> d->chains_bits)) & (uint32_t)(d->chains_size - 1)];
+}
+
+static inline bool pto_map_has_shape(const pto_box *a, const pto_box *b)       /* both from 0 */
+{
+    return a->hi == b->hi && a->width == b->width && a->n_dims == b->n_dims &&
+           (a->n_dims == 0 || (a->stride[0] == b->stride[0] && a->count[0] == b->count[0] &&
+                               (a->n_dims == 1 || (a->stride[1] == b->stride[1] && a->count[1] == b->count[1]))));
+}
+
+/* The cell of a box if it is a tile of a grid, which then counts it among its tiles: these are equal or apart. Columns are
+   counted from the first tile, to both sides, and all tiles together are no wider than the pitch, so none of them begins
+   in another's row. */
+static inline bool pto_map_take_tile(space *s, const pto_shape *shape, int64_t lo, int64_t *cell_row, int64_t *cell_col)
+{
+    int64_t col = lo - s->base, width = shape->width, rest;
+    if (shape->id != s->tile_id) {
+        if (!pto_map_has_shape(&shape->box, &s->tile))
+            return false;
+        s->tile_id = shape->id;
+    }
+    *cell_row = 0;
+    if (s->tile_pitch.by == 0) {
+        *cell_col = pto_map_divide(&s->cell_cols, col, &rest);
+        return rest == 0;
+    }
+    *cell_row = pto_map_divide(&s->tile_pitch, col, &col);
+    int64_t to_left = 0;
+    if (col >= s->pitch.by) {          /* it begins in the last row before its own */
+        to_left = s->pitch.by;
+        col -= s->tile_pitch.by - to_left;
+        if (col < 0)
+            return false;
+    }
+    *cell_col = pto_map_divide(&s->cell_cols, col, &rest);
+    col -= to_left;
+    if (to_left != 0 ? col % width != 0 : rest != 0)
         return false;
-    if (s->pitch == 0)
-        return box->n_dims == 0 && (box->lo - tile->lo) % tile->width == 0;
-    int64_t col = box->lo - row * s->pitch;
-    return box->n_dims == 1 && box->stride[0] == s->pitch && box->count[0] == tile->count[0] && col + box->width <= s->pitch &&
-           (row - s->tile_row) % tile->count[0] == 0 && (col - s->tile_col) % tile->width == 0;
+    if (col < s->left || col + width > s->right) {
+        int64_t left = col < s->left ? col : s->left, right = col + width > s->right ? col + width : s->right;
+        if (right - left > s->pitch.by)
+            return false;
+        s->left = left;
+        s->right = right;
+    }
+    return true;
 }
 
-int32_t pto_map_group(const pto_deps *d, int32_t buffer);      /* NONE when it has no regions */
-bool pto_map_enter(pto_deps *d, int64_t node, int64_t task, int32_t arg, int32_t flags, int32_t buffer,
-                   const pto_box *box);                         /* false: no memory */
+static inline const pto_box *pto_map_box(const pto_deps *d, const region *r)
+{
+    return r->box == NONE ? &d->spaces[r->space].tile : &d->boxes[r->box];
+}
+
+/* ---- deps_groups.c ---- */
+void pto_map_clear_chains(int32_t *chains, int64_t n);
+bool pto_map_grow_chains(int32_t **chains, int64_t *size, int64_t need);       /* empties them when they grow; false: no memory */
+int32_t pto_map_find_group(const pto_deps *d, int32_t buffer);
+int32_t pto_map_add_group(pto_deps *d, int32_t buffer);        /* NONE without memory */
+void pto_map_remove_group(pto_deps *d, int32_t at);            /* that has no regions left */
+
+/* NONE when it has no regions. */
+static inline int32_t pto_map_group(const pto_deps *d, int32_t buffer)
+{
+    return d->last_group != NONE && d->groups[d->last_group].buffer == buffer ? d->last_group : pto_map_find_group(d, buffer);
+}
+
+/* ---- deps_map.c ---- */
+
+/* Where an access of a tile goes, if the space is a grid of such tiles; false, and nothing known, if not. */
+static inline bool pto_map_look(pto_deps *d, int32_t at_space, const pto_shape *shape, int64_t lo, filed *out)
+{
+    space *s = &d->spaces[at_space];
+    if (!s->is_grid || s->n == 0 || s->pitch.by != shape->pitch)
+        return false;
+    int64_t cell_row, cell_col;
+    if (!pto_map_take_tile(s, shape, lo, &cell_row, &cell_col))
+        return false;
+    int64_t hi = lo + shape->box.hi;
+    s->lo = lo < s->lo ? lo : s->lo;
+    s->hi = hi > s->hi ? hi : s->hi;
+    *out = (filed){NONE, at_space, pto_map_hash(s, cell_row, cell_col), s->filing};
+    int32_t at = *pto_map_head(d, out->hash);
+    while (at != NONE && (d->regions[at].lo != lo || d->regions[at].space != at_space))
+        at = d->regions[at].chain_next;
+    out->region = at;
+    return true;
+}
+
+/* The region of an access, made where there is none; `looked` may say where it goes. NONE without memory. */
+int32_t pto_map_take(pto_deps *d, int32_t buffer, const pto_shape *shape, int64_t lo, const filed *looked);
+/* false: no memory */
 bool pto_map_append(pto_deps *d, int32_t at, int64_t node, int64_t task, int32_t arg, int32_t flags);
-void pto_map_remove_first(pto_deps *d, region *r);              /* its oldest access; the region stays */
-void pto_map_remove_region(pto_deps *d, int32_t at);            /* that has no accesses left */
-void pto_map_remove_group(pto_deps *d, int32_t at);             /* that has no regions left */
+void pto_map_remove_first(pto_deps *d, region *r, int32_t kind);       /* its oldest access of a kind; the region stays */
+void pto_map_remove_accesses(pto_deps *d, region *r);          /* the region stays */
+void pto_map_remove_region(pto_deps *d, int32_t at);           /* that has no accesses left */
 
 #pragma GCC visibility pop
 

@@ -8,14 +8,6 @@ void pto_edges_free(pto_edges *edges)
     memset(edges, 0, sizeof *edges);
 }
 
-bool pto_edges_add(pto_edges *edges, int64_t src, int32_t why, int32_t arg)
-{
-    if (!PTO_RESERVE(edges->data, edges->capacity, edges->n + 1))
-        return false;
-    edges->data[edges->n++] = (pto_edge){src, arg, (uint16_t)why};
-    return true;
-}
-
 /* Stable, so that of several edges from one source the first found keeps its argument pair. Lists of readers arrive in
    order, so the common long list is already sorted and never comes here. */
 static bool sort_edges(pto_edges *edges)
@@ -53,6 +45,8 @@ static void insertion_sort(pto_edge *edge, int64_t n)
 
 bool pto_edges_merge(pto_edges *edges)
 {
+    if (edges->n < 2 || (edges->n == 2 && edges->data[0].src < edges->data[1].src))
+        return true;
     int64_t sorted = 1;
     while (sorted < edges->n && edges->data[sorted - 1].src <= edges->data[sorted].src)
         sorted++;

@@ -32,11 +32,10 @@ static int32_t collect_edges(pto_record *r, const pto_mark *m)
     int32_t status = PTO_OK;
     r->edges.n = 0;
     if (m->n_args > 0 && r->deps != NULL) {
-        pto_box boxes[PTO_MAX_ARGS];
-        for (int32_t i = 0; i < m->n_args; i++)
-            if (pto_box_of(&m->args[i], &boxes[i]) == PTO_BOX_INVALID)
-                return PTO_E_ARGUMENT;
-        status = pto_deps_read(r->deps, m->n_args, m->args, boxes, &r->edges);
+        const pto_shape *shapes[PTO_MAX_ARGS];
+        if (!pto_record_shapes(r, m->site, m->n_args, m->args, shapes))
+            return PTO_E_ARGUMENT;
+        status = pto_deps_read(r->deps, m->n_args, m->args, shapes, &r->edges);
     }
     if (status == PTO_OK)
         status = pto_record_add_named(r, m->order, m->n_order, PTO_EDGE_ORDER);

@@ -5,6 +5,8 @@
    all. After an error every sink function returns -1 and the first status stays. */
 #include "../internal.h"
 
+#define SHAPE_SETS 8           /* a power of two */
+
 int64_t pto_record_fail(pto_record *r, int32_t status)
 {
     if (r->sink.status == PTO_OK)
@@ -14,74 +16,54 @@ int64_t pto_record_fail(pto_record *r, int32_t status)
 
 /* ---- room ---- */
 
-static bool reserve_tasks(pto_record *r, int64_t need)
+static inline bool reserve_node(pto_record *r)
 {
-    if (need < r->tasks_capacity)       /* one spare row for the closing begin */
-        return true;
-    int64_t capacity = r->tasks_capacity, grown = capacity;
-#define PTO_GROW_COLUMN(column) (grown = capacity, PTO_RESERVE(r->column, grown, need + 1))
-    if (!PTO_GROW_COLUMN(task_node) || !PTO_GROW_COLUMN(task_worker) || !PTO_GROW_COLUMN(task_cost) ||
-        !PTO_GROW_COLUMN(arg_begin) || !PTO_GROW_COLUMN(scalar_begin) || !PTO_GROW_COLUMN(index_begin) ||
-        !PTO_GROW_COLUMN(task_kernel) || !PTO_GROW_COLUMN(task_site) || !PTO_GROW_COLUMN(task_stream))
-        return false;
-    for (int k = 0; k < PTO_N_KEPT; k++)
-        if (r->options.keep >> k & 1 && !PTO_GROW_COLUMN(kept[k]))
-            return false;
-    r->tasks_capacity = grown;
-    return true;
+    int64_t nodes = r->n_nodes + 2, edges = r->n_edges + r->edges.n;        /* one spare row for the closing begin */
+    return (nodes <= r->nodes_capacity || pto_record_grow_nodes(r, nodes)) && (edges <= r->edges_capacity || pto_record_grow_edges(r, edges));
 }
-
-static bool reserve_nodes(pto_record *r, int64_t need)
-{
-    if (need < r->nodes_capacity)
-        return true;
-    int64_t capacity = r->nodes_capacity, grown = capacity;
-    if (!PTO_GROW_COLUMN(node_kind) || !PTO_GROW_COLUMN(node_task) || !PTO_GROW_COLUMN(pred_begin))
-        return false;
-    r->nodes_capacity = grown;
-    return true;
-}
-
-static bool reserve_edges(pto_record *r, int64_t need)
-{
-    if (need <= r->edges_capacity)
-        return true;
-    int64_t capacity = r->edges_capacity, grown = capacity;
-    need -= 1;                          /* no closing row here */
-    if (!PTO_GROW_COLUMN(edge_src) || !PTO_GROW_COLUMN(edge_why) || !PTO_GROW_COLUMN(edge_arg))
-        return false;
-    r->edges_capacity = grown;
-    return true;
-}
-#undef PTO_GROW_COLUMN
 
 bool pto_record_reserve_node(pto_record *r)
 {
-    return reserve_nodes(r, r->n_nodes + 1) && reserve_edges(r, r->n_edges + r->edges.n);
+    return reserve_node(r);
+}
+
+static inline bool reserve_task(pto_record *r, const pto_task *t)
+{
+    int64_t tasks = r->n_tasks + 2;    /* one spare row for the closing begins */
+    int64_t args = r->n_args + t->n_args, scalars = r->n_scalars + t->n_scalars, index = r->n_index + t->n_index;
+    return (tasks <= r->tasks_capacity || pto_record_grow_tasks(r, tasks)) && reserve_node(r) &&
+           ((args <= r->args_capacity && scalars <= r->scalars_capacity && index <= r->index_capacity) ||
+            pto_record_grow_values(r, args, scalars, index));
 }
 
 /* ---- nodes ---- */
 
 /* Append a node whose predecessors are r->edges. Room for it has been made. */
-int64_t pto_record_append_node(pto_record *r, uint8_t kind, int64_t task)
+static inline int64_t append_node(pto_record *r, uint8_t kind, int64_t task)
 {
-    int64_t at = r->n_nodes++;
+    const pto_edge *edge = r->edges.data, *end = edge + r->edges.n;
+    int64_t at = r->n_nodes, row = r->n_edges;
     r->node_kind[at] = kind;
     r->node_task[at] = task;
-    for (int64_t i = 0; i < r->edges.n; i++) {
-        const pto_edge *edge = &r->edges.data[i];
-        r->edge_src[r->n_edges] = edge->src;
-        r->edge_why[r->n_edges] = edge->why;
-        r->edge_arg[r->n_edges] = edge->arg;
-        r->n_edges++;
+    for (; edge < end; edge++, row++) {
+        r->edge_src[row] = edge->src;
+        r->edge_why[row] = edge->why;
+        r->edge_arg[row] = edge->arg;
     }
-    r->pred_begin[r->n_nodes] = r->n_edges;
+    r->pred_begin[at + 1] = row;
+    r->n_edges = row;
+    r->n_nodes = at + 1;
     r->graph.valid = false;
     return r->first_node + at;
 }
 
+int64_t pto_record_append_node(pto_record *r, uint8_t kind, int64_t task)
+{
+    return append_node(r, kind, task);
+}
+
 /* Add structural predecessors; -1 entries are skipped. */
-int32_t pto_record_add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
+static inline int32_t add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
 {
     int64_t next = r->first_node + r->n_nodes;
     for (int64_t i = 0; i < n; i++) {
@@ -95,22 +77,58 @@ int32_t pto_record_add_named(pto_record *r, const int64_t *nodes, int64_t n, int
     return PTO_OK;
 }
 
+int32_t pto_record_add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
+{
+    return add_named(r, nodes, n, why);
+}
+
 static bool is_task_valid(const pto_task *t)
 {
-    return t->kernel >= 0 && t->cost >= 0 && t->worker >= 0 && t->n_args >= 0 && t->n_args <= PTO_MAX_ARGS &&
-           t->n_scalars >= 0 && t->n_scalars <= PTO_MAX_SCALARS && t->n_index >= 0 && t->n_index <= PTO_MAX_INDEX &&
-           t->n_order >= 0 && t->n_after >= 0 && t->stream >= 0 && t->lane >= 0 && t->pool >= 0 && t->bytes >= 0;
+    return (t->kernel | t->n_order | t->n_after | t->stream) >= 0 && (t->cost | t->worker | t->lane | t->pool | t->bytes) >= 0 &&
+           (uint32_t)t->n_args <= PTO_MAX_ARGS && (uint32_t)t->n_scalars <= PTO_MAX_SCALARS && (uint32_t)t->n_index <= PTO_MAX_INDEX;
+}
+
+/* A shape that was not the last one at its place may be that of the argument before it. */
+static void find_shape(pto_record *r, pto_shape *set, int32_t i, const pto_arg *arg)
+{
+    if (i > 0 && pto_shape_is_of(&set[i - 1], arg)) {
+        set[i] = set[i - 1];
+        return;
+    }
+    set[i].id = ++r->n_shapes;
+    pto_shape_find(&set[i], arg);
+}
+
+bool pto_record_shapes(pto_record *r, int32_t site, int32_t n_args, const pto_arg *args, const pto_shape **shapes)
+{
+    pto_shape *set = r->shapes + (size_t)(site & (SHAPE_SETS - 1)) * PTO_MAX_ARGS;
+    for (int32_t i = 0; i < n_args; i++) {
+        if (!pto_shape_is_of(&set[i], &args[i]))
+            find_shape(r, set, i, &args[i]);
+        if (!pto_shape_is_valid(&set[i], &args[i]))
+            return false;
+        shapes[i] = &set[i];
+    }
+    return true;
+}
+
+static bool overlap(const pto_arg *a, const pto_shape *shape_a, const pto_arg *b, const pto_shape *shape_b)
+{
+    int64_t lo_a = pto_shape_lo(shape_a, a), lo_b = pto_shape_lo(shape_b, b);
+    if (lo_a >= lo_b + shape_b->box.hi || lo_b >= lo_a + shape_a->box.hi || shape_a->state != PTO_BOX_OK || shape_b->state != PTO_BOX_OK)
+        return false;
+    pto_box box_a = pto_box_at(&shape_a->box, lo_a), box_b = pto_box_at(&shape_b->box, lo_b);
+    return pto_box_overlap(&box_a, &box_b, PTO_OVERLAP_STEPS);
 }
 
 /* A kernel that reads what another of its arguments writes must see the old values: it copies staged arguments first. */
-static void mark_staged(pto_arg *args, const pto_box *boxes, int32_t n)
+static void mark_staged(pto_arg *args, const pto_shape *const *shapes, int32_t n)
 {
     for (int32_t w = 0; w < n; w++) {
-        if (!(args[w].flags & PTO_WRITE) || boxes[w].lo >= boxes[w].hi)
+        if (!(args[w].flags & PTO_WRITE))
             continue;
         for (int32_t i = 0; i < n; i++)
-            if (i != w && args[i].flags & PTO_READ && args[i].buffer == args[w].buffer && boxes[i].lo < boxes[i].hi &&
-                pto_box_overlap(&boxes[i], &boxes[w], PTO_OVERLAP_STEPS))
+            if (args[i].buffer == args[w].buffer && i != w && args[i].flags & PTO_READ && overlap(&args[i], shapes[i], &args[w], shapes[w]))
                 args[i].flags |= PTO_STAGE;
     }
 }
@@ -135,26 +153,50 @@ int32_t pto_record_hand_over(pto_record *r)
 }
 
 /* Find what the task waits for: r->edges, merged. */
-static int32_t collect_edges(pto_record *r, const pto_task *t, const pto_box *boxes)
+static inline int32_t collect_edges(pto_record *r, const pto_task *t, const pto_shape *const *shapes)
 {
+    int64_t node = r->first_node + r->n_nodes;
     int32_t status = PTO_OK;
     r->edges.n = 0;
-    if (r->deps != NULL) {
-        status = pto_deps_submit(r->deps, r->first_node + r->n_nodes, r->first_task + r->n_tasks, t->n_args, t->args, boxes, &r->edges);
-    }
-    if (status == PTO_OK)
-        status = pto_record_add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);
-    if (status == PTO_OK)
+    if (r->deps != NULL)
+        status = pto_deps_submit(r->deps, node, r->first_task + r->n_tasks, t->n_args, t->args, shapes, &r->edges);
+    if (status == PTO_OK && t->n_order > 0)
+        status = add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);
+    if (status == PTO_OK && t->n_after > 0)
         status = pto_record_add_named(r, t->after, t->n_after, PTO_EDGE_AFTER);
     if (status == PTO_OK && t->lane != 0 && r->options.keep & PTO_KEEP_LANE) {
         int64_t before;
-        if (!pto_lanes_enter(&r->lanes, t->lane, r->first_node + r->n_nodes, &before))
+        if (!pto_lanes_enter(&r->lanes, t->lane, node, &before))
             return PTO_E_NOMEM;
         status = pto_record_add_named(r, &before, 1, PTO_EDGE_LANE);
     }
-    if (status == PTO_OK && !pto_edges_merge(&r->edges))
+    if (status == PTO_OK && r->edges.n > 1 && !pto_edges_merge(&r->edges))
         status = PTO_E_NOMEM;
     return status;
+}
+
+/* What a task brings for its kernel and for people. */
+static inline void copy_arguments(pto_record *r, const pto_task *t, const pto_shape *const *shapes, int64_t at)
+{
+    pto_arg *args = r->args + r->n_args;
+    for (int32_t i = 0; i < t->n_args; i++)
+        args[i] = t->args[i];
+    mark_staged(args, shapes, t->n_args);
+    for (int32_t i = 0; i < t->n_scalars; i++)
+        r->scalars[r->n_scalars + i] = t->scalars[i];
+    for (int32_t i = 0; i < t->n_index; i++)
+        r->index[r->n_index + i] = t->index[i];
+    r->arg_begin[at + 1] = r->n_args += t->n_args;
+    r->scalar_begin[at + 1] = r->n_scalars += t->n_scalars;
+    r->index_begin[at + 1] = r->n_index += t->n_index;
+}
+
+static void keep_columns(pto_record *r, const pto_task *t, int64_t at)
+{
+    const int64_t kept[PTO_N_KEPT] = {t->lane, t->pool, t->priority, t->position, t->bytes};
+    for (int k = 0; k < PTO_N_KEPT; k++)
+        if (r->kept[k] != NULL)
+            r->kept[k][at] = kept[k];
 }
 
 static int64_t submit(pto_sink *sink, const pto_task *t)
@@ -167,23 +209,15 @@ static int64_t submit(pto_sink *sink, const pto_task *t)
     int32_t status = PTO_OK;
     if (r->options.max_tasks > 0 && r->n_tasks >= r->options.max_tasks)
         status = pto_record_hand_over(r);
+    const pto_shape *shapes[PTO_MAX_ARGS];
+    if (status == PTO_OK && t->n_args > 0 && !pto_record_shapes(r, t->site, t->n_args, t->args, shapes))
+        status = PTO_E_ARGUMENT;
+    if (status == PTO_OK)
+        status = collect_edges(r, t, shapes);
+    if (status == PTO_OK && !reserve_task(r, t))
+        status = PTO_E_NOMEM;
     if (status != PTO_OK)
         return pto_record_fail(r, status);
-
-    pto_box boxes[PTO_MAX_ARGS];
-    for (int32_t i = 0; i < t->n_args; i++) {
-        pto_box_state state = pto_box_of(&t->args[i], &boxes[i]);
-        if (state == PTO_BOX_INVALID)
-            return pto_record_fail(r, PTO_E_ARGUMENT);
-    }
-    status = collect_edges(r, t, boxes);
-    if (status != PTO_OK)
-        return pto_record_fail(r, status);
-    if (!reserve_tasks(r, r->n_tasks + 1) || !pto_record_reserve_node(r) ||
-        !PTO_RESERVE(r->args, r->args_capacity, r->n_args + t->n_args) ||
-        !PTO_RESERVE(r->scalars, r->scalars_capacity, r->n_scalars + t->n_scalars) ||
-        !PTO_RESERVE(r->index, r->index_capacity, r->n_index + t->n_index))
-        return pto_record_fail(r, PTO_E_NOMEM);
 
     int64_t at = r->n_tasks++;
     r->task_kernel[at] = t->kernel;
@@ -191,28 +225,14 @@ static int64_t submit(pto_sink *sink, const pto_task *t)
     r->task_worker[at] = t->worker;
     r->task_cost[at] = t->cost;
     r->task_stream[at] = t->stream;
-    if (r->options.keep != 0) {
-        const int64_t kept[PTO_N_KEPT] = {t->lane, t->pool, t->priority, t->position, t->bytes};
-        for (int k = 0; k < PTO_N_KEPT; k++)
-            if (r->kept[k] != NULL)
-                r->kept[k][at] = kept[k];
-    }
-    if (t->n_args > 0) {
-        memcpy(r->args + r->n_args, t->args, (size_t)t->n_args * sizeof *t->args);
-        mark_staged(r->args + r->n_args, boxes, t->n_args);
-    }
-    if (t->n_scalars > 0)
-        memcpy(r->scalars + r->n_scalars, t->scalars, (size_t)t->n_scalars * sizeof *t->scalars);
-    if (t->n_index > 0)
-        memcpy(r->index + r->n_index, t->index, (size_t)t->n_index * sizeof *t->index);
-    r->arg_begin[at + 1] = r->n_args += t->n_args;
-    r->scalar_begin[at + 1] = r->n_scalars += t->n_scalars;
-    r->index_begin[at + 1] = r->n_index += t->n_index;
+    if (r->options.keep != 0)
+        keep_columns(r, t, at);
+    copy_arguments(r, t, shapes, at);
     if (t->kernel > r->max_kernel)
         r->max_kernel = t->kernel;
     if (__builtin_add_overflow(r->total_cost, t->cost, &r->total_cost))
         r->total_cost = INT64_MAX;
-    return r->task_node[at] = pto_record_append_node(r, PTO_NODE_TASK, at);
+    return r->task_node[at] = append_node(r, PTO_NODE_TASK, at);
 }
 
 /* ---- joins and guards ---- */
@@ -323,9 +343,10 @@ pto_record *pto_record_new(const pto_record_options *options)
                          pto_sink_release, pto_sink_stuck, PTO_OK, 0};
     r->options = *options;
     pto_arena_init(&r->arena, options->arena_bytes > 0 ? options->arena_bytes : PTO_ARENA_BYTES, options->poison != 0);
+    r->shapes = calloc(SHAPE_SETS * PTO_MAX_ARGS, sizeof *r->shapes);
     if (options->infer)
         r->deps = pto_deps_new(prunes(options));
-    if ((options->infer && r->deps == NULL) || !reserve_tasks(r, 1) || !reserve_nodes(r, 1) ||
+    if (r->shapes == NULL || (options->infer && r->deps == NULL) || !pto_record_grow_tasks(r, 1) || !pto_record_grow_nodes(r, 1) ||
         !pto_reserve_marks(r, 1)) {
         pto_record_free(r);
         return NULL;
@@ -339,14 +360,10 @@ void pto_record_free(pto_record *r)
 {
     if (r == NULL)
         return;
-    void *owned[] = {r->node_kind, r->node_task, r->pred_begin, r->edge_src, r->edge_why, r->edge_arg, r->task_node,
-                     r->task_worker, r->task_cost, r->arg_begin, r->scalar_begin, r->index_begin, r->task_kernel,
-                     r->task_site, r->task_stream, r->args, r->scalars, r->index, r->mark_node, r->mark_delay,
-                     r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck, r->gates};
+    pto_record_free_columns(r);
+    void *owned[] = {r->mark_node, r->mark_delay, r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck, r->gates, r->shapes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    for (int k = 0; k < PTO_N_KEPT; k++)
-        free(r->kept[k]);
     pto_lanes_free(&r->lanes);
     pto_edges_free(&r->edges);
     pto_joins_free(&r->joins);
@@ -371,21 +388,6 @@ int32_t pto_record_stuck(const pto_record *r, const pto_stuck **out)
 const pto_guard *pto_record_guard(const pto_record *r)
 {
     return r->has_guard ? &r->guard : NULL;
-}
-
-void pto_record_columns(const pto_record *r, pto_columns *out)
-{
-    *out = (pto_columns){
-        .n_tasks = r->n_tasks, .n_nodes = r->n_nodes, .n_edges = r->n_edges, .n_marks = r->n_marks, .first_node = r->first_node,
-        .first_task = r->first_task, .total_tasks = r->first_task + r->n_tasks, .node_kind = r->node_kind,
-        .node_task = r->node_task, .pred_begin = r->pred_begin, .edge_src = r->edge_src, .edge_why = r->edge_why,
-        .edge_arg = r->edge_arg, .task_node = r->task_node, .task_kernel = r->task_kernel, .task_site = r->task_site,
-        .task_worker = r->task_worker, .task_cost = r->task_cost, .task_stream = r->task_stream, .task_lane = r->kept[0],
-        .task_pool = r->kept[1], .task_priority = r->kept[2], .task_position = r->kept[3], .task_bytes = r->kept[4],
-        .arg_begin = r->arg_begin, .args = r->args,
-        .scalar_begin = r->scalar_begin, .scalars = r->scalars, .index_begin = r->index_begin, .index = r->index,
-        .mark_node = r->mark_node, .mark_delay = r->mark_delay, .mark_stream = r->mark_stream, .mark_site = r->mark_site,
-        .mark_flags = r->mark_flags, .mark_stall = r->mark_stall};
 }
 
 void pto_record_memory(const pto_record *r, pto_memory *out)

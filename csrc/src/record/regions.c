@@ -7,9 +7,6 @@
    A tile of a row-major tensor against another of the same pitch leaves one coefficient, which needs no search. */
 #include "../internal.h"
 
-/* Further than any address space reaches, and small enough that sums of a few stay within 64 bits. */
-#define PTO_FAR ((int64_t)1 << 59)
-
 #define PTO_MAX_TERMS (2 * PTO_RANK)
 
 typedef struct term {
@@ -146,6 +143,11 @@ bool pto_box_meets(const pto_box *a, const pto_box *b, int64_t max_steps, bool *
     if (a->n_dims == 0 && b->n_dims == 0)
         return true;
 
+    if (a->n_dims == 1 && b->n_dims == 1 && a->stride[0] == b->stride[0]) {        /* one coefficient: the tiles of one tensor */
+        int64_t c = a->stride[0], down = b->lo - a->lo + c * (b->count[0] - 1);
+        return (down + b->width - 1) / c * c > down - a->width;
+    }
+
     search s;
     s.n = 0;
     s.steps = max_steps;
@@ -170,16 +172,6 @@ bool pto_box_meets(const pto_box *a, const pto_box *b, int64_t max_steps, bool *
     bool meets = hits(&s, 0, lo, hi);
     *is_exact = s.steps >= 0;
     return meets;
-}
-
-bool pto_box_equal(const pto_box *a, const pto_box *b)
-{
-    if (a->lo != b->lo || a->hi != b->hi || a->width != b->width || a->n_dims != b->n_dims)
-        return false;
-    for (int64_t i = 0; i < a->n_dims; i++)
-        if (a->stride[i] != b->stride[i] || a->count[i] != b->count[i])
-            return false;
-    return true;
 }
 
 /* Write inner's base as a position in outer's grid, then ask that each of inner's dimensions runs along one of outer's. */

@@ -1,10 +1,11 @@
 /* ours.c: the runtime library as an orchestrator and a run use it.
 
+   The orchestrators are written as generated ones are.
    build: the record of tasks that name their predecessors, as loops of an explicit order do. inferred: the same edges found from
    regions, each task writing a tile of 64 x 64 and reading those of its predecessors. all: making the record anew and running it, which
    finds the successors first. run: executing the record again, as a later run with the same bindings does. */
 #include "graphs.h"
-#include "pto_wsp.h"
+#include "pto_orchestrator.h"
 
 enum { TILE = 64, PITCH = SIDE * TILE };
 
@@ -19,7 +20,7 @@ static const pto_kernel kernel = {entry, 0};
 
 static int64_t nodes[N_TASKS];
 
-static int32_t by_order(const pto_bindings *bindings, pto_sink *sink)
+static PTO_ORCHESTRATOR int32_t by_order(const pto_bindings *bindings, pto_sink *sink)
 {
     (void)bindings;
     for (int64_t i = 0; i < N_TASKS; i++) {
@@ -35,24 +36,23 @@ static int32_t by_order(const pto_bindings *bindings, pto_sink *sink)
     return sink->status;
 }
 
-static pto_arg tile(int64_t i, int32_t flags)           /* addresses are never touched */
+static void tile(pto_arg *arg, int64_t i, int32_t flags)
 {
-    static char *const base = (char *)((intptr_t)1 << 40);
-    return (pto_arg){.data = base + 4 * (i / SIDE * TILE * PITCH + i % SIDE * TILE), .extent = {TILE, TILE}, .stride = {PITCH, 1},
-                     .flags = flags, .elem_bytes = 4};
+    static const pto_tensor tensor = {.data = (char *)((intptr_t)1 << 40)};            /* never touched */
+    pto_bind(arg, &tensor, i / SIDE * TILE * PITCH + i % SIDE * TILE, TILE, TILE, PITCH, 1, flags, 4);
 }
 
-static int32_t by_regions(const pto_bindings *bindings, pto_sink *sink)
+static PTO_ORCHESTRATOR int32_t by_regions(const pto_bindings *bindings, pto_sink *sink)
 {
     (void)bindings;
     for (int64_t i = 0; i < N_TASKS; i++) {
         pto_arg args[3];
         int32_t n_args = 0;
         if (first[i] >= 0)
-            args[n_args++] = tile(first[i], PTO_READ);
+            tile(&args[n_args++], first[i], PTO_READ);
         if (second[i] >= 0)
-            args[n_args++] = tile(second[i], PTO_READ);
-        args[n_args++] = tile(i, PTO_WRITE);
+            tile(&args[n_args++], second[i], PTO_READ);
+        tile(&args[n_args++], i, PTO_WRITE);
         pto_task task = {.worker = i & 1, .cost = 1, .n_args = n_args, .args = args, .n_scalars = 1, .scalars = &i};
         sink->submit(sink, &task);
     }
