@@ -328,7 +328,7 @@ static void a_task_does_not_begin_before_its_start(void)
     IS(r.end, 8, 4, 11, 9, 12);
     CHECK_EQ(r.total_cycles, 12);
     IS(r.busy, 6, 5);
-    IS(r.late, 6, 6);           /* executor 0 has its tasks from 0 and 8 on; executor 1 is idle 4 .. 8 and from 9 on, task 4 stands until 11 */
+    IS(r.late, 6, 6);           /* executor 0 has its tasks from 0 and 8 on; executor 1 is idle 4 .. 8, and from 9 while task 4 stands */
     is_held(&r, 0, PTO_HELD_CALENDAR, -1);
     is_held(&r, 1, PTO_HELD_NOT, -1);
     is_held(&r, 2, PTO_HELD_CALENDAR, -1);
