@@ -143,7 +143,7 @@
     PTO_LAYOUT_FIELD(pto_sim_result, n_executors) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
     PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, window_stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, window_high_water) \
-    PTO_LAYOUT_FIELD(pto_sim_result, window_task) PTO_LAYOUT_FIELD(pto_sim_result, stalls) \
+    PTO_LAYOUT_FIELD(pto_sim_result, failed_task) PTO_LAYOUT_FIELD(pto_sim_result, stalls) \
     PTO_LAYOUT_FIELD(pto_sim_result, stall_cycles) PTO_LAYOUT_FIELD(pto_sim_result, memory_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_result, pool) PTO_LAYOUT_FIELD(pto_sim_result, busy) PTO_LAYOUT_FIELD(pto_sim_result, waiting) \
     PTO_LAYOUT_FIELD(pto_sim_result, late) PTO_LAYOUT_FIELD(pto_sim_result, tasks_run) PTO_LAYOUT_FIELD(pto_sim_result, submit) \

@@ -359,7 +359,7 @@ typedef struct pto_sim_result {
     int64_t window_stalls;     /* times a stream had to wait for room; with BENCHMARK: tasks that found none */
     int64_t window_stall_cycles;
     int64_t window_high_water; /* most that tasks of one stream took at a time, in the window's unit */
-    int64_t window_task;       /* with PTO_E_WINDOW, the task that found no room, of several the first in the record; with PTO_E_ARGUMENT,
+    int64_t failed_task;       /* with PTO_E_WINDOW, the task that found no room, of several the first in the record; with PTO_E_ARGUMENT,
                                   the task that is at fault; with PTO_E_OVERFLOW the one whose cycles no 64 bits hold, or -1; -1 */
     int64_t stalls[PTO_N_STALLS];          /* times a stream stood at a mark, by PTO_STALL_ */
     int64_t stall_cycles[PTO_N_STALLS];

@@ -53,7 +53,7 @@ static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *
     pto_record_columns(record, &columns);
     int32_t status = columns.first_node == 0 ? pto_sim_feed(sim, record) : PTO_OK;
     memset(timed, 0, sizeof *timed);
-    timed->window_task = -1;
+    timed->failed_task = -1;
     int32_t finished = pto_sim_finish(sim, timed);
     return status != PTO_OK ? status : finished;
 }
@@ -83,7 +83,7 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
     if (is_made)
         status = simulate(record, sim, &timed);
     if (is_of_simulator(status))
-        pto_tell_ended(p, record, status, timed.window_task, r);
+        pto_tell_ended(p, record, status, timed.failed_task, r);
     else if (status == PTO_E_DEADLOCK && is_made)
         pto_refuse(r, status, "the calendar does not fit the tasks of this run: an executor would wait for a task that stands behind its own");
     pto_sim_free(sim);
@@ -106,7 +106,7 @@ static int32_t run_tasks(const pto_program *p, const pto_run_options *options, p
     r->n_tasks = timed.n_tasks;
     r->total_cycles = timed.total_cycles;
     if (is_of_simulator(status))
-        return pto_tell_ended(p, record, status, timed.window_task, r);
+        return pto_tell_ended(p, record, status, timed.failed_task, r);
     return status == PTO_OK ? PTO_OK : pto_refuse(r, status, "the simulation ended with status %d", status);
 }
 

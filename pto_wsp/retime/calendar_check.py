@@ -19,7 +19,7 @@ from pto_wsp.report.regions import Regions
 from pto_wsp.report.timed_run import graph_of
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.runtime.failures.errors import TaskNames
-from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
+from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.simulator import SimulationStuck
 from pto_wsp.runtime.record.columns import RecordColumns

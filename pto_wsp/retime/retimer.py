@@ -22,7 +22,7 @@ from pto_wsp.retime.feed import LongStream, simulate_columns
 from pto_wsp.retime.fields import mark_delays, task_fields
 from pto_wsp.retime.recorded import RecordedTasks
 from pto_wsp.runtime.bound.binding import Bindings
-from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
+from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.run import Interpreter
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.native.run import Engine

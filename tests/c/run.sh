@@ -19,8 +19,8 @@ run_variant() {
         failed=$((failed + 1))
         return
     fi
-    for name in regions deps execute sim sim_front sim_rules sim_exec streams marks channel fresh window calendar queues wall programs run \
-        sanitize sanitize_memory prints finite matmul moves; do
+    for name in regions deps execute sim sim_front sim_exec sim_calendar sim_rules streams marks channel fresh window calendar queues \
+        wall programs run sanitize sanitize_memory prints finite matmul moves; do
         local program=$build/$variant-$name report=$build/$variant-$name.txt status=0
         if ! "$cc" "${flags[@]}" "$@" -o "$program" "$here/test_$name.c" "$build/lib$variant.so" "-Wl,-rpath,$build"; then
             echo "FAIL [$variant] test_$name does not build"

@@ -140,13 +140,13 @@ static void a_task_that_no_window_holds(void)
     pto_sim_options o = {.n_workers = 2, .window = 95, .window_unit = PTO_WINDOW_BYTES};
     for (o.window_mode = PTO_WINDOW_STALL; o.window_mode <= PTO_WINDOW_ABORT; o.window_mode++) {
         CHECK_EQ(simulate(record, o, &r), PTO_E_WINDOW);
-        CHECK_EQ(r.window_task, 1);
+        CHECK_EQ(r.failed_task, 1);
         pto_record *more = apart(1, 1);
         CHECK_EQ(pto_sim_feed(last, more), PTO_E_WINDOW);
         pto_record_free(more);
     }
     CHECK_EQ(simulate(record, o, &r), PTO_OK);
-    CHECK(r.window_stalls == 1 && r.window_stall_cycles == 0 && r.window_high_water == 128 && r.window_task == -1);
+    CHECK(r.window_stalls == 1 && r.window_stall_cycles == 0 && r.window_high_water == 128 && r.failed_task == -1);
     pto_record_free(record);
 }
 
@@ -161,7 +161,7 @@ static void an_abort_is_where_a_stall_would_be(void)
         CHECK(r.window_stalls == 2 * cost && r.total_cycles == 3 * cost);
         o.window_mode = PTO_WINDOW_ABORT;
         CHECK_EQ(simulate(record, o, &r), cost ? PTO_E_WINDOW : PTO_OK);
-        CHECK_EQ(r.window_task, cost ? 2 : -1);
+        CHECK_EQ(r.failed_task, cost ? 2 : -1);
         pto_record_free(record);
     }
 }
@@ -178,7 +178,7 @@ static void the_first_of_two_aborts_is_named(void)
     task(sink, 1, 0, 3);
     pto_sim_result r;
     CHECK_EQ(simulate(record, (pto_sim_options){.n_workers = 2, .window = 1, .window_mode = PTO_WINDOW_ABORT}, &r), PTO_E_WINDOW);
-    CHECK_EQ(r.window_task, 2);
+    CHECK_EQ(r.failed_task, 2);
     pto_record_free(record);
 }
 
@@ -429,7 +429,7 @@ static void columns_at_fault_are_refused(void)
     pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 2});
     CHECK_EQ(pto_sim_feed(sim, record), PTO_E_ARGUMENT);
     pto_sim_finish(sim, &r);
-    CHECK_EQ(r.window_task, 2);
+    CHECK_EQ(r.failed_task, 2);
     pto_sim_free(sim);
     pto_record_free(record);
 }

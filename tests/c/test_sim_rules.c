@@ -13,7 +13,7 @@ static void random_rules_agree_and_chunks_change_nothing(void)
             pto_sim_result r;
             pto_sim *sim = simulate_current(cut ? pick(1, 20) : 0, &status, &r);
             CHECK_EQ(status, slow.window_task >= 0 ? PTO_E_WINDOW : slow.is_stuck ? PTO_E_DEADLOCK : PTO_OK);
-            CHECK_EQ(r.window_task, task_of(&current, slow.window_task));
+            CHECK_EQ(r.failed_task, task_of(&current, slow.window_task));
             if (status == PTO_OK) {
                 check_same(&r, &current, &slow);
                 for (int64_t t = 0; t < r.n_tasks; t++)
@@ -101,7 +101,7 @@ static void the_end_of_time_is_an_error(void)
         int32_t status;
         pto_sim_result r;
         pto_sim *sim = simulate_current(0, &status, &r);
-        CHECK(status == PTO_E_OVERFLOW ? r.window_task >= -1 && r.window_task < current.n : status == PTO_OK);
+        CHECK(status == PTO_E_OVERFLOW ? r.failed_task >= -1 && r.failed_task < current.n : status == PTO_OK);
         CHECK(status != PTO_OK || (r.n_tasks == task_of(&current, current.n) && r.total_cycles < INT64_MAX));
         CHECK(status != PTO_OK || (r.work >= 0 && r.critical_path <= r.total_cycles));
         pto_sim_free(sim);

@@ -217,7 +217,7 @@ int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
     s->finished = true;
-    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .window_task = s->window_task,
+    *out = (pto_sim_result){.total_cycles = s->last_completion, .n_tasks = s->n_tasks, .failed_task = s->failed_task,
                             .critical_path = s->critical_path, .work = s->work, .window_stalls = s->window_stalls,
                             .window_stall_cycles = s->window_stall_cycles,
                             .window_high_water = s->window_high_water};
@@ -264,7 +264,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;
-    s->window_task = s->backlog_first = -1;
+    s->failed_task = s->backlog_first = -1;
     s->window_limit = options->window > 0 && options->window_mode != PTO_WINDOW_BENCHMARK ? options->window : INT64_MAX;
     s->is_started = options->start_after == 0;
     s->is_plain = (options->timing == PTO_TIMING_IMMEDIATE || options->timing == PTO_TIMING_INTERLEAVED) && s->is_started &&

@@ -55,6 +55,7 @@ typedef struct pto_sim_front {
 struct pto_sim {
     pto_sim_options options;
     int32_t status;            /* the first error: a simulation that lost a task cannot go on */
+    int64_t failed_task;       /* that the status is about; -1: none in particular */
     bool finished;
     int64_t now;
     int64_t last_completion;   /* of a task */
@@ -77,7 +78,6 @@ struct pto_sim {
     int64_t n_to_submit, to_submit_capacity;
     int64_t window_limit;      /* what a stream waits for room in; INT64_MAX: it never waits */
     int64_t n_overflows;       /* streams held by a window that is to end the simulation once time goes on */
-    int64_t window_task;       /* that did, or is at fault otherwise; -1 */
     int64_t *weights;          /* what a node takes of the window, in a ring by node id; NULL: 1 */
     int64_t weights_capacity;
     pto_sim_heap submitting;   /* (when it goes on, stream) */
@@ -158,7 +158,7 @@ static inline bool pto_sim_fail(pto_sim *s)
 static inline bool pto_sim_fail_at(pto_sim *s, int32_t status, int64_t task)
 {
     s->status = status;
-    s->window_task = task;
+    s->failed_task = task;
     return false;
 }
 
@@ -171,7 +171,7 @@ static inline bool pto_sim_count(pto_sim *s, int64_t *sum, int64_t cycles, int64
 /* sim_pools.c; those that return bool return false after an error */
 bool pto_sim_options_fit(const pto_sim_options *options);  /* what concerns executors: nothing contradicts */
 bool pto_sim_keep_pool_sizes(pto_sim *s);                  /* the pools that the options name; false: no memory */
-int32_t pto_sim_accept(pto_sim *s, const pto_columns *columns);    /* before any of it is fed: PTO_E_ARGUMENT, and s->window_task */
+int32_t pto_sim_accept(pto_sim *s, const pto_columns *columns);    /* before any of it is fed: PTO_E_ARGUMENT, and s->failed_task */
 void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *columns, int64_t task);   /* where the ring keeps more */
 int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n);   /* executor, -1: none */
 int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool);   /* whose head goes first of all that workers have, -1: none is ready */

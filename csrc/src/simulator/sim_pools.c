@@ -130,7 +130,7 @@ static int64_t first_wrong(const pto_sim *s, const pto_columns *c)
 int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
 {
     int64_t max_pool = 0, wrong = first_wrong(s, c);
-    s->window_task = wrong < c->n_tasks ? c->first_task + wrong : NONE;
+    s->failed_task = wrong < c->n_tasks ? c->first_task + wrong : NONE;
     if (wrong < c->n_tasks)
         return PTO_E_ARGUMENT;
     for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
@@ -139,7 +139,7 @@ int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
         return PTO_OK;
     bool is_late = s->is_open && (s->options.is_calendar || (c->task_priority != NULL && !s->is_ranked));
     if (is_late) {
-        s->window_task = c->first_task;
+        s->failed_task = c->first_task;
         return PTO_E_ARGUMENT;
     }
     for (int64_t i = 0, n = s->options.n_workers; i < c->n_tasks && n == 0; i++)

@@ -84,7 +84,8 @@ static request request_of(const pto_sim *s, int64_t worker, int64_t pool, int64_
     return (request){head.ready > idle_since ? head.ready : idle_since, head.node, executor, queue};
 }
 
-/* The dispatch that has been wanted longest where workers share queues or tasks: of its own queues, or (steals) of the heads that go first of all workers'. */
+/* The dispatch that has been wanted longest where workers share queues or tasks: of its own queues, or (steals) of the heads that go
+   first of all workers'. */
 static request dispatch_request(const pto_sim *s, int64_t worker, bool steals)
 {
     request best = {.node = NONE};

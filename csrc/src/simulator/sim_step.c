@@ -10,7 +10,7 @@ static void list_for_dispatch(pto_sim *s, int64_t queue)
     pto_sim_queue *q = &s->queues[queue];
     if (__builtin_expect(s->servers != NULL, 0))
         pto_sim_list_server(s, s->options.is_shared ? 0 : queue % s->options.n_workers);
-    if ((q->n_idle > 0 || s->servers != NULL) && !q->listed) {
+    if (q->n_idle > 0 && !q->listed) {
         q->listed = true;
         s->to_dispatch[s->n_to_dispatch++] = queue;
     }

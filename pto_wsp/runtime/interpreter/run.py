@@ -14,7 +14,7 @@ from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.bound.binding import Array, Bindings, Number
 from pto_wsp.runtime.failures.errors import kernel_guard_error
 from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
-from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
+from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.kernel import failure_of
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.run import LookFirst, slots_of

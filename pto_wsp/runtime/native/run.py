@@ -18,8 +18,8 @@ from pto_wsp.plan.rules import FullWindow
 from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.runtime.bound.binding import Array, Bindings
 from pto_wsp.runtime.failures.errors import bounds_error, with_seed
+from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.failures.stuck import run_stuck_error
-from pto_wsp.runtime.failures.window import SimulationEnded, ended_error
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
 from pto_wsp.runtime.native.status import check_status

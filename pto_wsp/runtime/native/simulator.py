@@ -9,7 +9,7 @@ import numpy as np
 
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.plan.rules import ExecutionRules
-from pto_wsp.runtime.failures.window import CyclesOverflow, WindowFull
+from pto_wsp.runtime.failures.simulation import CyclesOverflow, WindowFull
 from pto_wsp.runtime.native.status import check_status
 from pto_wsp.values import dataclass
 
@@ -53,8 +53,7 @@ class SimResult:
     """What the simulator found. Times are cycles.
 
     Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. stalls and stall_cycles are by PTO_STALL_: how
-    often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory. `window_task`: the
-    task that found no room, -1 for none. `tasks`: None where no trace is kept.
+    often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory. `tasks`: None where no trace is kept.
     """
 
     total_cycles: int
@@ -65,7 +64,6 @@ class SimResult:
     window_stalls: int
     window_stall_cycles: int
     window_high_water: int
-    window_task: int
     stalls: tuple[int, ...]
     stall_cycles: tuple[int, ...]
     memory_cycles: int
@@ -125,7 +123,7 @@ def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
 
     return SimResult(
         out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
-        out.window_high_water, out.window_task, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
+        out.window_high_water, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
         per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), tasks)
 
 
@@ -133,11 +131,11 @@ def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
     if status == runtime.lib.PTO_E_WINDOW:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
-        raise WindowFull(out.window_task, out.window_high_water)
+        raise WindowFull(out.failed_task, out.window_high_water)
     if status == runtime.lib.PTO_E_OVERFLOW:
         out = runtime.ffi.new("pto_sim_result *")
         runtime.lib.pto_sim_finish(sim, out)
-        raise CyclesOverflow(out.window_task)
+        raise CyclesOverflow(out.failed_task)
     if status == runtime.lib.PTO_E_DEADLOCK:
         raise SimulationStuck
     check_status(status, "simulation")
