@@ -52,8 +52,9 @@ class TaskTimes:
 class SimResult:
     """What the simulator found. Times are cycles.
 
-    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. stalls and stall_cycles are by PTO_STALL_: how
-    often and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory. `tasks`: None where no trace is kept.
+    Per executor: its pool, cycles busy, waiting for a dependency and late, tasks run. stalls and stall_cycles are by PTO_STALL_: how often
+    and how long a stream stood at a mark. `memory_cycles`: that tasks took longer because of others in memory. `tasks`: None where no trace
+    is kept.
     """
 
     total_cycles: int
