@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -131,19 +130,17 @@ def write_atomically(path: Path, text: str) -> None:
     Path(temporary).replace(path)
 
 
-def locked(key: str) -> AbstractContextManager[None]:
-    """Return a lock that one thread of one process at a time holds for `key`."""
+def locked(key: str) -> AbstractContextManager[object]:
+    """Return a lock that one process at a time holds for `key`."""
     locks = cache_root() / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    return lock_file(locks / f"{key[:32]}.lock")
+    return _file_lock(locks / f"{key[:32]}.lock")
 
 
-@contextmanager
-def lock_file(path: Path) -> Iterator[None]:
-    """Hold a file that one at a time holds; a process that ends, however it ends, lets go of it."""
-    with open(path, "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _file_lock(path: Path) -> AbstractContextManager[object]:
+    from filelock import FileLock  # loads asyncio, and only a cache miss needs it
+
+    return FileLock(path)
 
 
 def _key_file(key: str) -> Path:

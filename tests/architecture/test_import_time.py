@@ -15,7 +15,7 @@ from pto_wsp import csp
 from tests.artifact.small_program import SCRIPT
 
 # Each is slow to load or optional, and is loaded by the function that needs it.
-NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib", "hashlib", "jax", "jinja2", "ml_dtypes",
+NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib", "filelock", "hashlib", "jax", "jinja2", "ml_dtypes",
                            "pathlib", "platformdirs", "pycparser", "pydantic", "rich", "shutil", "subprocess", "tempfile", "torch",
                            "typer"})
 # The package's own, by the first part of their names: none is needed before something is compiled, or looked at.

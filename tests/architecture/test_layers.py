@@ -53,13 +53,14 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
     "pto_wsp/arch/instances.py": frozenset({"_host_cpu"}),         # what reads files of the system: only one arch
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
+    "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
     "pto_wsp/auto/__init__.py": frozenset({"_search"}),            # what searches, and the executors of concurrent.futures
     "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
     "pto_wsp/driver/__init__.py": frozenset({"_compile_npu", "compile_workload"}),   # what makes packages; the interpreter
 }
-LATE_MODULES = frozenset({"cffi", "difflib", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
+LATE_MODULES = frozenset({"cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
 # Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
 LATE_OWN = frozenset({
     "pto_wsp.api.kernels.alone", "pto_wsp.api.kernels.ptoisa_namespace", "pto_wsp.api.programs.finished_run",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,7 +16,6 @@ import pytest
 from pto_wsp import PtoError
 from pto_wsp.artifact import build
 from pto_wsp.artifact.build import tree_digest
-from pto_wsp.artifact.store import lock_file
 from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
@@ -170,26 +168,6 @@ def test_interp_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     program, found = small("interp")
     program.run()
     assert np.all(found == 4) and not (tmp_path / "never made").exists()
-
-
-def test_a_lock_has_one_holder_and_is_let_go_of_when_it_fails(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-
-    def is_free() -> bool:
-        with open(path, "ab") as other:
-            try:
-                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            return True
-
-    with pytest.raises(KeyError), lock_file(path):
-        assert not is_free()
-        raise KeyError
-    assert is_free()
-    with lock_file(path), lock_file(tmp_path / "other"):
-        assert not is_free()
-    assert is_free()
 
 
 def test_a_digest_of_a_folder_knows_names_and_contents_of_files_with_an_ending(tmp_path: Path) -> None:

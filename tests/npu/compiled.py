@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
-from pto_wsp.artifact.store import lock_file
+from filelock import FileLock
 
 INCLUDE = Path(__file__).resolve().parent / "include"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -55,7 +54,7 @@ def _precompiled(prelude: tuple[str, ...], flags: tuple[str, ...]) -> Path:
 
 def _made(path: Path, arguments: tuple[str | Path, ...], libraries: Sequence[str] = ()) -> Path:
     """Return a file, made by g++ where it is not there yet: by one process, for which others wait."""
-    with lock_file(path.parent / f"lock-{path.name[:2]}"):
+    with FileLock(path.parent / f"lock-{path.name[:2]}"):
         if path.exists():
             os.utime(path)
             return path
