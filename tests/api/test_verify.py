@@ -12,6 +12,7 @@ import pytest
 
 import pto_wsp.driver.cpu_sim_build as cpu_sim_build
 from pto_wsp import (
+    Channel,
     DenseDyn,
     DType,
     In,
@@ -23,16 +24,18 @@ from pto_wsp import (
     Symbol,
     Tensor,
     Tile,
+    consume,
     kernel,
     load,
     pto,
+    send,
     slot_load_u64,
     slot_set_u64,
     slot_u64,
     workload,
 )
 from pto_wsp.codegen.cpu_sim import SourceTree
-from pto_wsp.errors import BindingError, DisagreementError, MissingBodyError, ProgramStateError, TaskFailedError
+from pto_wsp.errors import BindingError, CalendarError, DisagreementError, MissingBodyError, ProgramStateError, TaskFailedError
 from tests.caches import with_runtime
 
 F32, I64 = DType.F32, DType.I64
@@ -270,6 +273,29 @@ def test_a_kernel_without_a_meaning_in_numpy() -> None:
 def test_the_interpreter_has_nothing_to_be_compared_with() -> None:
     with pytest.raises(ProgramStateError, match="is the NumPy meaning itself"):
         of_one(reaching, target="interp").verify()
+
+
+def test_pipelines_and_calendars() -> None:
+    X, Y, T = Tensor(noise(6, 64), name="X"), Tensor(np.zeros((6, 64), np.float32), name="Y"), Tensor.empty((6, 64), F32, name="T")
+    rows = Channel("rows", 2)
+
+    @workload
+    def piped() -> None:
+        with P.pipe():
+            for b in P.seq(6):
+                send(rows, doubled[b](X[b], np.inf, T[b]))
+            with consume(rows) as b:
+                shifted[b](T[b], Y[b])
+    assert piped().compile().verify().n_tasks == 12
+
+    @workload
+    def chain() -> None:
+        shifted(X[0], T[0])
+        shifted(T[0], Y[0])
+    assert chain().calendar([(1, 0), (0, 0)]).compile().verify().n_tasks == 2
+    with pytest.raises(CalendarError, match="before task 0"):       # what both refuse is said as a run says it
+        chain().calendar([(0, 1), (0, 0)]).compile().verify()
+    assert not Y.data.any()  # type: ignore[union-attr]
 
 
 def test_slots_computed_bounds_scratch_and_the_sanitizer() -> None:
