@@ -28,6 +28,6 @@ def mistake() -> None:
 #      |
 #   23 |     program().stream_by(lambda t: Y[t.k, 0])
 #      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = expected: loop variables by name (t.b), bracket indices (t.params[0]) and Symbols
+#    = expected: loop variables by name (t.b), bracket indices (t.params[0]), t.kernel == "name" and Symbols
 #    = found:    Y[k, 0]
 #    = help:     tasks may write it meanwhile: give the number in brackets, kernel[n], and take t.params, or bind a Symbol
