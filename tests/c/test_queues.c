@@ -75,8 +75,16 @@ static int32_t slow(const pto_arg *args, const int64_t *scalars, char *scratch, 
     return 0;
 }
 
-enum { MIX, MEET, NOTE, COUNT, FAILING, SLOW, N_KERNELS };
-static const pto_kernel kernels[] = {{mix, 0}, {meet, 0}, {note, 0}, {count, 0}, {failing, 0}, {slow, 0}};
+static int32_t cancel(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
+{
+    (void)args, (void)scalars, (void)scratch, (void)context;
+    pto_pool_cancel(pools[2]);
+    atomic_fetch_add(&n_entered, 1);
+    return 0;
+}
+
+enum { MIX, MEET, NOTE, COUNT, FAILING, SLOW, CANCEL, N_KERNELS };
+static const pto_kernel kernels[] = {{mix, 0}, {meet, 0}, {note, 0}, {count, 0}, {failing, 0}, {slow, 0}, {cancel, 0}};
 
 static pto_arg cell(int64_t at, int64_t n, int32_t flags)
 {
@@ -182,29 +190,29 @@ static void many_that_become_ready_at_once_run_once(void)
 
 /* ---- homes ---- */
 
-/* Behind so many tasks one after another and a join, as many tasks as there are threads, that wait for one another. */
-static pto_record *meeting(int32_t threads, int64_t n_before, int64_t cost, bool all_in_one)
+/* Behind so many tasks one after another, and a join perhaps, as many tasks as there are threads, that wait for one another. */
+static pto_record *meeting(int32_t threads, int64_t n_before, bool joined, int64_t cost, bool all_in_one)
 {
     pto_record *record = new_record(0);
     pto_sink *sink = pto_record_sink(record);
     int64_t last[2] = {-1, -1};
     for (int64_t i = 0; i < n_before; i++)
         last[i % 2] = submit(record, SLOW, 0, last, 2, (pto_task){.worker = i, .cost = cost});
-    if (n_before > 0) {
+    if (joined) {
         int64_t join = sink->join_open(sink);
         sink->join_add(sink, join, last[0]);
         sink->join_add(sink, join, last[1]);
-        last[0] = sink->join_close(sink, join, -1);
+        last[0] = last[1] = sink->join_close(sink, join, -1);
     }
     for (int32_t k = 0; k < threads; k++)
-        submit(record, MEET, n_before + threads, last, 1, (pto_task){.worker = all_in_one ? threads - 1 : 7 * threads - k - 1, .cost = cost});
+        submit(record, MEET, n_before + threads, last, 2, (pto_task){.worker = all_in_one ? threads - 1 : 7 * threads - k - 1, .cost = cost});
     return record;
 }
 
 static void tasks_run_at_home_when_nobody_is_idle(void)
 {
     for (int32_t threads = 2; threads <= THREADS; threads++) {
-        pto_record *record = meeting(threads, 0, 1 << 20, false);
+        pto_record *record = meeting(threads, 0, false, 1 << 20, false);
         for (int32_t again = 0; again < 20; again++) {
             const pto_wall_row *rows = execute_seen(threads, record, again % 2 ? &both : &at_home);
             for (int32_t k = 0; k < threads; k++)
@@ -218,8 +226,8 @@ static void tasks_run_at_home_when_nobody_is_idle(void)
    run. */
 static void tasks_that_become_ready_go_home(void)
 {
-    for (int32_t small = 0; small < 2; small++) {
-        pto_record *record = meeting(2, 4, small ? 1 : 1 << 20, false);
+    for (int32_t way = 0; way < 4; way++) {
+        pto_record *record = meeting(2, 4, way % 2, way / 2 ? 1 : 1 << 20, false);
         for (int32_t again = 0; again < 20; again++) {
             const pto_wall_row *rows = execute_seen(2, record, &at_home);
             CHECK_EQ(rows[4].thread, 1);
@@ -247,7 +255,7 @@ static void idle_threads_take_what_is_at_home_elsewhere(void)
     for (int32_t threads = 2; threads <= THREADS; threads++)
         for (int32_t n_before = 0; n_before <= 4; n_before += 4)
             for (int32_t small = 0; small < 2; small++) {
-                pto_record *record = meeting(threads, n_before, small && n_before > 0 ? 1 : 1 << 20, true);
+                pto_record *record = meeting(threads, n_before, n_before > 0, small && n_before > 0 ? 1 : 1 << 20, true);
                 for (int32_t way = 1; way < N_WAYS; way++)
                     execute_seen(threads, record, ways[way]);
                 pto_record_free(record);
@@ -373,6 +381,33 @@ static void a_cancelled_run_ends_and_the_next_is_whole(void)
     pto_record_free(after);
 }
 
+/* Thread 1 is busy while ten tasks are sent to it, and the run is cancelled before it looks. */
+static void what_a_cancelled_run_has_sent_is_gone(void)
+{
+    enum { SENT = 10 };
+    pto_record *record = new_record(0), *after = new_record(0);
+    int64_t before = submit(record, MEET, 2, NULL, 0, (pto_task){.cost = 1 << 20});
+    submit(record, MEET, 3, NULL, 0, (pto_task){.worker = 1});
+    submit(record, CANCEL, 0, &before, 1, (pto_task){0});
+    for (int64_t t = 0; t < SENT; t++)
+        submit(record, SLOW, 0, &before, 1, (pto_task){.worker = 1});
+    for (int64_t t = 0; t < 100; t++)
+        submit(after, COUNT, t, NULL, 0, (pto_task){.worker = t, .cost = 1 << 20});
+    for (int32_t i = 0; i < 20; i++) {
+        pto_execute_result result;
+        CHECK_EQ(execute(2, record, i % 2 ? &both : &at_home, &result), PTO_E_CANCELLED);
+        CHECK(result.n_run >= 3 && result.n_run < 3 + SENT);
+        for (int32_t next = 0; next < N_WAYS; next++) {
+            memset(noted, 0, sizeof noted);
+            CHECK_EQ(execute(2, after, ways[(i + next) % N_WAYS], &result), PTO_OK);
+            for (int32_t t = 0; t < 100; t++)
+                CHECK_EQ(noted[t], 1);
+        }
+    }
+    pto_record_free(record);
+    pto_record_free(after);
+}
+
 /* ---- windows, chunks and marks: cells[i % CELLS] = 3 * cells + i, through memory that is used again ---- */
 
 enum { STEPS = 900, PIECE = 70 };
@@ -450,7 +485,8 @@ int main(void)
         TEST(tasks_run_at_home_when_nobody_is_idle), TEST(tasks_that_become_ready_go_home),
         TEST(a_thread_goes_on_with_what_it_alone_made_ready), TEST(idle_threads_take_what_is_at_home_elsewhere),
         TEST(of_ready_tasks_the_highest_goes_first), TEST(the_first_failure_in_program_order_is_told),
-        TEST(a_cancelled_run_ends_and_the_next_is_whole), TEST(windows_chunks_and_pieces_give_the_same)};
+        TEST(a_cancelled_run_ends_and_the_next_is_whole),
+        TEST(what_a_cancelled_run_has_sent_is_gone), TEST(windows_chunks_and_pieces_give_the_same)};
     int failed = RUN_TESTS(tests);
     pto_wall_free(wall);
     for (int32_t threads = 1; threads <= THREADS; threads++)
