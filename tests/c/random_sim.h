@@ -91,7 +91,7 @@ static inline void random_node(program *p, int64_t t, bool *rests)
 
 static inline void random_program(program *p)
 {
-    int64_t last_of[6] = {NONE, NONE, NONE, NONE, NONE, NONE}, slack = pick(0, 9) ? 0 : 8, sparse = pick(0, 1);
+    int64_t last_of[6] = {NONE, NONE, NONE, NONE, NONE, NONE}, slack = pick(0, 2) ? 0 : 8, sparse = pick(0, 1);
     bool rests[MAX_STREAMS] = {false};
     memset(p, 0, sizeof *p);
     random_rules(p);
