@@ -36,7 +36,7 @@ def totals():
         for i in P.seq(Lens[b]):
             add_to[b, i](x=Half[b], total=Sums[b])
 
-program = totals().dispatch(DispatchPolicy.round_robin(2)).compile(*sys.argv[2:3])
+program = totals().dispatch(DispatchPolicy.affinity("b", 2)).compile(*sys.argv[2:3])
 print(program.save(sys.argv[1]))
 '''
 

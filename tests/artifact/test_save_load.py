@@ -88,7 +88,7 @@ def test_a_loaded_program_tells_all_of_itself(program: Program, saved: Path) -> 
     assert program.trace.names[0] == "twice[b=0]" and "add_to[b=5, i=3]" in program.graph.tasks
     assert "RAW on Half[1, 0:4, 0:8]" in str(program.graph) and "(model.py:23 → model.py:25)" in str(program.graph)
     assert repr(program) == f"Program(totals, cpu_sim, {saved.name})"
-    assert repr(program.schedule) == "Schedule(RoundRobin(num_aicpus=2))"
+    assert repr(program.schedule) == "Schedule(Affinity(key=b, num_aicpus=2))"
     assert "proved: races on `Sums` (iterations of b touch different elements)" in program.checks
     assert program.artifact_dir == saved and program.manifest == read_manifest(saved, Manifest)
     assert plan_digest(program.plan) == read_manifest(saved, Manifest).plan_digest
