@@ -230,6 +230,41 @@ static void a_cancelled_run_ends_though_others_wait(void)
     pto_record_free(record);
 }
 
+typedef struct often {
+    const pto_record *record;
+    int32_t threads;
+    int32_t n_wrong;
+} often;
+
+static void *execute_often(void *user)
+{
+    often *o = user;
+    for (int32_t i = 0; i < CASES(100); i++) {
+        pto_execute_result result;
+        int32_t status = pto_execute(pools[o->threads], o->record, kernels, N_KERNELS, &(pto_execute_options){.places = PTO_PLACE_CALENDAR},
+                                     &result);
+        o->n_wrong += status != PTO_OK || result.n_run != TASKS;
+    }
+    return NULL;
+}
+
+/* Each number of threads has lists of its own. */
+static void one_record_runs_on_two_pools_at_once(void)
+{
+    pto_record *record = new_record(PTO_KEEP_POSITION);
+    for (int64_t t = 0; t < TASKS; t++)
+        submit(pto_record_sink(record), FAILING, 0, t % WORKERS, t, t >= 3 ? t - 3 : -1);
+    often runs[2] = {{record, 2, 0}, {record, 3, 0}};
+    pthread_t threads[2];
+    for (int32_t i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, execute_often, &runs[i]);
+    for (int32_t i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_EQ(runs[i].n_wrong, 0);
+    }
+    pto_record_free(record);
+}
+
 static void an_empty_record_runs(void)
 {
     pto_record *record = new_record(PTO_KEEP_POSITION);
@@ -248,6 +283,7 @@ int main(void)
         TEST(a_calendar_that_an_edge_forbids_is_a_deadlock),
         TEST(a_record_without_positions_has_no_calendar),
         TEST(a_cancelled_run_ends_though_others_wait),
+        TEST(one_record_runs_on_two_pools_at_once),
         TEST(an_empty_record_runs),
     };
     int failed = RUN_TESTS(tests);

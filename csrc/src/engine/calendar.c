@@ -130,7 +130,7 @@ bool pto_worker_follow(pto_worker *worker)
     uint64_t range = atomic_load(&worker->range);
     int64_t at = (int64_t)(range >> 32), end = (int64_t)(uint32_t)range, begin = at;
     for (; at < end; at++) {
-        uint32_t node = graph->list[at];
+        uint32_t node = pool->start[at];
         if (!await(worker, node) || !run_node(worker, node))
             break;
         for (int64_t s = graph->nodes[node].succ; s < graph->nodes[node + 1].succ; s++)
@@ -142,13 +142,22 @@ bool pto_worker_follow(pto_worker *worker)
     return at > begin;
 }
 
-int32_t pto_lists_of(const pto_record *record, int32_t n_threads, const pto_graph *graph)
+int32_t pto_lists_take(pto_pool *pool, const pto_record *record)
 {
     pto_record *r = (pto_record *)(uintptr_t)record;       /* as pto_record_graph: a cache */
+    pto_graph *graph = &r->graph;
     if (record->kept[PTO_KEPT_POSITION] == NULL || graph->begin != 0)
         return PTO_E_ARGUMENT;
     pthread_mutex_lock(&r->graph_lock);
-    int32_t status = graph->list_threads == n_threads ? PTO_OK : make_lists(&r->graph, record, n_threads);
+    int32_t status = graph->list_threads == pool->limit ? PTO_OK : make_lists(graph, record, pool->limit);
+    if (status == PTO_OK) {
+        memcpy(pool->ready, graph->list, (size_t)graph->n_nodes * sizeof *graph->list);
+        for (int32_t k = 0; k < pool->limit; k++) {
+            uint64_t begin = k > 0 ? (uint64_t)graph->list_end[k - 1] : 0;
+            atomic_store(&pool->workers[k].range, begin << 32 | (uint64_t)graph->list_end[k]);
+        }
+    }
     pthread_mutex_unlock(&r->graph_lock);
+    pool->start = pool->ready;
     return status;
 }

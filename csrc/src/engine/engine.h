@@ -90,15 +90,15 @@ struct pto_pool {
     int64_t first_task;
     pto_sanitizer *sanitizer;          /* NULL: nothing is watched */
     pto_wall_row *wall;                /* by the numbers in node_task; NULL: nobody looks at a clock */
-    bool follows;                      /* every worker runs a list of graph->list: its range is of that */
+    bool follows;                      /* every worker runs a list: its range of start */
     bool has_queues;                   /* with homes or priorities: queues.c */
     bool has_homes;
     const int64_t *priority;           /* by the numbers in node_task; NULL: none */
     _Atomic uint32_t *pending;         /* [n_nodes] predecessors not completed, for nodes with several */
     int64_t pending_capacity;
-    const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own list */
+    const uint32_t *start;             /* [n_start] ready at the start: graph->ready or our own */
     int64_t n_start;
-    uint32_t *ready;                   /* our own: for the random order, and for what is left of a small graph */
+    uint32_t *ready;                   /* our own: in another order than graph->ready, or of what is left */
     int64_t ready_capacity;
     _Atomic uint32_t *below;           /* [n_nodes] for queues.c */
     int64_t below_capacity;
@@ -139,7 +139,7 @@ static inline void pto_wall_note(pto_wall_row *row, int64_t start_ns, int32_t th
 }
 
 /* calendar.c */
-int32_t pto_lists_of(const pto_record *record, int32_t n_threads, const pto_graph *graph);     /* graph->list, made when stale */
+int32_t pto_lists_take(pto_pool *pool, const pto_record *record);        /* a copy in pool->start, by the ranges of workers */
 bool pto_worker_follow(pto_worker *worker);                /* run its list to the end; false if nothing is left of it */
 
 /* queues.c */

@@ -110,14 +110,14 @@ static void run_shared(pto_pool *pool, int64_t n_left)
 /* Strictly by the record's calendar, see calendar.c. */
 static int32_t run_lists(pto_pool *pool, const pto_record *record)
 {
-    int32_t status = pto_lists_of(record, pool->limit, pool->graph);
+    const pto_graph *graph = pool->graph;
+    for (int32_t i = 0; i < pool->limit; i++)
+        start_worker(&pool->workers[i], 0, 0);
+    int32_t status = pto_lists_take(pool, record);
     if (status != PTO_OK)
         return status;
-    const pto_graph *graph = pool->graph;
     for (int64_t i = 0; i < graph->n_nodes; i++)
         atomic_init(&pool->pending[i], graph->nodes[i].n_preds);
-    for (int32_t i = 0; i < pool->limit; i++)
-        start_worker(&pool->workers[i], i > 0 ? graph->list_end[i - 1] : 0, graph->list_end[i]);
     pool->n_start = pool->limit;
     atomic_store(&pool->remaining, graph->n_nodes);
     run_opened(pool);
