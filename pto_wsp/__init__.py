@@ -85,3 +85,8 @@ if not TYPE_CHECKING:    # a type checker would take any name for one of the mod
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = found
         return found
+
+
+def __dir__() -> list[str]:
+    """Return all names, those that are not loaded yet too: what a notebook completes."""
+    return sorted({*globals(), *__all__})

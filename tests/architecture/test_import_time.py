@@ -66,6 +66,11 @@ def test_names_that_are_loaded_late_are_there() -> None:
         pto_wsp.programme  # noqa: B018 - it raises
 
 
+def test_names_that_are_loaded_late_complete_before_they_are_loaded() -> None:
+    source = "import pto_wsp; names = dir(pto_wsp); print('Channel' in vars(pto_wsp), sorted(set(pto_wsp.__all__) - set(names)))"
+    assert subprocess.run([sys.executable, "-c", source], text=True, capture_output=True, check=True).stdout == "False []\n"
+
+
 def test_a_program_from_the_cache_loads_neither_what_made_it_nor_what_looks_at_it() -> None:
     command = [sys.executable, "-c", SCRIPT + "\nimport json\nprint(json.dumps(sorted(sys.modules)))"]
     made, found = (frozenset(json.loads(subprocess.run(command, text=True, capture_output=True, check=True).stdout.splitlines()[-1]))
