@@ -116,9 +116,11 @@ class ExecutionRules:
     def record_options(self, max_tasks: int) -> dict[str, int]:
         """Return what they say in `pto_record_options` of a record that may keep so many tasks.
 
-        With a calendar it keeps all: only all tasks together say which one an executor is to begin with.
+        With a calendar it keeps all: only all tasks together say which one an executor is to begin with. And memory is not used again by a
+        window of bytes: in simulated time a tensor leaves the window with who wrote it, so its readers may come later in the calendar.
         """
-        return {"max_tasks": 0 if self.calendar else max_tasks, "window": self.held_window, "window_unit": int(self.window_unit),
+        window = 0 if self.calendar and self.window_unit is WindowUnit.BYTES else self.held_window
+        return {"max_tasks": 0 if self.calendar else max_tasks, "window": window, "window_unit": int(self.window_unit),
                 "keep": sum(1 << column.value for column in self.columns)}
 
     def execute_options(self) -> dict[str, int]:

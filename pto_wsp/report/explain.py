@@ -164,8 +164,7 @@ class Explainer:
             case Held.SUBMIT:
                 return self._submission(task)
             case Held.START:
-                latest = int(np.flatnonzero(self._submit <= self._start[task])[-1])
-                return Moment(int(self._submit[latest]), latest, is_submitted=True)
+                return self._opening(task)
             case _:
                 return self._before(task)
 
@@ -257,6 +256,18 @@ class Explainer:
             source = max(sources, key=lambda source: int(self._complete[source]))
             return Moment(int(self._complete[source]), source)
         return Moment(submitted, task, is_submitted=True)
+
+    def _opening(self, task: int) -> Moment:
+        """Return the last submission before the start policy let a task run: what a completion made possible came later."""
+        until = int(self._start[task]) - self._plan.rules.dispatch_cycles
+        by_time = np.argsort(self._submit, kind="stable")
+        for latest in map(int, by_time[:np.searchsorted(self._submit[by_time], until, side="right")][::-1]):
+            first = self._submission(latest)
+            while first.task is not None and first.is_submitted:
+                first = self._submission(first.task)
+            if first.task is None:
+                return Moment(int(self._submit[latest]), latest, is_submitted=True)
+        return Moment(0)
 
     def _submission(self, task: int) -> Moment:
         """Return what a stream had to wait for before it submitted a task."""

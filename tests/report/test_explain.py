@@ -65,7 +65,7 @@ def pairs() -> Program:
     return main_of_pairs().dispatch(DispatchPolicy.round_robin(3)).compile(target="interp").run()
 
 
-def piped() -> Program:
+def main_of_pipe() -> Workload:
     """Four tokens through a channel of one slot."""
     X, Y, Z = (Tensor(np.zeros((4, 8), np.float32)) for _ in range(3))
     tokens = Channel("tokens", 1)
@@ -85,10 +85,10 @@ def piped() -> Program:
         with P.pipe():
             give()
             take()
-    return main().compile(target="interp").run()
+    return main()
 
 
-PAIRS, PIPED = pairs(), piped()
+PAIRS, PIPED = pairs(), main_of_pipe().compile(target="interp").run()
 
 
 def timed(program: Program, **rules: object) -> TimedRun:
@@ -235,6 +235,18 @@ STARTS: list[dict[str, object]] = [{}, {"start_after": 2}, {"start_after": None}
 EXECUTORS: list[dict[str, object]] = [{}, {"shared": True}, {"steals": True}, {"pool_size": (2,)}]
 RULES = [{**window, **costs, **timing, **start, **executors}
          for window, costs, timing, start, executors in itertools.product(WINDOWS, COSTS, TIMINGS, STARTS, EXECUTORS)]
+
+
+@pytest.mark.parametrize("start_after", [2, 9, None])
+def test_the_chain_of_a_start_policy_has_no_gap_where_dispatches_come_first_and_tasks_take_nothing(start_after: int | None) -> None:
+    free = main_of_pipe().task_graph(start=StartPolicy.after_orchestration() if start_after is None else StartPolicy.threshold(start_after),
+                                     trace=TracePolicy.cycles(lambda t: t.params[0] * 7 % 5))
+    for submit, dispatch, retire in itertools.product((0, 3, 7), (0, 2, 5), (0, 4)):
+        machine = builtin_arch("unit").with_aicpu(submit_cycles=submit, dispatch_cycles=dispatch, retire_cycles=retire)
+        found = PIPED.simulate(free, machine, overheads=True)
+        chain = list(found.explain().chain())
+        assert chain[0].begin == 0 and chain[-1].end == found.total_cycles, (submit, dispatch, retire)
+        assert all(before.end == after.begin for before, after in itertools.pairwise(chain)), (submit, dispatch, retire)
 
 
 @pytest.mark.parametrize("program", [PAIRS, PIPED], ids=["pairs", "piped"])

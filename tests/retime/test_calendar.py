@@ -335,3 +335,25 @@ def test_what_aicpus_do_for_tasks_is_shared_by_those_that_a_calendar_names() -> 
     for places in (lambda t: (t.k % 2, t.k), [(k % 2, k) for k in range(N)]):
         stats = w.calendar(places).compile(target="interp", arch=SLOW, overheads=True).run().stats
         assert stats.control.aicpus == 2 and stats.lower_bound == 24 <= stats.total_cycles
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_calendar_of_a_run_with_a_window_of_bytes_runs_on_host_threads(threads: int) -> None:
+    # two tensors of 16 bytes at a time: one that has been written makes room for the third before it has been read
+    found = np.zeros((4, 4), np.float32)
+    y = Tensor(found, name="Y")
+
+    @workload
+    def scratch() -> None:
+        for k in P(4):
+            t = Tensor.empty((1, 4), F32)
+            more[k](A[k], t, 3)
+            more[k](t, y[k], 1)
+
+    program = scratch().task_graph(window=TaskWindow(32, "bytes")).compile(target="interp").run()
+    frozen = program.freeze()
+    assert (np.diff(program.trace.start) < 0).any()
+    found[:] = 0
+    again = scratch().under(frozen).compile(threads=threads).run()
+    assert again.stats.total_cycles == program.stats.total_cycles
+    assert np.array_equal(found, A.data[:4] + 2.0)
