@@ -51,7 +51,7 @@ class Program:
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._given = ProgramBindings(self.plan, wrapped)
-        self._thread: threading.Thread | None = None
+        self._over: threading.Event | None = None      # of a run that was started and not waited for
         self._in_place = False      # a call of this program prepares a run, or runs it
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
@@ -74,8 +74,9 @@ class Program:
 
     def _start(self, bindings: Mapping[str, object], order_seed: int) -> None:
         bound = self._prepare(bindings)
-        thread = threading.Thread(target=copy_context().run, args=(self._run, bound, order_seed), name=f"pto_wsp {self.plan.name}",
-                                  daemon=True)
+        over = threading.Event()
+        thread = threading.Thread(target=copy_context().run, args=(self._run_until, over, bound, order_seed),
+                                  name=f"pto_wsp {self.plan.name}", daemon=True)
         try:
             thread.start()
         except RuntimeError:
@@ -83,7 +84,7 @@ class Program:
             raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
                                    help="run() from the main thread needs none; or raise `ulimit -u`") from None
         with self._changing:
-            self._thread, self._in_place = thread, False
+            self._over, self._in_place = over, False
 
     @property
     def _runner(self) -> Engine | Interpreter:
@@ -110,7 +111,7 @@ class Program:
         """Begin a call that no other one of this program may come between."""
         self._runner  # noqa: B018 - there must be one
         with self._changing:
-            if self._thread is not None or self._in_place:
+            if self._over is not None or self._in_place:
                 raise ProgramStateError("the program is running already", here(),
                                         help="call synchronize() between two execute(); for runs side by side, compile a program for "
                                         "each thread")
@@ -124,29 +125,35 @@ class Program:
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
+    def _run_until(self, over: threading.Event, bound: Bindings, order_seed: int) -> None:
+        try:
+            self._run(bound, order_seed)
+        finally:
+            over.set()
+
     def synchronize(self) -> None:
         """Wait for the run, print what its tasks printed, and raise what went wrong in it.
 
         Raises: R101 with the task (kernel and indices), R104 for a view outside its tensor; R103 when nothing was started.
         """
-        thread = self._thread
-        if thread is None:
+        over = self._over
+        if over is None:
             if self._ran:
                 return
             raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
         try:
-            while thread.is_alive():
-                thread.join(0.2)   # in steps, so that Ctrl-C is seen
+            while not over.wait(0.2):    # in steps, so that Ctrl-C is seen; not join(), which takes an interrupted thread for a stopped one
+                pass
         except KeyboardInterrupt:
             self._runner.cancel()
-            thread.join()
-            self._thread, self._failure = None, None
+            over.wait()
+            self._over, self._failure = None, None
             self._show_prints()
             raise
         with self._changing:
-            was_mine = self._thread is thread
+            was_mine = self._over is over
             if was_mine:
-                self._thread, self._ran = None, self._failure is None
+                self._over, self._ran = None, self._failure is None
         if was_mine:     # else another thread has waited for it as well, and has what it raises
             self._finish()
 
@@ -224,7 +231,7 @@ class Program:
 
     def is_complete(self) -> bool:
         """Tell whether no run is under way."""
-        return not self._in_place and (self._thread is None or not self._thread.is_alive())
+        return not self._in_place and (self._over is None or self._over.is_set())
 
     def set_symbol_u64(self, name: str, value: int) -> None:
         """Give a symbol (or DenseDyn axis) a value for all later runs."""
@@ -375,7 +382,7 @@ class Program:
         Raises: R103 before a run is complete.
         """
         runner = self._runner
-        if self._thread is not None and not self._thread.is_alive():
+        if self._over is not None and self._over.is_set():
             self.synchronize()
         if not self._ran or self._bound is None:
             raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")

@@ -1,8 +1,9 @@
 """How far an artifact may be from the NumPy meaning, by dtype, and the comparison of two arrays.
 
 |found - expected| <= rtol * |expected| + atol. Where a user says neither, both are some units in the last place: of the element, and of the
-largest element of the tensor, because a sum that nearly cancels keeps the error of what was added up. Whole numbers and masks are equal;
-NaN equals NaN, an infinity itself alone, 0.0 and -0.0 each other.
+largest element of the tensor, because a sum that nearly cancels keeps the error of what was added up. A number that stands in several
+places, and is right in all of them, is no such sum but a filling (the -1e30 of a mask): it makes nothing else larger. Whole numbers and
+masks are equal; NaN equals NaN, an infinity itself alone, 0.0 and -0.0 each other.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def difference(found: Array, expected: Array, dtype: DType, tolerance: Tolerance
         places = tuple(at.T)
         got, want = found[places].astype(np.float64), expected[places].astype(np.float64)
         error = np.where(np.isnan(got - want), np.inf, np.abs(got - want))
-        allowed = _allowed(want, expected, dtype, tolerance)
+        allowed = _allowed(want, found, expected, dtype, tolerance)
         wrong = np.flatnonzero(~(error <= allowed)) if is_real(dtype) else np.arange(len(at))
         share = np.where(allowed > 0, error / allowed, np.inf)
         worst = int(np.argmax(np.where(share == share.max(), error, -1.0)))
@@ -82,7 +83,7 @@ def difference(found: Array, expected: Array, dtype: DType, tolerance: Tolerance
                       _index(at[worst]), float(error[worst]), float(allowed[worst]))
 
 
-def _allowed(want: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> Array:
+def _allowed(want: Array, found: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> Array:
     """Return what each of the elements `want` of `expected` is allowed: nothing for whole numbers, NaN and infinities."""
     if not is_real(dtype):
         return np.zeros(len(want))
@@ -91,10 +92,16 @@ def _allowed(want: Array, expected: Array, dtype: DType, tolerance: Tolerance) -
     rtol = unit if tolerance.rtol is None else tolerance.rtol
     atol = tolerance.atol
     if atol is None:
-        finite = np.isfinite(expected)
-        largest = float(np.max(np.abs(expected), initial=0, where=finite))
-        atol = max(unit * largest, float(limits.smallest_subnormal))
+        atol = max(unit * _largest(found, expected), float(limits.smallest_subnormal))
     return np.where(np.isfinite(want), rtol * np.abs(want) + atol, 0.0)
+
+
+def _largest(found: Array, expected: Array) -> float:
+    """Return the largest number of a tensor that is not a filling."""
+    values, at, counts = np.unique(np.abs(expected.astype(np.float64)), return_inverse=True, return_counts=True)
+    is_right = np.bincount(at.ravel(), (found == expected).ravel(), len(values)) == counts
+    left = values[np.isfinite(values) & ~(is_right & (counts > 1))]
+    return float(left.max()) if len(left) else 0.0
 
 
 def _index(row: Array) -> tuple[int, ...]:

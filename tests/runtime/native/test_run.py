@@ -181,6 +181,34 @@ def test_ctrl_c_ends_a_run_and_the_next_one_works(tmp_path: Path, cache_dir: Pat
     assert time.monotonic() - sent < 10
 
 
+def test_an_interrupted_wait_lasts_until_the_running_task_has_ended() -> None:
+    y = Tensor(np.zeros((2, 1), np.int64), name="Y")
+
+    @kernel(c_src="for (volatile int64_t k = 0; k < 400000000; ++k) ; y[0] += 1;")      # some tenths of a second
+    def long(y: InOut[Tile[1, 1, DType.I64]]) -> None: ...
+
+    @workload
+    def twice() -> None:
+        for k in P(2):
+            long[k](y[k])
+
+    program = twice().compile(threads=1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+    try:
+        program.execute()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            program.synchronize()
+        assert program.is_complete() and y.data.sum() == 1
+        program.execute()
+        program.synchronize()
+        assert y.data.sum() == 3
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_handler_of_the_users_own_runs_while_tasks_do(monkeypatch: pytest.MonkeyPatch) -> None:
     program, found = chain_program(2000, threads=2)
     seen: list[bool] = []

@@ -40,6 +40,15 @@ def test_an_infinity_beside_allows_nothing_more() -> None:
     assert difference(found, expected, DType.F32, DEFAULT).n_wrong == 1
 
 
+def test_a_filling_allows_nothing_more_where_it_is_right() -> None:
+    expected = np.array([1, 2, -1e30, -1e30], np.float32)
+    found = np.array([1.1, 2, -1e30, -1e30], np.float32)
+    assert difference(found, expected, DType.F32, DEFAULT).n_wrong == 1
+    assert difference(found[:3], expected[:3], DType.F32, DEFAULT).n_wrong == 0       # one of its kind: a sum may have had such a part
+    wrong = np.array([1.1, 2, -1e30, -1.1e30], np.float32)
+    assert difference(wrong, expected, DType.F32, DEFAULT).first == (3,)
+
+
 def test_whole_numbers_and_masks_are_equal() -> None:
     wide = np.array([1 << 62, 5], np.int64)
     found = difference(wide + np.array([1, 0]), wide, DType.I64, Tolerance(1.0, 100.0))     # no double tells them apart
