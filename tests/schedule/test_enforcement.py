@@ -83,6 +83,12 @@ def test_a_kernel_that_the_workload_does_not_have_is_refused() -> None:
     assert (caught.value.expected, caught.value.found) == ("product, double", "produkt")
 
 
+def test_a_kernel_alone_is_no_number() -> None:
+    with pytest.raises(KeyTraceError, match="names `kernel`") as caught:
+        units().task_graph(ready=ReadyPolicy.priority(lambda t: t.kernel)).compile(target="interp")
+    assert caught.value.expected == 't.kernel == "name" or t.kernel == the kernel: it can be compared, and is no number'
+
+
 def test_a_loop_variable_may_still_be_called_kernel() -> None:
     @workload
     def loops() -> None:

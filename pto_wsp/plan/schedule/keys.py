@@ -129,6 +129,8 @@ class TaskKeys:
                     if var.name == name:
                         return var
                 known = ", ".join(f"t.{var.name}" for var in task.loops) or "none: no loop is around it"
+                if name == "kernel":       # a name of a loop would have been found
+                    known = 't.kernel == "name" or t.kernel == the kernel: it can be compared, and is no number'
                 return self._keys.refuse(f"the schedule's key names `{name}`, which this task does not have", task, known, f"t.{name}")
             case s.BracketIndex(position):
                 if position < task.n_brackets:
