@@ -303,6 +303,81 @@ static void without_inference_only_named_edges_stay(void)
     pto_record_free(record);
 }
 
+static void a_task_of_a_lane_waits_for_the_one_before_it_and_for_what_it_names(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.keep = PTO_KEEP_LANE});
+    pto_sink *sink = pto_record_sink(record);
+    int64_t first = submit(sink, NULL, 0);
+    for (int32_t i = 0; i < 2; i++) {
+        pto_task task = {.n_order = 1, .order = &first, .lane = 7};
+        sink->submit(sink, &task);
+    }
+    pto_columns c;
+    pto_record_columns(record, &c);
+    CHECK_EQ(c.n_edges, 3);
+    CHECK_EQ(c.edge_src[2], 1);
+    CHECK_EQ(c.edge_why[2], PTO_EDGE_LANE);
+    pto_record_free(record);
+}
+
+/* Of a task that names nodes, in records that infer and that do not. */
+static void check_named(int64_t n, const int64_t *order, int64_t n_edges, const int64_t *expected)
+{
+    for (int32_t infer = 0; infer < 2; infer++) {
+        pto_record *record = pto_record_new(&(pto_record_options){.infer = infer});
+        pto_sink *sink = pto_record_sink(record);
+        for (int64_t i = 0; i < 4; i++) {
+            pto_task before = {.n_order = i > 0, .order = (int64_t[]){i - 1}};
+            sink->submit(sink, &before);
+        }
+        pto_task task = {.n_order = (int32_t)n, .order = order};
+        CHECK_EQ(sink->submit(sink, &task), 4);
+        submit(sink, NULL, 0);
+        pto_columns c;
+        pto_record_columns(record, &c);
+        CHECK_EQ(c.n_edges, 3 + n_edges);
+        CHECK_EQ(c.pred_begin[4], 3);
+        CHECK_EQ(c.pred_begin[5], 3 + n_edges);
+        CHECK_EQ(c.pred_begin[6], 3 + n_edges);
+        for (int64_t e = 0; e < n_edges; e++) {
+            CHECK_EQ(c.edge_src[3 + e], expected[e]);
+            CHECK_EQ(c.edge_why[3 + e], PTO_EDGE_ORDER);
+            CHECK_EQ(c.edge_arg[3 + e], -1);
+        }
+        pto_record_free(record);
+    }
+}
+
+static void named_edges_are_ascending_and_once_each(void)
+{
+    check_named(1, (int64_t[]){2}, 1, (int64_t[]){2});
+    check_named(1, (int64_t[]){-1}, 0, NULL);
+    check_named(2, (int64_t[]){1, 3}, 2, (int64_t[]){1, 3});
+    check_named(2, (int64_t[]){3, 1}, 2, (int64_t[]){1, 3});
+    check_named(2, (int64_t[]){2, 2}, 1, (int64_t[]){2});
+    check_named(2, (int64_t[]){-1, 0}, 1, (int64_t[]){0});
+    check_named(2, (int64_t[]){3, -1}, 1, (int64_t[]){3});
+    check_named(4, (int64_t[]){3, 0, -1, 2}, 3, (int64_t[]){0, 2, 3});
+}
+
+static void a_node_named_as_order_and_as_after_is_one_edge(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 0});
+    pto_sink *sink = pto_record_sink(record);
+    int64_t first = submit(sink, NULL, 0);
+    pto_task next = {.n_order = 1, .order = &first}, both = {.n_order = 1, .order = &first, .n_after = 1, .after = &first};
+    sink->submit(sink, &next);
+    sink->submit(sink, &both);
+    pto_task late = {.n_order = 1, .order = (int64_t[]){3}};
+    pto_columns c;
+    pto_record_columns(record, &c);
+    CHECK_EQ(c.n_edges, 2);
+    CHECK_EQ(c.edge_why[1], PTO_EDGE_ORDER | PTO_EDGE_AFTER);
+    CHECK_EQ(sink->submit(sink, &late), -1);           /* its own node */
+    CHECK_EQ(sink->status, PTO_E_ARGUMENT);
+    pto_record_free(record);
+}
+
 static void reads_that_overlap_own_writes_are_staged(void)
 {
     pto_record *record = pto_record_new(&(pto_record_options){.infer = 0});
@@ -362,7 +437,9 @@ static void joins_nest_and_may_be_open_together(void)
 static void wrong_tasks_are_refused(void)
 {
     pto_task wrong[] = {{.kernel = -1}, {.cost = -1}, {.worker = -1}, {.n_args = PTO_MAX_ARGS + 1},
-                        {.n_scalars = PTO_MAX_SCALARS + 1}, {.n_order = 1, .order = (int64_t[]){0}}};
+                        {.n_scalars = PTO_MAX_SCALARS + 1}, {.n_order = 1, .order = (int64_t[]){0}},
+                        {.n_order = 1, .order = (int64_t[]){-2}}, {.n_order = 2, .order = (int64_t[]){-1, 0}},
+                        {.n_order = 2, .order = (int64_t[]){-2, -1}}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pto_record *record = pto_record_new(&(pto_record_options){0});
         pto_sink *sink = pto_record_sink(record);
@@ -432,7 +509,10 @@ int main(void)
         TEST(random_tiles_agree_with_bytes), TEST(grid_tiles_agree_with_bytes),
         TEST(tiles_of_one_shape_agree_with_bytes), TEST(combs_agree_with_bytes), TEST(groups_share_nothing),
         TEST(write_after_many_reads_waits_for_all), TEST(reasons_of_one_edge_merge),
-        TEST(without_inference_only_named_edges_stay), TEST(reads_that_overlap_own_writes_are_staged),
+        TEST(without_inference_only_named_edges_stay), TEST(named_edges_are_ascending_and_once_each),
+        TEST(a_node_named_as_order_and_as_after_is_one_edge),
+        TEST(a_task_of_a_lane_waits_for_the_one_before_it_and_for_what_it_names),
+        TEST(reads_that_overlap_own_writes_are_staged),
         TEST(joins_nest_and_may_be_open_together), TEST(wrong_tasks_are_refused),
         TEST(a_full_record_without_a_run_is_an_error), TEST(many_tiles_take_no_quadratic_time)};
     return RUN_TESTS(tests);

@@ -152,12 +152,30 @@ int32_t pto_record_hand_over(pto_record *r)
     return PTO_OK;
 }
 
-/* Find what the task waits for: r->edges, merged. */
+/* Most tasks of loops name one or two nodes and ask for no more: these edges go straight to where they stay, in order without a branch on
+   which node is the later one. False, and nothing done, where there is something to sort out. */
+static inline bool append_order(pto_record *r, const pto_task *t)
+{
+    int64_t row = r->n_edges, n = t->n_order, first = t->order[0], last = t->order[n - 1];
+    int64_t lo = first < last ? first : last, hi = first < last ? last : first;
+    if (n > 2 || lo < 0 || hi >= r->first_node + r->n_nodes || (n == 2 && lo == hi) || row + 2 > r->edges_capacity)
+        return false;
+    r->edge_src[row] = lo;
+    r->edge_src[row + 1] = hi;
+    r->edge_why[row] = r->edge_why[row + 1] = PTO_EDGE_ORDER;
+    r->edge_arg[row] = r->edge_arg[row + 1] = -1;
+    r->n_edges = row + n;
+    return true;
+}
+
+/* Find what the task waits for: r->edges, merged, and perhaps edges that are appended already. */
 static inline int32_t collect_edges(pto_record *r, const pto_task *t, const pto_shape *const *shapes)
 {
     int64_t node = r->first_node + r->n_nodes;
     int32_t status = PTO_OK;
     r->edges.n = 0;
+    if (r->deps == NULL && t->n_order > 0 && t->n_after == 0 && t->lane == 0 && append_order(r, t))
+        return PTO_OK;
     if (r->deps != NULL)
         status = pto_deps_submit(r->deps, node, r->first_task + r->n_tasks, t->n_args, t->args, shapes, &r->edges);
     if (status == PTO_OK && t->n_order > 0)
