@@ -63,7 +63,7 @@ int64_t pto_record_append_node(pto_record *r, uint8_t kind, int64_t task)
 }
 
 /* Add structural predecessors; -1 entries are skipped. */
-static inline int32_t add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
+int32_t pto_record_add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
 {
     int64_t next = r->first_node + r->n_nodes;
     for (int64_t i = 0; i < n; i++) {
@@ -75,11 +75,6 @@ static inline int32_t add_named(pto_record *r, const int64_t *nodes, int64_t n, 
             return PTO_E_NOMEM;
     }
     return PTO_OK;
-}
-
-int32_t pto_record_add_named(pto_record *r, const int64_t *nodes, int64_t n, int32_t why)
-{
-    return add_named(r, nodes, n, why);
 }
 
 static bool is_task_valid(const pto_task *t)
@@ -179,7 +174,7 @@ static inline int32_t collect_edges(pto_record *r, const pto_task *t, const pto_
     if (r->deps != NULL)
         status = pto_deps_submit(r->deps, node, r->first_task + r->n_tasks, t->n_args, t->args, shapes, &r->edges);
     if (status == PTO_OK && t->n_order > 0)
-        status = add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);
+        status = pto_record_add_named(r, t->order, t->n_order, PTO_EDGE_ORDER);
     if (status == PTO_OK && t->n_after > 0)
         status = pto_record_add_named(r, t->after, t->n_after, PTO_EDGE_AFTER);
     if (status == PTO_OK && t->lane != 0 && r->options.keep & PTO_KEEP_LANE) {
