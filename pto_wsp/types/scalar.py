@@ -42,9 +42,13 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class AxisName:
-    """A loop variable referred to by name, as schedule keys do; resolved to a `Var` at compile."""
+    """A loop variable referred to by name, as schedule keys do; resolved to a `Var` at compile.
+
+    `default`: what it is where no loop around has that name; None: it has to be there.
+    """
 
     name: str
+    default: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +371,8 @@ def children(node: Scalar) -> tuple[Scalar, ...]:
             return (condition, then, other)
         case Element(_, index):
             return index
+        case AxisName(_, default) if default is not None:
+            return (default,)
         case Sum(_, start, stop, step, body):
             return (start, stop, step, body)
         case _:
@@ -395,6 +401,8 @@ def substitute(node: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scala
             return select(substitute(condition, change), substitute(then, change), substitute(other, change))
         case Element(tensor, index):
             return Element(tensor, tuple(substitute(i, change) for i in index))
+        case AxisName(name, default) if default is not None:
+            return AxisName(name, substitute(default, change))
         case Sum(var, start, stop, step, body):
             return Sum(var, substitute(start, change), substitute(stop, change), substitute(step, change),
                        substitute(body, change))

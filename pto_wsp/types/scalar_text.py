@@ -41,6 +41,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
     match node:
         case Const(value):
             return repr(value)
+        case AxisName(name, default) if default is not None:
+            return f"get({name!r}, {print_scalar(default)})"
         case Var(name) | AxisName(name) | SymbolRef(name) | ParamScalar(name):
             return name
         case BracketIndex(position):

@@ -124,10 +124,12 @@ class TaskKeys:
     def _change(self, node: s.Scalar) -> s.Scalar | None:
         task = self._task
         match node:
-            case s.AxisName(name):
+            case s.AxisName(name, default):
                 for var in reversed(task.loops):
                     if var.name == name:
                         return var
+                if default is not None:
+                    return s.substitute(default, self._change)
                 known = ", ".join(f"t.{var.name}" for var in task.loops) or "none: no loop is around it"
                 if name == "kernel":       # a name of a loop would have been found
                     known = 't.kernel == "name" or t.kernel == the kernel: it can be compared, and is no number'
@@ -145,5 +147,23 @@ class TaskKeys:
                                          ", ".join(kernels), name)
             case s.SymbolRef():
                 return self._keys.symbol(node, task)
+            case s.Select(condition, then, other):    # what is not chosen may name loops that the task does not have
+                asked = s.substitute(condition, self._change)
+                if isinstance(asked, s.Const):
+                    return s.substitute(then if asked.value else other, self._change)
+                return s.select(asked, s.substitute(then, self._change), s.substitute(other, self._change))
+            case s.Binary(s.Op.AND | s.Op.OR as op, lhs, rhs) if s.scalar_dtype(node) is DType.BOOL:
+                first, second = sorted((lhs, rhs), key=_depends_on_more_than_kernels)
+                asked = s.substitute(first, self._change)
+                if isinstance(asked, s.Const) and bool(asked.value) is (op is s.Op.OR):
+                    return asked
+                rest = s.substitute(second, self._change)
+                return rest if isinstance(asked, s.Const) else s.binary(op, asked, rest)
             case _:
                 return None
+
+
+def _depends_on_more_than_kernels(condition: s.Scalar) -> int:
+    """Return 0 for a condition on the kernel alone, 1 for one on more, 2 for one that does not ask for the kernel."""
+    asks = [isinstance(leaf, s.KernelIs) for leaf in s.leaves(condition)]
+    return (not all(asks)) + (not any(asks))

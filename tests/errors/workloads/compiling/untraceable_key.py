@@ -29,5 +29,5 @@ def mistake() -> None:
 #      |
 #   24 |     program().dispatch(DispatchPolicy.dispatch_by(lambda t: homes[t.b], 2))
 #      |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    = help:     it runs once, on names: use arithmetic on t.<loop variable> and t.params[k]
+#    = help:     it is called on names, not for each task: use arithmetic on t.<loop variable> and t.params[k]
 #    = note:     index() of a value known only at run time: b
