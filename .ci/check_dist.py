@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
 import tarfile
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = frozenset({"__pycache__", ".DS_Store"})
+MADE = frozenset({"pto_wsp/_data/digests.txt", "pto_wsp/_data/pto_abi.json"})      # by .ci/wheel_data.py
 COMPILED = frozenset({".a", ".dylib", ".o", ".pyc", ".so"})
 
 
@@ -20,7 +24,7 @@ def files_under(folder: str) -> set[str]:
 
 def missing_from_wheel(names: set[str]) -> set[str]:
     """Return what a wheel with these members lacks."""
-    data = {f"pto_wsp/_data/{name}" for folder in ("csrc", "templates") for name in files_under(folder)}
+    data = {f"pto_wsp/_data/{name}" for folder in ("csrc", "templates") for name in files_under(folder)} | MADE
     wanted = files_under("pto_wsp") | data | {"pto_wsp/py.typed"}
     licence = set() if any(name.endswith(".dist-info/licenses/LICENSE") for name in names) else {"LICENSE"}
     return (wanted - names) | licence
@@ -34,8 +38,21 @@ def missing_from_sdist(names: set[str]) -> set[str]:
     return files.union(*map(files_under, folders)) - held
 
 
+def wrong_digests(wheel: str) -> Iterator[str]:
+    """Say whether the digests that a wheel carries are not those of the files in it, and of this checkout."""
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+        package = Path(folder, "pto_wsp")
+        resources = runpy.run_path(str(package / "resources.py"))
+        carried = tuple((package / "_data" / resources["DIGESTS"]).read_text(encoding="ascii").split())
+        if carried != resources["hash_sources"](package):
+            yield "wheel carries digests of other files than it holds"
+        if carried != resources["hash_sources"](ROOT / "pto_wsp"):
+            yield "wheel was built of other sources than these"
+
+
 def main() -> int:
-    """Check both files; return 1 if one lacks something or holds something compiled or foreign."""
+    """Check both files; return 1 if one lacks something, holds something compiled or foreign, or carries wrong digests."""
     sdist, wheel = sys.argv[1:]
     with tarfile.open(sdist) as archive:
         in_sdist = {member.name for member in archive.getmembers() if member.isfile()}
@@ -46,6 +63,7 @@ def main() -> int:
     faults += [f"compiled file {name}" for name in sorted(in_sdist | in_wheel) if Path(name).suffix in COMPILED]
     faults += [f"wheel holds {name}" for name in sorted(in_wheel)
                if not name.startswith("pto_wsp/") and ".dist-info/" not in name]
+    faults += wrong_digests(wheel) if not faults else ()
     print("\n".join(faults) or f"sdist: {len(in_sdist)} files, wheel: {len(in_wheel)} files, complete")
     return 1 if faults else 0
 

@@ -1,34 +1,33 @@
 """The one way between Python and C: build and load the runtime library and artifacts, through cffi in ABI mode.
 
-The runtime (csrc/) is compiled once per machine and kept in the store. `pto_abi.h` and `pto_library.h` are read unchanged by cffi, whose
-parsed form is kept beside the library, so that a cached start parses nothing. A handshake at load compares the layout of every struct.
+The runtime (csrc/) is compiled once per machine and kept in the store, as an artifact of its own. `pto_abi.h` and `pto_library.h` are read
+unchanged by cffi, whose parsed form is kept as data, so that a cached start parses nothing. A handshake at load compares the layout of
+every struct.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import importlib.util
-import io
-import os
-import shutil
-import tempfile
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pto_wsp.artifact.store import cache_root, locked, publish_dir, writing
-from pto_wsp.artifact.toolchain import Toolchain, compile_library, cpu_features, find_toolchain
+import numpy as np
+
+from pto_wsp.artifact.abi import abi_text, parse_abi, read_abi
+from pto_wsp.artifact.manifest import RuntimeManifest
+from pto_wsp.artifact.store import cache_root, lookup, publish
+from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain
 from pto_wsp.codegen.c.flags import compile_flags
-from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CompilerFailedError
-from pto_wsp.resources import csrc_dir
+from pto_wsp.errors import AbiMismatchError, CompilerFailedError
+from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
 ABI_VERSION = 5
+_RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"
-_ABI_MODULE = "pto_abi_parsed.py"
-_SUMS = "SHA256SUMS"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,15 +55,9 @@ def machine_key(portable: bool) -> str:
     return "\n".join((toolchain.fingerprint, " ".join(toolchain.command), " ".join(compile_flags(portable)), cpu))
 
 
-def tree_digest(folder: Path, *endings: str) -> str:
-    """Return the SHA-256 of the files under a folder whose names end so: names and contents."""
-    state = hashlib.sha256()
-    found = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(endings)]
-    for path in sorted(found):     # plain strings: every process does this, and paths as objects take three times as long
-        state.update(path[len(str(folder)):].encode() + b"\0")
-        with open(path, "rb", buffering=0) as file:
-            state.update(file.read())
-    return state.hexdigest()
+def package_key() -> str:
+    """Return what generated files depend on beside their inputs: all of this package, Python, NumPy."""
+    return "\n".join((source_digests().package, sys.version, np.__version__))
 
 
 def load_runtime() -> Runtime:
@@ -77,72 +70,27 @@ def load_runtime() -> Runtime:
 
 @lru_cache(maxsize=4)
 def _load_runtime(root: str, machine: str) -> Runtime:
-    csrc = csrc_dir()
-    digest = hashlib.sha256(f"{tree_digest(csrc, '.c', '.h')}\n{machine}".encode()).hexdigest()[:16]
-    folder = Path(root) / "runtime" / digest
-    if not folder.is_dir():
-        with writing(), locked(f"runtime-{digest}"):
-            if not folder.is_dir():
-                _build_runtime(csrc, folder, find_toolchain())
-    _verify_sums(folder)
-    ffi = _abi_ffi(folder / _ABI_MODULE)
-    lib = _open(ffi, folder / _LIBRARY)
+    del root      # another store has a library of its own
+    key = hashlib.sha256(f"runtime\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
+    folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
+    shipped = wheel_data(PARSED_ABI)
+    ffi = read_abi((folder / PARSED_ABI if shipped is None else shipped).read_bytes())
+    lib = _open(ffi, folder / manifest.library)
     runtime = Runtime(ffi, lib, folder)
     rows = ffi.new("const pto_layout **")
     _handshake(ffi, lib.pto_abi_version(), rows, lib.pto_abi_layout(rows), folder)
     return runtime
 
 
-def _build_runtime(csrc: Path, folder: Path, toolchain: Toolchain) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+def _fill_runtime(root: Path) -> RuntimeManifest:
+    """Build the runtime library in an empty folder, and parse the interface beside it where no wheel has it parsed."""
+    csrc = csrc_dir()
     sources = [str(path) for path in sorted((csrc / "src").glob("*/*.c"))]
     flags = (*compile_flags(portable=False), "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
-    try:
-        compile_library(toolchain, flags, sources, _LIBRARY, building, what="the runtime library")
-        _write_abi_module(abi_text(csrc), building / _ABI_MODULE)
-        sums = "".join(f"{_sha256(building / name)}  {name}\n" for name in (_LIBRARY, _ABI_MODULE))
-        (building / _SUMS).write_text(sums, encoding="utf-8")
-        publish_dir(building, folder)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
-
-
-def abi_text(csrc: Path) -> str:
-    """Return the text of the interface between Python and C, as cffi reads it."""
-    return "".join((csrc / "include" / name).read_text(encoding="utf-8") for name in ("pto_abi.h", "pto_library.h"))
-
-
-def _verify_sums(folder: Path) -> None:
-    try:
-        lines = (folder / _SUMS).read_text(encoding="utf-8").splitlines()
-        wrong = [name for digest, name in (line.split("  ") for line in lines) if _sha256(folder / name) != digest]
-        found = f"{wrong[0]}: its checksum is not the one kept" if wrong else None if len(lines) == 2 else "a short list of checksums"
-    except (OSError, ValueError) as problem:
-        found = str(problem)
-    if found is not None:
-        raise CacheCorruptError(f"the runtime library in {folder} is damaged", expected="files as they were built", found=found,
-                                help=f"remove {folder}; it is built again")
-
-
-def _write_abi_module(text: str, path: Path) -> None:
-    """Have cffi parse the ABI text once and write it as a module that loads without a parser."""
-    import cffi  # brings a C parser, and only building the runtime needs it
-
-    ffi = cffi.FFI()
-    ffi.cdef(text)
-    ffi.set_source(path.stem, None)
-    with contextlib.redirect_stdout(io.StringIO()):   # it tells what it does
-        ffi.emit_python_code(str(path))
-
-
-def _abi_ffi(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise CacheCorruptError(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.ffi
+    compile_library(find_toolchain(), flags, sources, _LIBRARY, root, what="the runtime library")
+    if wheel_data(PARSED_ABI) is None:
+        (root / PARSED_ABI).write_text(parse_abi(abi_text(csrc)), encoding="utf-8")
+    return RuntimeManifest(abi_version=ABI_VERSION, library=_LIBRARY)
 
 
 def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str, *, portable: bool,
@@ -205,7 +153,3 @@ def _handshake(ffi: Any, version: int, rows: Any, count: int, where: Path) -> No
     if wrong is not None:
         raise AbiMismatchError(f"the library in {where} has another interface", found=wrong,
                                help=f"remove {where}; it is built again")
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

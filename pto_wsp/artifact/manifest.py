@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
+from pto_wsp.artifact.folders import Folder, open_folder
 from pto_wsp.errors import CacheCorruptError, CommandError
 from pto_wsp.records import Record, first_problem
 
@@ -63,23 +64,16 @@ class Compiler(Record):
 
 
 class Sealed(Record):
-    """What the manifest of every target has. `digest` is the checksum of everything else here, files included."""
+    """What every manifest has. `digest` is the checksum of everything else in it, files included."""
 
     format_version: int = FORMAT_VERSION
-    target: str
-    arch: str
-    name: str
-    tensors: tuple[TensorEntry, ...]
-    symbols: tuple[SymbolEntry, ...]
-    schedule: str
-    recorded_directives: tuple[str, ...]
-    checks: tuple[CheckEntry, ...]
     files: tuple[tuple[str, str], ...] = ()      # (path in the artifact, sha256), by path
     digest: str = ""
 
     def sealed(self, root: Path) -> Self:
         """Return the manifest with the files under `root` and the digest filled in."""
-        paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file() and p.name != MANIFEST)
+        paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file() and not p.is_symlink()
+                       and p.name != MANIFEST)
         with_files = self.model_copy(update={"files": tuple((path, _sha256(root / path)) for path in paths)})
         return with_files.model_copy(update={"digest": with_files.computed_digest()})
 
@@ -94,7 +88,27 @@ class Sealed(Record):
         (root / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
-class Manifest(Sealed):
+class RuntimeManifest(Sealed):
+    """The manifest of the runtime library."""
+
+    abi_version: int
+    library: str
+
+
+class ProgramManifest(Sealed):
+    """What the manifest of a program has for every target."""
+
+    target: str
+    arch: str
+    name: str
+    tensors: tuple[TensorEntry, ...]
+    symbols: tuple[SymbolEntry, ...]
+    schedule: str
+    recorded_directives: tuple[str, ...]
+    checks: tuple[CheckEntry, ...]
+
+
+class Manifest(ProgramManifest):
     """The manifest of a library for this machine."""
 
     abi_version: int
@@ -118,7 +132,7 @@ class DeviceKernelEntry(Record):
     on_chip: tuple[tuple[str, int], ...]
 
 
-class PackageManifest(Sealed):
+class PackageManifest(ProgramManifest):
     """The manifest of a package that the device runtime builds and runs."""
 
     runtime: str
@@ -131,28 +145,36 @@ class PackageManifest(Sealed):
 AnyManifest = TypeVar("AnyManifest", bound=Sealed)
 
 
-def read_manifest(root: Path, kind: type[AnyManifest]) -> AnyManifest:
+def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
     """Read and verify an artifact's manifest, and every file against it.
 
-    Raises: C103 naming the folder and the first thing that does not match.
+    Raises: C103 naming the folder and the first thing that does not match; C106 for a file of the store that others could have written.
     """
-    path = root / MANIFEST
+    if isinstance(root, Path):
+        try:
+            folder = open_folder(root)
+        except OSError as problem:
+            raise damaged(root, MANIFEST, str(problem.strerror)) from None
+        with folder:
+            return read_manifest(folder, kind)
     try:
-        manifest = kind.model_validate_json(path.read_bytes())
+        manifest = kind.model_validate_json(root.read(MANIFEST))
     except OSError as problem:
-        raise _corrupt(root, MANIFEST, str(problem.strerror)) from None
+        raise damaged(root.path, MANIFEST, str(problem.strerror)) from None
+    except RecursionError:
+        raise damaged(root.path, MANIFEST, "it is nested too deep") from None
     except ValueError as problem:
         where, expected, _ = first_problem(problem)
-        raise _corrupt(root, MANIFEST, f"{where}: {expected}" if where else expected) from None
+        raise damaged(root.path, MANIFEST, f"{where}: {expected}" if where else expected) from None
     if manifest.digest != manifest.computed_digest():
-        raise _corrupt(root, MANIFEST, "its digest is not that of its contents")
+        raise damaged(root.path, MANIFEST, "its digest is not that of its contents")
     for name, digest in manifest.files:
         try:
-            found = _sha256(root / name)
+            found = root.sha256(name)
         except OSError as problem:
-            raise _corrupt(root, name, str(problem.strerror)) from None
+            raise damaged(root.path, name, str(problem.strerror)) from None
         if found != digest:
-            raise _corrupt(root, name, "its checksum is not the manifest's")
+            raise damaged(root.path, name, "its checksum is not the manifest's")
     return manifest
 
 
@@ -166,7 +188,7 @@ def read_target_manifest(root: Path) -> Manifest | PackageManifest:
     except OSError as problem:
         raise CommandError(f"{root} is no artifact", None, expected=f"a folder with {MANIFEST}", found=str(problem.strerror)) from None
     except (ValueError, KeyError, TypeError):
-        raise _corrupt(root, MANIFEST, "it names no target") from None
+        raise damaged(root, MANIFEST, "it names no target") from None
     return read_manifest(root, Manifest) if target == "cpu_sim" else read_manifest(root, PackageManifest)
 
 
@@ -174,6 +196,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _corrupt(root: Path, name: str, why: str) -> CacheCorruptError:
+def damaged(root: Path, name: str, why: str) -> CacheCorruptError:
+    """Return the error for a file of an artifact that is not as its manifest lists it."""
     return CacheCorruptError(f"the artifact in {root} is damaged", expected="files as the manifest lists them",
                              found=f"{name}: {why}", help=f"remove {root}; it is built again")

@@ -1,73 +1,195 @@
-"""The content-addressed store: finished artifacts under the user's cache, published by one rename, guarded by a lock."""
+"""The store: finished artifacts under the user's cache, found by what goes in, named by what comes out, published by one rename.
+
+`keys/<key>` holds the digest of an artifact, `artifacts/<name>-<digest>/` the artifact. Every file is verified before it is used, and no
+text of a file becomes a name: a key is a hash of inputs, and its file is believed only with the checksum of key and digest together.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
 import platformdirs
 
-from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, read_manifest
-from pto_wsp.errors import ArtifactFolderError, CacheFolderError
+from pto_wsp.artifact.folders import Folder, make_private, open_private
+from pto_wsp.artifact.locks import locked
+from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, damaged, read_manifest
+from pto_wsp.errors import ArtifactFolderError, CacheCorruptError, CacheFolderError
 from pto_wsp.source import here
 
-_DIGEST_LETTERS = 12
+_DIGEST_LETTERS, _NAME_LETTERS = 12, 80
+_ARTIFACTS, _KEYS, _LOCKS = "artifacts", "keys", "locks"
+_KEY_FILE = re.compile(rb"([0-9a-f]{64}) ([0-9a-f]{64})\n")
 
 
 def cache_root() -> Path:
-    """Return the store's folder: PTO_WSP_CACHE_DIR, else the user's cache folder of this platform."""
+    """Return the store's folder: PTO_WSP_CACHE_DIR, else the user's cache folder of this platform.
+
+    A relative folder is one of the current folder at its first use: a program that changes its folder keeps its store.
+    Raises: C106 when there is no such folder to be.
+    """
     override = os.environ.get("PTO_WSP_CACHE_DIR")
-    return Path(override) if override else _default_root()
+    return _own_root(override) if override else _default_root()
+
+
+@lru_cache(maxsize=8)
+def _own_root(text: str) -> Path:
+    path = os.path.expanduser(text)
+    try:
+        found = None if not path.startswith("~") else "no such user"
+        path = os.path.abspath(path)
+    except OSError as problem:   # the current folder was removed
+        found = f"the current folder: {problem.strerror}"
+    if found is not None:
+        raise CacheFolderError(f"PTO_WSP_CACHE_DIR={text} names no folder", found=found, help="set PTO_WSP_CACHE_DIR to an absolute path")
+    return Path(path)
 
 
 @lru_cache(maxsize=1)
 def _default_root() -> Path:
-    return Path(platformdirs.user_cache_dir("pto_wsp"))
+    return Path(os.path.abspath(platformdirs.user_cache_dir("pto_wsp")))
 
 
-def lookup(key: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
-    """Return the artifact made for `key` and its verified manifest, or None.
+def lookup(key: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
+    """Return the artifact `name` made for `key` and its manifest, all its files verified, or None.
 
-    Raises: C103 when it is there and damaged.
+    Raises: C103 when it is there and damaged, C106 when others could have written it.
     """
     try:
-        name = _key_file(key).read_text(encoding="utf-8").strip()
-    except OSError:
+        with open_private(cache_root()) as store:
+            return _find(store, key, name, kind)
+    except FileNotFoundError:     # nothing was built yet, or the user removed it, as the error for a damaged one says
         return None
-    root = cache_root() / "artifacts" / name
-    if not root.is_dir():   # the user removed it, as the error for a damaged one says
-        return None
-    return root, read_manifest(root, kind)
+    except OSError as problem:
+        raise _unusable(problem) from None
 
 
 def publish(key: str, name: str, kind: type[AnyManifest], fill: Callable[[Path], AnyManifest]) -> tuple[Path, AnyManifest]:
     """Have `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
 
     Two processes that build one key wait for each other; whoever comes second gets what the first published.
-    Raises: C106 when the store cannot be written.
+    Raises: C106 when the store cannot be written, or is not the user's alone.
     """
-    with writing(), locked(key):
-        found = lookup(key, kind)
+    with writing(), open_private(cache_root(), create=True) as store, _part(store, _LOCKS, create=True) as locks, \
+            _part(store, _ARTIFACTS, create=True) as artifacts, _part(store, _KEYS, create=True) as keys, locked(locks, key, name):
+        found = lookup(key, name, kind)
         if found is not None:
             return found
-        artifacts = cache_root() / "artifacts"
-        artifacts.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=artifacts))
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=artifacts.path))
         try:
             manifest = fill(building).sealed(building)
             manifest.write(building)
-            final = artifacts / f"{name}-{manifest.digest[:_DIGEST_LETTERS]}"
-            building.chmod(0o755)
-            publish_dir(building, final)
+            make_private(building)
+            final = _folder_name(name, manifest.digest)
+            _put(building, artifacts, final, manifest, locks)
         finally:
             shutil.rmtree(building, ignore_errors=True)
-        write_atomically(_key_file(key), final.name + "\n")
-        return final, manifest
+        keys.write(key, f"{manifest.digest} {_seal(key, manifest.digest)}\n")
+        return artifacts.path / final, manifest
+
+
+def _find(store: Folder, key: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
+    digest = _digest_of(store, key)
+    if digest is None:
+        return None
+    with _part(store, _ARTIFACTS) as artifacts:
+        found = read_below(artifacts, _folder_name(name, digest), kind)
+    if found.digest != digest:
+        raise damaged(artifacts.path / _folder_name(name, digest), MANIFEST, "it is that of another artifact")
+    return artifacts.path / _folder_name(name, digest), found
+
+
+def _digest_of(store: Folder, key: str) -> str | None:
+    """Return the digest of the artifact made for a key, or None: a file that says nothing of this key counts for nothing, and is made anew.
+
+    Raises: FileNotFoundError; C103 for what no file can replace.
+    """
+    with _part(store, _KEYS) as keys:
+        try:
+            match = _KEY_FILE.fullmatch(keys.read(key, 1 << 10))
+        except IsADirectoryError:
+            raise _no_part(keys.path / key, "a folder") from None
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return None
+    digest = None if match is None else match[1].decode()
+    return digest if match is not None and digest is not None and match[2].decode() == _seal(key, digest) else None
+
+
+def _part(store: Folder, name: str, *, create: bool = False) -> Folder:
+    """Return a part of the store.
+
+    Raises: FileNotFoundError; C103 for a link, or what else is no folder.
+    """
+    try:
+        return store.folder(name, create=create)
+    except NotADirectoryError:
+        raise _no_part(store.path / name, "a link or a file where a folder should be") from None
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise _no_part(store.path / name, "a link where a folder should be") from None
+        raise
+
+
+def read_below(artifacts: Folder, name: str, kind: type[AnyManifest]) -> AnyManifest:
+    """Return the verified manifest of an artifact in the store.
+
+    Raises: FileNotFoundError when there is none; C103, C106.
+    """
+    with _part(artifacts, name) as folder:
+        return read_manifest(folder, kind)
+
+
+def _put(building: Path, artifacts: Folder, name: str, manifest: Sealed, locks: Folder) -> None:
+    """Move a finished artifact to its place. An artifact that is there already, of other inputs, stays if it is whole, else makes room."""
+    final = artifacts.path / name
+    try:
+        building.rename(final)
+    except OSError as problem:
+        if problem.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise
+        with locked(locks, name, name):
+            if _is_whole(artifacts, name, manifest):
+                return
+            aside = Path(tempfile.mkdtemp(prefix=".building-", dir=artifacts.path))
+            final.rename(aside / name)
+            shutil.rmtree(aside, ignore_errors=True)
+            building.rename(final)
+
+
+def _is_whole(artifacts: Folder, name: str, manifest: Sealed) -> bool:
+    try:
+        return read_below(artifacts, name, type(manifest)).digest == manifest.digest
+    except (CacheCorruptError, OSError):
+        return False
+
+
+def _folder_name(name: str, digest: str) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)[:_NAME_LETTERS]}-{digest[:_DIGEST_LETTERS]}"
+
+
+def _seal(key: str, digest: str) -> str:
+    return hashlib.sha256(f"{key}\0{digest}".encode()).hexdigest()
+
+
+def _no_part(path: Path, found: str) -> CacheCorruptError:
+    return CacheCorruptError(f"the artifact cache is damaged: {path}", expected="files and folders as they were made", found=found,
+                             help=f"remove {path}; it is made again")
+
+
+def _unusable(problem: OSError) -> CacheFolderError:
+    return CacheFolderError(f"the artifact cache in {cache_root()} cannot be used",
+                            found=f"{problem.filename or cache_root()}: {problem.strerror}",
+                            help="set PTO_WSP_CACHE_DIR to a folder that can be written; target=\"interp\" needs none")
 
 
 @contextmanager
@@ -79,9 +201,7 @@ def writing() -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise CacheFolderError(f"the artifact cache in {cache_root()} cannot be written",
-                               found=f"{problem.filename or cache_root()}: {problem.strerror}",
-                               help="set PTO_WSP_CACHE_DIR to a folder that can be written; target=\"interp\" needs none") from None
+        raise _unusable(problem) from None
 
 
 def copy_artifact(root: Path, manifest: Sealed, folder: Path) -> Path:
@@ -110,38 +230,3 @@ def writing_to(folder: Path) -> Iterator[None]:
     except OSError as problem:
         raise ArtifactFolderError(f"the artifact cannot be written to {folder}", here(), found=str(problem.strerror or problem),
                                   help="name a folder that can be written") from None
-
-
-def publish_dir(building: Path, final: Path) -> None:
-    """Move a finished folder to its place; one that is there already is the same content and stays."""
-    try:
-        building.rename(final)
-    except OSError:
-        if not final.is_dir():
-            raise
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(temporary).replace(path)
-
-
-def locked(key: str) -> AbstractContextManager[object]:
-    """Return a lock that one process at a time holds for `key`."""
-    locks = cache_root() / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    return _file_lock(locks / f"{key[:32]}.lock")
-
-
-def _file_lock(path: Path) -> AbstractContextManager[object]:
-    from filelock import FileLock  # loads asyncio, and only a cache miss needs it
-
-    return FileLock(path)
-
-
-def _key_file(key: str) -> Path:
-    return cache_root() / "keys" / key

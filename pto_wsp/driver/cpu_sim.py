@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.build import LoadedArtifact, load_artifact, machine_key, tree_digest
+from pto_wsp.artifact.build import LoadedArtifact, load_artifact, machine_key, package_key
 from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import lookup
 from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import CompilerFailedError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
@@ -49,7 +48,7 @@ def compile_cpu_sim(plan: TaskPlan, schedule: Schedule, arch: Arch, findings: tu
     asked, plan = plan, replace(plan, structure=True) if options.sanitize else plan
     digest = plan_digest(plan)
     key = _key(digest, schedule, arch, recorded, dumps, options)
-    found = lookup(key, Manifest)
+    found = lookup(key, plan.name, Manifest)
     from_cache = found is not None
     if found is None:
         from pto_wsp.driver.cpu_sim_build import build_cpu_sim  # loads code generation: only a cache miss generates
@@ -77,18 +76,8 @@ def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOp
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:
     parts = (digest, repr(schedule), arch.model_dump_json(), repr(recorded), "dump" if dumps else "", machine_key(options.portable),
-             "check_finite" if options.check_finite else "", _generator_digest())
+             "check_finite" if options.check_finite else "", package_key())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _generator_digest() -> str:
-    """What turns a plan into files: the code generator, its templates and the C headers."""
-    here_dir = Path(__file__).parent.parent
-    return "".join((tree_digest(here_dir / "codegen", ".py"), tree_digest(here_dir / "expr", "own_text.py"),
-                    tree_digest(here_dir / "ops", ".py"),
-                    tree_digest(here_dir / "plan" / "kernel", ".py"),
-                    tree_digest(templates_dir(), ".j2"), tree_digest(csrc_dir() / "include", ".h")))
 
 
 @lru_cache(maxsize=256)

@@ -36,7 +36,7 @@ def build_cpu_sim(key: str, plan: TaskPlan, digest: str, schedule: Schedule, arc
 
     Raises: C102 when the C compiler refuses a body of the user's own, and what the store raises.
     """
-    return publish(key, c_ident(plan.name), Manifest,
+    return publish(key, plan.name, Manifest,
                    lambda root: _fill(root, plan, digest, schedule, arch, findings, recorded, dumps, options))
 
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.build import ABI_VERSION, build_artifact, machine_key
+from pto_wsp.artifact.build import ABI_VERSION, build_artifact, machine_key, package_key
 from pto_wsp.artifact.manifest import FORMAT_VERSION, MANIFEST, Compiler, Manifest, read_manifest
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
-from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.cpu_sim import UNIT
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.driver.cpu_sim import engine_of
@@ -127,15 +126,15 @@ def _library(folder: Path, manifest: Manifest, options: CompileOptions) -> tuple
     reason = interface or ("another CPU" if manifest.compiler.cpu != cpu else "")
     if not reason:
         return folder, manifest
-    key = hashlib.sha256(f"{manifest.digest}\0{machine_key(options.portable)}\0{ABI_VERSION}".encode()).hexdigest()
-    found = lookup(key, Manifest)
+    key = hashlib.sha256(f"{manifest.digest}\0{machine_key(options.portable)}\0{ABI_VERSION}\0{package_key()}".encode()).hexdigest()
+    found = lookup(key, manifest.name, Manifest)
     if found is not None:
         return found
     span = here()
     warnings.warn_explicit(f"{folder} was built for {reason}: it is built again from {_SOURCES} for this machine, once", UserWarning,
                            span.file, span.line)
     try:
-        return publish(key, c_ident(manifest.name), Manifest, lambda root: _build(root, folder, manifest, cpu, options))
+        return publish(key, manifest.name, Manifest, lambda root: _build(root, folder, manifest, cpu, options))
     except CompilerFailedError as problem:
         raise LoadError(f"{folder} was built for {reason}, and its sources do not compile here", expected=f"interface {ABI_VERSION}",
                         found=problem.found, notes=problem.notes, help=f"compile the workload and {_AGAIN}") from None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.artifact.build import tree_digest
+from pto_wsp.artifact.build import package_key
 from pto_wsp.artifact.manifest import CheckEntry, DeviceKernelEntry, PackageManifest
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.codegen.c.syntax import c_ident
@@ -38,7 +37,6 @@ from pto_wsp.plan.npu.text import print_npu_plan
 from pto_wsp.plan.npu.walk import kernels_of_tasks
 from pto_wsp.plan.targets.forms import form_errors
 from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.resources import csrc_dir, templates_dir
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 from pto_wsp.verify.npu.checks import check_tile_program
@@ -72,12 +70,12 @@ def compile_npu(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, fin
     plan = merge_dims(mark_between_tasks(plan, intermediates) if target == "ascend_npu" else _without_own_bodies(plan))
     steering = _steering(plan, arrays) if target == "ascend_npu" else {}
     key = _key(plan, schedule, arch, target, recorded, dumps, options, steering)
-    found = lookup(key, PackageManifest)
+    found = lookup(key, plan.name, PackageManifest)
     if found is not None:
         root, sealed = found
         return PackageBuild(root, sealed, tuple(Finding(one.check, Verdict(one.verdict), one.detail) for one in sealed.checks), True)
     files, manifest, checks = _package(plan, schedule, arch, target, findings, recorded, dumps, options, steering)
-    root, sealed = publish(key, c_ident(plan.name), PackageManifest, lambda root: _filled(root, files, manifest))
+    root, sealed = publish(key, plan.name, PackageManifest, lambda root: _filled(root, files, manifest))
     return PackageBuild(root, sealed, checks, False)
 
 
@@ -106,17 +104,10 @@ def _key(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, recorded: 
          options: CompileOptions, steering: Mapping[int, np.ndarray]) -> str:
     """Everything that a package is made from, and what makes it."""
     parts = (plan_digest(plan), repr(schedule), arch.model_dump_json(), target, repr(recorded), "dump" if dumps else "",
-             options.options.model_dump_json(), _generator_digest(),
+             options.options.model_dump_json(), package_key(),
              *(f"{number} {data.dtype} {data.shape} {hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()}"
                for number, data in sorted(steering.items())))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _generator_digest() -> str:
-    """What turns a plan into a package: this package's own code, its templates, the functions of golden.py and the header."""
-    return "".join((tree_digest(Path(__file__).parent.parent, ".py"), tree_digest(templates_dir(), ".j2", ".py"),
-                    tree_digest(csrc_dir() / "npu", ".h")))
 
 
 def _without_own_bodies(plan: TaskPlan) -> TaskPlan:

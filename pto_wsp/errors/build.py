@@ -63,9 +63,9 @@ class MissingDataError(PtoError):
 
 class CacheFolderError(PtoError):
     code = "C106"
-    cause = "The folder of the artifact cache cannot be written."
+    cause = "The folder of the artifact cache cannot be used: it cannot be written, or others than the user could have written there."
     example = "PTO_WSP_CACHE_DIR=/read-only python model.py"
-    fix = "Set PTO_WSP_CACHE_DIR to a folder that can be written, or make room there; target='interp' needs none."
+    fix = "Set PTO_WSP_CACHE_DIR to a folder of your own that nobody else can write, or make room there; target='interp' needs none."
 
 
 class ArchError(PtoError):

@@ -53,9 +53,9 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
     "pto_wsp/arch/instances.py": frozenset({"_host_cpu"}),         # what reads files of the system: only one arch
     "pto_wsp/codegen/render.py": frozenset({"_environment"}),     # jinja2: only a cache miss renders
-    "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
+    "pto_wsp/artifact/locks.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
     "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
-    "pto_wsp/artifact/build.py": frozenset({"_write_abi_module"}),  # cffi's parser: only building the runtime parses
+    "pto_wsp/artifact/abi.py": frozenset({"parse_abi"}),           # cffi's parser: only building the runtime parses
     "pto_wsp/auto/__init__.py": frozenset({"_search"}),            # what searches, and the executors of concurrent.futures
     "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
     "pto_wsp/driver/__init__.py": frozenset({"_compile_npu", "compile_workload"}),   # what makes packages; the interpreter

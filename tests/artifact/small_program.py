@@ -62,7 +62,7 @@ def start(script: Path, cache: Path, *args: str, env: Mapping[str, str] | None =
 
 def finish(process: subprocess.Popen[str]) -> Path:
     """Wait for a script and return the artifact's folder that it prints."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return Path(out.strip())
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 
 from pto_wsp import PtoError
 from pto_wsp.artifact import build
-from pto_wsp.artifact.build import tree_digest
 from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
@@ -168,17 +166,3 @@ def test_interp_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     program, found = small("interp")
     program.run()
     assert np.all(found == 4) and not (tmp_path / "never made").exists()
-
-
-def test_a_digest_of_a_folder_knows_names_and_contents_of_files_with_an_ending(tmp_path: Path) -> None:
-    def digest(**files: str) -> str:
-        folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        for name, text in files.items():
-            path = folder / name.replace("__", "/").replace("_", ".")
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-        return tree_digest(folder, ".c", ".h")
-
-    first = digest(a_c="x", b__a_h="y")
-    assert first == digest(b__a_h="y", a_c="x", a_txt="z")
-    assert len({first, digest(a_c="x"), digest(a_c="y", b__a_h="y"), digest(b_c="x", b__a_h="y"), digest(a_c="x", c__a_h="y")}) == 5

@@ -86,8 +86,9 @@ def run_ms(code: str, environment: Mapping[str, str]) -> tuple[float, str]:
 
 def without_programs(cache: Path) -> None:
     """Forget the programs of a cache and keep its runtime library."""
-    for name in ("artifacts", "keys"):
-        shutil.rmtree(cache / name, ignore_errors=True)
+    for artifact in (cache / "artifacts").glob("*"):
+        if not artifact.name.startswith("pto_runtime-"):
+            shutil.rmtree(artifact)
 
 
 def measures(cache: Path) -> dict[str, Callable[[], float]]:

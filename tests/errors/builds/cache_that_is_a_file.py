@@ -28,10 +28,10 @@ def mistake(cache: Path, environment: pytest.MonkeyPatch) -> None:
     compiled()
 
 
-# error[C106]: the artifact cache in /dev/null cannot be written
+# error[C106]: the artifact cache in /dev/null cannot be used
 #   --> cache_that_is_a_file.py:23:12
 #      |
 #   23 |     return once().compile()
 #      |            ^^^^^^^^^^^^^^^^
-#    = found:    /dev/null/locks: Not a directory
+#    = found:    /dev/null: Not a directory
 #    = help:     set PTO_WSP_CACHE_DIR to a folder that can be written; target="interp" needs none

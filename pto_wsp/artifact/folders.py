@@ -1,0 +1,216 @@
+"""Folders held open by their descriptors: what is below one is opened from there, as a regular file, and no link is followed.
+
+The store is the user's own code, so it may only hold what the user alone can have written. `open_private` looks at every folder of a path
+as it opens it: those above the store belong to the user or to root and are not open to all, sticky ones (/tmp) apart; the store and all
+below belong to the user, and nobody else may write there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from pto_wsp.errors import CacheFolderError
+
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # a pipe without a writer does not wait
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS = 40
+_MOST_BYTES = 1 << 30
+_OWN_FOLDER = "set PTO_WSP_CACHE_DIR to a folder that is yours alone, as `mkdir -m 700` makes one"
+
+
+class Folder:
+    """An open folder. `is_private`: all below must be the user's, and writable by nobody else."""
+
+    __slots__ = ("_fd", "is_private", "path")
+
+    def __init__(self, path: Path, fd: int, *, is_private: bool) -> None:
+        self.path, self._fd, self.is_private = path, fd, is_private
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+    def folder(self, name: str, *, create: bool = False) -> Folder:
+        """Return the folder of this name, made first where it is not there and `create` is given.
+
+        Raises: OSError for what is no folder; C106 for one that others could have written to.
+        """
+        return Folder(self.path / name, self._open_folder(name, create), is_private=self.is_private)
+
+    def read(self, name: str, most_bytes: int = _MOST_BYTES) -> bytes:
+        """Return the contents of a file; `name` may lead through folders, as a/b.
+
+        Raises: OSError for what is no regular file, or larger; C106 for one that others could have written.
+        """
+        with open(self._open_file(name), "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size > most_bytes:
+                raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(self.path / name))
+            return file.read()
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file's contents; raises as `read`."""
+        with open(self._open_file(name), "rb", buffering=0) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file so that no reader ever sees half of it, in the place of whatever file or link has this name."""
+        temporary = f".writing-{os.urandom(8).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with _named(self.path / name):
+            with open(os.open(temporary, flags, PRIVATE_FILE, dir_fd=self._fd), "w", encoding="utf-8") as file:
+                file.write(text)
+            try:
+                os.rename(temporary, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            except OSError:
+                os.unlink(temporary, dir_fd=self._fd)
+                raise
+
+    def _open_folder(self, name: str, create: bool) -> int:
+        with _named(self.path / name):
+            if create:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, PRIVATE_FOLDER, dir_fd=self._fd)
+            return self._allowed(os.open(name, _FOLDER, dir_fd=self._fd), name)
+
+    def _open_file(self, name: str) -> int:
+        first, _, rest = name.partition("/")
+        with _named(self.path / name):
+            if first in ("", ".", "..") or not _can_be_named(name):
+                raise OSError(errno.EINVAL, "no plain name of a file in a folder")
+            if rest:
+                with self.folder(first) as parent:
+                    return parent._open_file(rest)
+            fd = self._allowed(os.open(name, _FILE, dir_fd=self._fd), name)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                os.close(fd)
+                raise OSError(errno.EINVAL, "no regular file")
+            return fd
+
+    def _allowed(self, fd: int, name: str) -> int:
+        """Return the descriptor of something below, closed first where it is refused."""
+        fault = fault_below(os.fstat(fd)) if self.is_private else None
+        if fault is not None:
+            os.close(fd)
+            raise others_could_write(self.path / name, fault, f"remove {self.path / name}, which is built again, or {_OWN_FOLDER}")
+        return fd
+
+
+def open_folder(path: Path) -> Folder:
+    """Return a folder whose owner does not matter.
+
+    Raises: OSError for what is no folder.
+    """
+    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), is_private=False)
+
+
+def open_private(path: Path, *, create: bool = False) -> Folder:
+    """Return the folder of an absolute path, made first where it is not there and `create` is given.
+
+    Raises: OSError for what is no folder or is not there; C106 where somebody else could have written, there or above.
+    """
+    at, left, links = os.open("/", _FOLDER), list(reversed(path.parts[1:])), 0
+    shown = Path("/")
+    try:
+        _look_above(shown, os.fstat(at), path)
+        while left:
+            name = left.pop()
+            with _named(shown / name):
+                if create:
+                    _make_missing(name, at)
+                found = os.stat(name, dir_fd=at, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode):
+                    _look_above(shown / name, found, path)
+                    left += reversed(Path(os.readlink(name, dir_fd=at)).parts)
+                    links += 1
+                    if links > _MOST_LINKS:
+                        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                    continue
+                below = os.open(name, _FOLDER, dir_fd=at)      # "/" and ".." of a link too
+            os.close(at)
+            at, shown = below, Path(os.path.normpath(shown / name))
+            _look_above(shown, os.fstat(at), path)
+        fault = fault_below(os.fstat(at))
+        if fault is not None:
+            raise others_could_write(path, fault, _OWN_FOLDER)
+    except BaseException:
+        os.close(at)
+        raise
+    return Folder(path, at, is_private=True)
+
+
+def make_private(folder: Path) -> None:
+    """Take from all others what they may do with a folder and all below; it is the user's."""
+    folder.chmod(PRIVATE_FOLDER)
+    for parent, folders, names in os.walk(folder):
+        for name, mode in (*((name, PRIVATE_FOLDER) for name in folders), *((name, PRIVATE_FILE) for name in names)):
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, mode)
+
+
+def fault_below(status: os.stat_result) -> str | None:
+    """Say why something in the store is not the user's alone, or return None."""
+    if status.st_uid != os.geteuid():
+        return _owner(status)
+    if status.st_mode & _OTHERS_WRITE:
+        return f"mode {stat.S_IMODE(status.st_mode):04o}, which lets others write"
+    return None
+
+
+def others_could_write(path: Path, fault: str, help: str) -> CacheFolderError:
+    """Return the error for a place in the store, or above it, that is not the user's alone."""
+    return CacheFolderError(f"the artifact cache is not yours alone: {path}", expected=f"owner {os.geteuid()}, and nobody else may write",
+                            found=fault, help=help)
+
+
+def _look_above(shown: Path, status: os.stat_result, path: Path) -> None:
+    """Refuse a folder on the way to the store, or a link, that somebody else could have put there.
+
+    Raises: C106.
+    """
+    is_open = not stat.S_ISLNK(status.st_mode) and status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+    if status.st_uid not in (os.geteuid(), 0) or is_open:
+        fault = f"mode {stat.S_IMODE(status.st_mode):04o}, which lets everybody write" if is_open else _owner(status)
+        raise CacheFolderError(f"the artifact cache in {path} is below a folder that others control: {shown}",
+                               expected=f"owner {os.geteuid()} or root, and not everybody may write", found=fault, help=_OWN_FOLDER)
+
+
+def _owner(status: os.stat_result) -> str:
+    return f"owner {status.st_uid}"
+
+
+def _can_be_named(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+def _make_missing(name: str, at: int) -> None:
+    try:
+        os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, PRIVATE_FOLDER, dir_fd=at)
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Have errors of the system say which path it was, which they do not know of a name below a descriptor."""
+    try:
+        yield
+    except OSError as problem:
+        reason = "a link" if problem.errno == errno.ELOOP else problem.strerror or str(problem)
+        place = problem.filename if str(problem.filename).startswith("/") else str(path)
+        raise OSError(problem.errno or errno.EIO, reason, place) from None
