@@ -1,21 +1,22 @@
 """Generated workloads, sanitized: a run ends with a race exactly when two tasks share an element and no way through the structure orders
-them, as a search over all pairs finds; without one it leaves the bits of program order. Taking one ordered loop's order away is found.
+them, as a search over all pairs finds; without one it leaves the bits of program order, and shows what the plain program does under any schedule. Taking one ordered loop's order away is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pto_wsp import Deps, Program, PtoError, Tensor, Workload, connect, process
+from pto_wsp import Deps, Program, PtoError, TaskWindow, Tensor, Workload, connect, process
 from pto_wsp.runtime.interpreter.run import stream_of
 from pto_wsp.runtime.stream.orchestrator import MarkInstance, TaskInstance
 from tests.laws.generated_pipelines import FOLD, WIDTHS, expected, random_network, workload_of
-from tests.laws.generated_workloads import Bench, For, Part, Spot, Together, WorkloadRecipe, workload_recipes
+from tests.laws.generated_schedules import ScheduleRecipe, schedule_recipes
+from tests.laws.generated_workloads import Bench, For, If, Part, Slotted, Spot, Together, Walk, WorkloadRecipe, workload_recipes
 from tests.laws.generated_workloads import Call as TaskCall
 from tests.laws.test_workloads import elements
 from tests.tolerances import assert_identical
@@ -93,6 +94,90 @@ def test_a_sanitized_run_finds_the_races_that_there_are(recipe: WorkloadRecipe) 
 @settings(max_examples=20)
 def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
     check(recipe)
+
+
+# ---- the plain program ----
+
+def changed(parts: tuple[Part, ...], change: Callable[[Part], Part]) -> tuple[Part, ...]:
+    """Return the parts, and those inside them, each changed."""
+    return tuple(_changed(change(part), change) for part in parts)
+
+
+def _changed(part: Part, change: Callable[[Part], Part]) -> Part:
+    match part:
+        case For() | Walk() | Slotted():
+            return replace(part, body=changed(part.body, change))
+        case Together(how, sides):
+            return Together(how, tuple(changed(side, change) for side in sides))
+        case If(_, sides, otherwise):
+            rest = None if otherwise is None else changed(otherwise, change)
+            return replace(part, sides=tuple(changed(side, change) for side in sides), otherwise=rest)
+        case _:
+            return part
+
+
+def in_order(part: Part) -> Part:
+    """Return an ordered loop for a loop, sides one after another for any sides: then nothing races."""
+    if isinstance(part, For | Walk):
+        return replace(part, ordered=True)
+    return Together("sequential", part.sides) if isinstance(part, Together) else part
+
+
+def on_one_tensor(part: Part) -> Part:
+    """Return a task on the whole tensor alone: Deps.explicit() refuses two tensors on one memory."""
+    return replace(part, x=replace(part.x, tensor="whole"), y=replace(part.y, tensor="whole")) if isinstance(part, TaskCall) else part
+
+
+def seen(bench: Bench, program: Program) -> tuple[object, ...]:
+    """Return all that a run shows: edges with their reasons, when each task ran and where, the numbers of the report, what it left."""
+    left = bench.run(program)
+    trace, report = program.trace, str(program.stats).splitlines()[1:]    # the first line has the times of this machine
+    return ([(edge.source, edge.target, edge.bits) for edge in program.graph.edges], program.stats.total_cycles, report,
+            trace.start.tolist(), trace.end.tolist(), left.tolist())
+
+
+def check_is_the_plain_program(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
+    """Raise AssertionError unless a sanitized run shows what the plain one does."""
+    if schedule.deps == "explicit":
+        recipe = replace(recipe, parts=changed(recipe.parts, on_one_tensor))
+    bench = Bench(recipe)
+    if has_race(bench.trace()):
+        bench = Bench(replace(recipe, parts=changed(recipe.parts, in_order)))
+    scheduled = schedule.of(bench.trace())
+    try:
+        plain = scheduled.compile()
+    except PtoError as error:      # exact regions, or structure alone, leave conflicts without an order
+        assert schedule.deps in ("exact", "explicit") and error.code == "W203", (error, bench.recipe, schedule)
+        with pytest.raises(PtoError, match=error.code):
+            scheduled.compile(sanitize=True)
+        return
+    assert seen(bench, scheduled.compile(sanitize=True)) == seen(bench, plain), (bench.recipe, schedule)
+
+
+APART = WorkloadRecipe((For(3, False, (For(2, False, (
+    TaskCall("put", (1, 1), Spot("whole", 8, 0, (0, 0), (0, 0)), Spot("whole", 0, 0, (2, 0), (0, 2))),)),)),), (), 7)
+
+
+@pytest.mark.parametrize("schedule", [
+    ScheduleRecipe(streams=1), ScheduleRecipe(streams=2, stream_by=3, deps="overlap"),
+    ScheduleRecipe(("round robin", 4), streams=1, deps="explicit"),
+    ScheduleRecipe(("steal", 2), stream_by=2, timing=("interleaved", 2), deps="exact", window=TaskWindow(2), trace="cycles")], ids=str)
+def test_streams_order_a_sanitized_run(schedule: ScheduleRecipe) -> None:
+    check_is_the_plain_program(APART, schedule)
+    assert any("stream" in edge.reasons for edge in schedule.of(Bench(APART).trace()).compile(sanitize=True).run().graph.edges)
+
+
+@given(workload_recipes(control=True), schedule_recipes())
+@settings(max_examples=3)
+def test_a_sanitized_run_is_the_plain_program(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
+    check_is_the_plain_program(recipe, schedule)
+
+
+@pytest.mark.slow
+@given(workload_recipes(control=True), schedule_recipes())
+@settings(max_examples=60)
+def test_a_sanitized_run_is_the_plain_program_under_many_schedules(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
+    check_is_the_plain_program(recipe, schedule)
 
 
 # ---- one order taken away ----

@@ -18,6 +18,7 @@ from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.bound.binding import Array, Bindings
 from pto_wsp.runtime.failures.errors import replay_text
+from pto_wsp.runtime.record.marks import EdgeReason
 from pto_wsp.runtime.sanitize.reports import Misuse, Race, misuse_error, race_errors
 from pto_wsp.values import dataclass
 
@@ -77,7 +78,7 @@ class Watch:
             "own_body": ffi.new("uint8_t[]", [use.kernel.c_body is not None for use in plan.kernels] or [False]),
         }
         options = ffi.new("pto_sanitizer_options *", {
-            "keep": _asked_for(lib, plan), "n_sites": len(slots), "n_tensors": len(bindings.arrays), "n_kernels": len(plan.kernels),
+            "keep": _asked_for(plan), "n_sites": len(slots), "n_tensors": len(bindings.arrays), "n_kernels": len(plan.kernels),
             "tensors": tensors, **arrays})
         raw = lib.pto_sanitizer_new(options)
         if raw == ffi.NULL:
@@ -115,11 +116,11 @@ class Watch:
         return report
 
 
-def _asked_for(lib: Any, plan: TaskPlan) -> int:
+def _asked_for(plan: TaskPlan) -> int:
     """Return the reasons of edges that the schedule asked for."""
-    kept = 0xff
+    kept = ~EdgeReason(0)
     if not plan.structure:
-        kept &= ~lib.PTO_EDGE_ORDER
+        kept &= ~EdgeReason.ORDER
     if not plan.infer:
-        kept &= ~(lib.PTO_EDGE_RAW | lib.PTO_EDGE_WAR | lib.PTO_EDGE_WAW | lib.PTO_EDGE_READ)
-    return int(kept)
+        kept &= ~(EdgeReason.RAW | EdgeReason.WAR | EdgeReason.WAW | EdgeReason.READ)
+    return kept.value
