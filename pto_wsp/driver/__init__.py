@@ -54,7 +54,8 @@ def compile_workload(workload: wl.Workload, schedule: Schedule, *, target: str, 
     plan = run_passes(lowered, context, DEVICE_PASSES if target in DEVICE_TARGETS else PASSES,
                       observer(dumps, "", print_plan) if checked.dump else None)
     raise_all(missing_bodies((use.kernel for use in plan.kernels), target))
-    findings = check_plan(lowered, plan, arrays, intermediates, model, exact=context.acting.deps.kind == "exact")
+    findings = check_plan(lowered, plan, arrays, intermediates, model, exact=context.acting.deps.kind == "exact",
+                          sanitize=checked.sanitize)
     if target in DEVICE_TARGETS:
         package = _compile_npu()(plan, schedule, model, target, findings, recorded, dumps, checked, arrays, intermediates)
         return Compiled(workload, plan, lowered, target, model, schedule, package.findings, None, package.root, package.manifest,

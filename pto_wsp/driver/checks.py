@@ -5,7 +5,9 @@ What they find goes to the manifest and to `program.checks`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,27 +21,31 @@ from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
 from pto_wsp.verify.exact import check_exact
 from pto_wsp.verify.memory import intermediate_memory
-from pto_wsp.verify.races.check import check_races, explicit_errors
+from pto_wsp.verify.races.check import check_races, explicit_errors, unproved_warnings
 from pto_wsp.verify.races.false_order import false_order
 from pto_wsp.verify.slots import slot_errors
 from pto_wsp.verify.verdict import Finding
 
 
 def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarray], intermediates: frozenset[int],
-               arch: Arch, *, exact: bool = False) -> tuple[Finding, ...]:
+               arch: Arch, *, exact: bool = False, sanitize: bool = False) -> tuple[Finding, ...]:
     """Return what is proved and what is left to the run. `lowered`: the plan before its passes, of which one drops checks by which
     races are judged; `arrays`: what tensors hold now, by their ids; `intermediates`: the ids of those for results between tasks.
 
-    `exact`: edges come from equal regions alone, so none may overlap in part.
+    `exact`: edges come from equal regions alone, so none may overlap in part; `sanitize`: runs look for races themselves.
+    Warns of each pair of tasks in different processes that is not proved to be free of races.
 
     Raises: what has a counterexample, all errors of a step together.
     """
     raise_all((*slot_errors(plan), *contract_errors(plan)))
     lanes = {task.site: task.lane for task in submits(plan)} if Column.LANE in plan.rules.columns else {}
-    races = check_races(lowered, arrays, lanes)
+    races = check_races(replace(lowered, structure=plan.structure), arrays, lanes)
     findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
                 *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered, arrays) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:
         raise_all(explicit_errors(races))
+    if not sanitize:
+        for text, span in unproved_warnings(races):
+            warnings.warn_explicit(text, UserWarning, span.file, span.line)
     return findings

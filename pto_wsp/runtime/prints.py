@@ -103,8 +103,8 @@ class PrintKeeper:
         return value.copy()
 
     def prints(self) -> Prints:
-        """Return what was kept."""
-        return Prints(tuple(self._shown), self._n_dropped, (self._threshold, self._edge))
+        """Return what was kept, in program order of the tasks."""
+        return Prints(tuple(sorted(self._shown, key=lambda shown: shown.task)), self._n_dropped, (self._threshold, self._edge))
 
 
 def shortening() -> tuple[int, int]:

@@ -179,15 +179,13 @@ class Program:
         """Run as `run` does, one task at a time in the order of this seed: that which a run with sanitize=True shows.
 
         The same seed and bindings give the same order, compiled with sanitize or without: then nothing is watched. Arrays that tasks
-        update in place have to hold again what they held.
-        Raises: R102 for what is no seed, R103 for a target that has no order to choose.
+        update in place have to hold again what they held. For interp the seed orders the tasks of pipelines: any order that program order
+        in each process, tokens and events allow; what is outside of pipelines runs in program order.
+        Raises: R102 for what is no seed, R103 for a target that does not run here.
         """
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 < seed < 1 << 64:
             raise BindingError("replay takes the seed of a run", here(), expected="a whole number from 1 on that fits 64 bits",
                                found=repr(seed))
-        if not isinstance(self._runner, Engine):
-            raise ProgramStateError(f"a program for target {self._compiled.target} has one order, that of the program", here(),
-                                    expected="target cpu_sim", help="run() repeats it")
         return self._run_to_end(bindings, int(seed))
 
     def _run_to_end(self, bindings: Mapping[str, object], order_seed: int) -> Program:

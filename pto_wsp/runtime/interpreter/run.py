@@ -1,14 +1,19 @@
-"""The interpreter: run a plan with NumPy, task by task in program order. It is the oracle, and needs no C compiler."""
+"""The interpreter: run a plan with NumPy, task by task. It is the oracle, and needs no C compiler.
+
+The main program runs in program order; the processes of a pipeline in an order that tokens and events allow, drawn by a seed (order.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from pto_wsp.artifact.build import load_runtime
+from pto_wsp.errors import PtoError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.bound.binding import Array, Bindings, Number
@@ -16,10 +21,11 @@ from pto_wsp.runtime.failures.errors import kernel_guard_error
 from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.kernel import failure_of
+from pto_wsp.runtime.interpreter.order import OrderRules, drawn_order, ends_pipeline, starts_pipeline
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.run import LookFirst, slots_of
 from pto_wsp.runtime.native.simulator import SimResult
-from pto_wsp.runtime.prints import PrintKeeper, Prints
+from pto_wsp.runtime.prints import PrintKeeper, Prints, until
 from pto_wsp.runtime.record.marks import MarkFlag
 from pto_wsp.runtime.stream.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.runtime.stream.pipelines import enumerate_tasks
@@ -30,15 +36,32 @@ from pto_wsp.values import dataclass
 StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # the tuple: a join of nodes
 
 
-class _Stream:
-    """What the enumeration writes, in order; a node is its place here. `execute` is called for each where the stream waits, in order."""
+class _Tasks(Protocol):
+    """What runs the tasks of a stream."""
 
-    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None) -> None:
+    def run_task(self, number: int, task: TaskInstance, memory: Mapping[int, Array]) -> None:
+        """Run a task; `number`: of the tasks in program order. Of a pipeline later ones may come before earlier ones."""
+
+    def settle(self) -> None:
+        """Raise what has failed first in program order: all that is earlier has run."""
+
+
+class _Stream:
+    """What the enumeration writes, in order; a node is its place here. Tasks run where the stream waits: those of the main program in
+    order, those of a pipeline in an order that is drawn."""
+
+    def __init__(self, plan: TaskPlan, tasks: _Tasks | None = None, rules: OrderRules | None = None, seed: int = 0) -> None:
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
         self._plan = plan
-        self._execute = execute
+        self._tasks = tasks
+        self._rules = rules
+        self._rng = random.Random(seed)
         self._n_executed = 0
+        self._in_pipeline = False
+        self._slots: dict[int, int] = {}       # of tensors that bodies make
+        self._numbers: list[int] = []          # of each node how many tasks are before it
+        self._n_tasks = 0
 
     def submit(self, task: TaskInstance) -> int:
         return self._add(task)
@@ -53,30 +76,54 @@ class _Stream:
         return node
 
     def make(self, made: Made) -> None:
+        self._slots[made.fresh] = made.slot
         self._add(made)
 
     def release(self, released: Released) -> None:
         self._add(released)
 
     def array_of(self, fresh: int) -> Array:
+        if fresh not in self.memory:       # its first use: of a pipeline's tensors those are there that are in use
+            self.memory[fresh] = _undefined(self._plan.tensors[self._slots[fresh]].ref)
         return self.memory[fresh]
 
     def catch_up(self) -> None:
         """Execute what has been added since the last time."""
         while self._n_executed < len(self.nodes):
-            node = self.nodes[self._n_executed]
-            self._n_executed += 1
-            match node:
-                case Made(slot, fresh):
-                    self.memory[fresh] = _undefined(self._plan.tensors[slot].ref)
-                case Released(fresh):
-                    del self.memory[fresh]
-                case _:
-                    if self._execute is not None:
-                        self._execute(node)
+            if self._in_pipeline and self._rules is not None:
+                first, stop = self._n_executed, self._end_of_pipeline()
+                self._n_executed = stop
+                for number in drawn_order(self.nodes, first, stop, self._rules, self._rng):
+                    self._run(number)
+                self._in_pipeline = stop == len(self.nodes)
+            else:
+                number = self._n_executed
+                self._n_executed += 1
+                self._in_pipeline = starts_pipeline(self.nodes[number])
+                self._run(number)
+            if self._tasks is not None:
+                self._tasks.settle()
+
+    def _end_of_pipeline(self) -> int:
+        """Return where the main program goes on, of the nodes that are there."""
+        return next((number for number in range(self._n_executed, len(self.nodes)) if ends_pipeline(self.nodes[number])), len(self.nodes))
+
+    def _run(self, number: int) -> None:
+        node = self.nodes[number]
+        match node:
+            case Released(fresh):
+                self.memory.pop(fresh, None)
+            case TaskInstance(views=views):
+                for view in views:
+                    if view.fresh is not None:
+                        self.array_of(view.fresh)
+                if self._tasks is not None:
+                    self._tasks.run_task(self._numbers[number], node, self.memory)
 
     def _add(self, node: StreamNode) -> int:
         self.nodes.append(node)
+        self._numbers.append(self._n_tasks)
+        self._n_tasks += isinstance(node, TaskInstance)
         return len(self.nodes) - 1
 
 
@@ -107,36 +154,34 @@ class Interpreter:
         self._bindings: Bindings | None = None
         self._recorder: Recorder | None = None
         self._prints = PrintKeeper()
+        self._failed_task: int | None = None
         self.look_first: LookFirst | None = None
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
-        """Run every task in program order, whatever `order_seed` says: where the plan waits those made so far, else when all are made.
+        """Run every task: where the plan waits those made so far, else when all are made. Of a pipeline in the order of `order_seed`.
 
-        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
-        hold (no task has run then, but for those that were waited for).
+        Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), of several the first in program
+        order; R104 for a check that did not hold (no task has run then, but for those that were waited for).
         """
-        del order_seed
         self._recorder = None
         self._prints = PrintKeeper()
-        n_run = 0
-
-        def execute(node: StreamNode) -> None:
-            nonlocal n_run
-            if isinstance(node, TaskInstance):
-                self._task(n_run, node, bindings, stream.memory)
-                n_run += 1
-
-        stream = _Stream(self.plan, execute)
-        enumerate_tasks(self.plan, bindings, stream, lambda: n_run)
+        tasks = _Run(self, bindings)
+        writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
+        stream = _Stream(self.plan, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed)
+        enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings
         if self.look_first is not None:
             self.look_first(self.recorder, bindings)
         elif self.plan.rules.full_window is FullWindow.ABORT:
-            self._told(keep_trace=False, n_run=n_run)
+            self._told(keep_trace=False, n_run=tasks.n_run)
         stream.catch_up()
 
-    def _task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
+    def run_task(self, number: int, task: TaskInstance, bindings: Bindings, memory: Mapping[int, Array]) -> None:
+        """Run one task; `number`: in program order.
+
+        Raises: R101, R105.
+        """
         kernel = self._kernels[task.submit.kernel]
         args: dict[str, Array | Number] = {
             param.name: placed_array(bindings.arrays[view.slot] if view.fresh is None else memory[view.fresh], view)
@@ -151,13 +196,18 @@ class Interpreter:
         if failed is not None:
             raise kernel_guard_error(self.plan, task.submit, task.index, failed)
 
+    def forget_prints_behind(self, number: int) -> None:
+        """Forget what tasks printed that program order has behind a task that failed."""
+        self._failed_task = number
+
     def cancel(self) -> None:
         """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
 
     def take_prints(self) -> Prints:
         """Return what the last run printed, once."""
         taken, self._prints = self._prints.prints(), PrintKeeper()
-        return taken
+        failed, self._failed_task = self._failed_task, None
+        return taken if failed is None else until(taken, failed)
 
     @property
     def tasks(self) -> tuple[TaskInstance, ...]:
@@ -200,6 +250,30 @@ class Interpreter:
             return recorder.simulate(self.plan.rules, keep_trace=keep_trace)
         except SimulationEnded as ended:
             raise ended_error(self.plan, recorder.runtime, recorder.raw_columns(), ended, n_run) from None
+
+
+class _Run:
+    """The tasks of one run. After a failure only those run that are earlier in program order: they cannot depend on what failed."""
+
+    def __init__(self, interpreter: Interpreter, bindings: Bindings) -> None:
+        self.n_run = 0
+        self._interpreter, self._bindings = interpreter, bindings
+        self._failed: tuple[int, PtoError] | None = None
+
+    def run_task(self, number: int, task: TaskInstance, memory: Mapping[int, Array]) -> None:
+        if self._failed is not None and number > self._failed[0]:
+            return
+        try:
+            self._interpreter.run_task(number, task, self._bindings, memory)
+            self.n_run += 1
+        except PtoError as problem:
+            self._failed = number, problem
+
+    def settle(self) -> None:
+        if self._failed is not None:
+            number, problem = self._failed
+            self._interpreter.forget_prints_behind(number)
+            raise problem
 
 
 def record_stream(plan: TaskPlan, bindings: Bindings | None, stream: tuple[StreamNode, ...]) -> Recorder:

@@ -2,6 +2,10 @@
 
 Whether processes come to a stop depends on their communication alone, and on no order of turns (they are a Kahn network with channels of
 a known room), so one run of the skeleton decides it for the numbers that it was run with.
+
+A run may also watch some tasks. Each instance then carries the set of watched instances that a chain of program order, tokens, credits
+(a receive before the send that takes its slot) and events puts before it. The sets pass through channels and events as the nodes do of
+whoever makes tasks; program order is that of structure, so iterations of an unordered loop know nothing of each other.
 """
 
 from __future__ import annotations
@@ -23,16 +27,18 @@ from pto_wsp.plan.model import (
     Send,
     Sequence,
     Sides,
+    Submit,
     TaskPlan,
 )
 from pto_wsp.plan.waits.channel_state import NetworkState, Stuck, Token, Wait
 from pto_wsp.plan.waits.communication import communicates
+from pto_wsp.plan.walk import items_in
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 
 Number: TypeAlias = "int | float"
 Leaf: TypeAlias = Callable[[s.Scalar], Number]
-Steps: TypeAlias = "Generator[Stuck, None, None]"
+Steps: TypeAlias = "Generator[Stuck, None, int]"       # returns the watched tasks that are over, as a set of bits
 NO_BOUND = 1 << 40     # as a depth: never full
 
 
@@ -47,6 +53,18 @@ class Outcome:
 
     rows: tuple[Stuck, ...]
     most: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchedTask:
+    """An instance of a watched task site. `before`: bit k is set where watched instance k is over when this one starts; `value` gives
+    its scalars; `tokens`: how many its stream has sent to each channel, or taken from it, before."""
+
+    site: int
+    stream: int
+    before: int
+    value: Callable[[s.Scalar], Number]
+    tokens: Mapping[int, int]
 
 
 @dataclass(slots=True)
@@ -67,13 +85,18 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Skeletons:
-    """Runs pipelines of a plan. `leaf` gives the numbers that are no variables of loops or tokens; `outer`: loop variables around."""
+    """Runs pipelines of a plan. `leaf` gives the numbers that are no variables of loops or tokens; `outer`: loop variables around.
+
+    `sites`: of tasks to watch; their instances are added to `watched`.
+    """
 
     plan: TaskPlan
     leaf: Leaf
     budget: Budget
     outer: Mapping[int, int] = field(default_factory=dict)
     talks: dict[int, bool] = field(default_factory=dict)
+    sites: frozenset[int] = frozenset()
+    watched: list[WatchedTask] = field(default_factory=list)
 
     def run(self, pipeline: Pipeline, depths: Mapping[int, int] | None = None) -> Outcome:
         """Run one, perhaps with other depths of its channels.
@@ -82,7 +105,7 @@ class Skeletons:
         """
         network = NetworkState(self.plan, pipeline, depths)
         streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
-        running = [(stream, stream.steps(stream.process.body)) for stream in streams]
+        running = [(stream, stream.steps(stream.process.body, 0)) for stream in streams]
         while running:
             rows: list[Stuck] = []
             waiting = []
@@ -136,77 +159,112 @@ class _Stream:
         self.number, self.replica = process.stream + replica, replica
         self.vars: dict[int, int | None] = dict(whole.outer)     # None: not known
         self.n_awaited: dict[int, int] = {}
+        self.tokens: dict[int, int] = {}
 
-    def steps(self, item: Item) -> Steps:
-        """Go through what communicates; yield what has to be waited for."""
-        if not self._talks(item):
-            return
+    def steps(self, item: Item, past: int) -> Steps:
+        """Go through what communicates and what is watched; yield what has to be waited for. `past`: the watched tasks that are over."""
+        if not self._counts(item):
+            return past
         match item:
-            case Sequence(items) | Sides(items):
+            case Submit():
+                return self._watch(item, past)
+            case Sequence(items):
                 for inner in items:
-                    yield from self.steps(inner)
+                    past = yield from self.steps(inner, past)
+                return past
+            case Sides(sides):
+                over = past
+                for side in sides:
+                    over |= yield from self.steps(side, past)
+                return over
             case Loop():
-                start, stop, step = (self._int(bound) for bound in (item.start, item.stop, item.step))
-                for value in range(start, stop, step):
-                    self.whole.budget.spend()
-                    self.vars[item.var.id] = value
-                    if item.through is not None:
-                        self.vars[item.through.var.id] = self._maybe(item.through.value)
-                    yield from self.steps(item.body)
+                return (yield from self._turns(item, past))
             case Choice(branches, otherwise):
                 chosen = next((branch.body for branch in branches if self._value(branch.condition)), otherwise)
-                yield from self.steps(chosen)
+                return (yield from self.steps(chosen, past))
             case Send():
-                yield from self._send(item)
+                return (yield from self._send(item, past))
             case Receive(channel, variables, site):
-                if (yield from self._closed(channel, site)):
+                if (yield from self._closed(channel, site, past)):
                     yield self._stuck(site, Wait.CLOSED, channel, self.channels[channel].n_received, None)
-                self._take(channel, variables)
+                return self._take(channel, variables, past)
             case Consume(channel, variables, body, site):
-                while not (yield from self._closed(channel, site)):
-                    self._take(channel, variables)
-                    yield from self.steps(body)
+                while not (yield from self._closed(channel, site, past)):
+                    past = self._take(channel, variables, past)
+                    past = yield from self.steps(body, past)
+                return past
             case RecordEvent(event):
                 self.whole.budget.spend()
-                self.events[event].nodes.append(0)
+                self.events[event].nodes.append(past)
+                return past
             case AwaitEvent(event, site):
                 position = self.n_awaited.get(event, 0)
                 while (wait := self.events[event].waits(position)) is not None:
                     yield self._stuck(site, wait, event, position, self.events[event].recorder)
                 self.n_awaited[event] = position + 1
                 self.whole.budget.spend()
+                return past | self.events[event].nodes[position]
             case _:
-                pass
+                return past
 
-    def _talks(self, item: Item) -> bool:
+    def _turns(self, loop: Loop, past: int) -> Steps:
+        start, stop, step = (self._int(bound) for bound in (loop.start, loop.stop, loop.step))
+        over = past
+        for value in range(start, stop, step):
+            self.whole.budget.spend()
+            self.vars[loop.var.id] = value
+            if loop.through is not None:
+                self.vars[loop.through.var.id] = self._maybe(loop.through.value)
+            over |= yield from self.steps(loop.body, over if loop.ordered else past)
+        return over
+
+    def _counts(self, item: Item) -> bool:
         known = self.whole.talks.get(id(item))
         if known is None:
-            known = self.whole.talks[id(item)] = communicates(item)
+            known = self.whole.talks[id(item)] = communicates(item) or any(
+                isinstance(inner, Submit) and inner.site in self.whole.sites for inner in items_in(item))
         return known
 
-    def _send(self, send: Send) -> Steps:
+    def _watch(self, task: Submit, past: int) -> int:
+        """Note an instance of a watched task; return what is over behind it."""
+        self.whole.budget.spend()
+        values = dict(self.vars)
+        number = len(self.whole.watched)
+        self.whole.watched.append(WatchedTask(task.site, self.number, past,
+                                              lambda node: s.evaluate(node, lambda leaf: self._leaf_of(leaf, values)), dict(self.tokens)))
+        return past | 1 << number
+
+    def _send(self, send: Send, past: int) -> Steps:
         channel = self.channels[send.channel]
         while (wait := channel.send_waits(self.number)) is not None:
             yield self._stuck(send.site, wait, send.channel, channel.n_sent, channel.send_peer(wait))
-        channel.slot()
-        channel.send(Token(0, tuple(map(self._maybe, send.payload)), self.number, send.site))
-        self.whole.budget.spend()
+        past |= channel.slot() or 0
+        channel.send(Token(past, tuple(map(self._maybe, send.payload)), self.number, send.site))
+        self._moved(send.channel)
+        return past
 
-    def _closed(self, number: int, site: int) -> Generator[Stuck, None, bool]:
+    def _closed(self, number: int, site: int, past: int) -> Generator[Stuck, None, bool]:
         channel = self.channels[number]
         while (wait := channel.receive_waits(self.number)) is not None:
             if wait is Wait.CLOSED:
                 return True
             if channel.may_arrive(self.number):
-                channel.arrive(0)
+                channel.arrive(past)
                 self.whole.budget.spend()
             yield self._stuck(site, wait, number, channel.n_received, channel.receive_peer(wait))
         return False
 
-    def _take(self, number: int, variables: tuple[s.Var, ...]) -> None:
+    def _take(self, number: int, variables: tuple[s.Var, ...], past: int) -> int:
         channel = self.channels[number]
-        self.vars.update(zip((variable.id for variable in variables), channel.token().payload, strict=False))
-        channel.receive(0)
+        token = channel.token()
+        self.vars.update(zip((variable.id for variable in variables), token.payload, strict=False))
+        past |= token.node
+        channel.receive(past)
+        self._moved(number)
+        return past
+
+    def _moved(self, number: int) -> None:
+        self.tokens[number] = self.tokens.get(number, 0) + 1
         self.whole.budget.spend()
 
     def _stuck(self, site: int, wait: Wait, number: int, position: int, peer: int | None) -> Stuck:
@@ -225,15 +283,19 @@ class _Stream:
         return s.evaluate(node, self._leaf)
 
     def _leaf(self, node: s.Scalar) -> Number:
+        return self._leaf_of(node, self.vars)
+
+    def _leaf_of(self, node: s.Scalar, values: Mapping[int, int | None]) -> Number:
         match node:
-            case s.Var(name, id) if id in self.vars:
-                value = self.vars[id]
+            case s.Var(name, id) if id in values:
+                value = values[id]
                 if value is None:
                     raise NotKnown(f"`{name}` is known at run time alone")
                 return value
             case s.ReplicaIndex():
                 return self.replica
-            case s.Element(tensor):
-                return self.whole.leaf(s.Element(tensor, tuple(s.Const(self._int(i)) for i in node.index)))
+            case s.Element(tensor, index):
+                at = (s.evaluate(i, lambda leaf: self._leaf_of(leaf, values)) for i in index)
+                return self.whole.leaf(s.Element(tensor, tuple(s.Const(int(i)) for i in at)))
             case _:
                 return self.whole.leaf(node)

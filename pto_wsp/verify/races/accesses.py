@@ -34,6 +34,13 @@ class Taken:
         return None if self.asked or self.number == len(self.choice.branches) else self.choice.branches[self.number].condition
 
 
+def token_number(consumer: Consume) -> Var:
+    """Return the variable that counts the tokens of a consumer's channel: which one is taken in this turn, all replicas together."""
+    return Var("token", _TOKEN_NUMBERS - consumer.site)
+
+
+_TOKEN_NUMBERS = -(1 << 32)      # as ids, far from those of loops
+
 Level: TypeAlias = Loop | Taken | Consume | Receive | Process
 Statement: TypeAlias = Submit | Loop | Branch | SetSlot | Send
 

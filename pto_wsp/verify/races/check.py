@@ -12,13 +12,15 @@ from pto_wsp.plan.model import Loop, Sides, TaskPlan
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import Scalar
 from pto_wsp.values import dataclass
+from pto_wsp.verify.deadlock.skeleton import NotKnown
 from pto_wsp.verify.races.contests import Contest, contests_of
-from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide
+from pto_wsp.verify.races.decide import Apart, Open, Outcome, decide, decide_unordered
 from pto_wsp.verify.races.filters import pairs_of
 from pto_wsp.verify.races.question import Data, Pair, data_of
-from pto_wsp.verify.races.report import race_error
+from pto_wsp.verify.races.report import pipeline_error, race_error
+from pto_wsp.verify.races.running import Unordered, unordered_instances
 from pto_wsp.verify.races.streams import ordered_by_streams
-from pto_wsp.verify.races.tokens import ordered_by_tokens, perhaps_ordered
+from pto_wsp.verify.races.tokens import order_of, ordered_by_tokens, perhaps_ordered
 from pto_wsp.verify.races.witness import Witness
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -27,11 +29,13 @@ _MOST_ERRORS = 3        # of one tensor: more of them say the same
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unproved:
-    """A pair of accesses of a tensor that is not proved apart, and why."""
+    """A pair of accesses of a tensor that is not proved apart, and why. `processes`: they are in two processes of a pipeline, or in two
+    replicas, where no run has an order that is the program's."""
 
     tensor: str
     pair: Pair
     reason: str
+    processes: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +51,19 @@ def explicit_errors(races: Races) -> tuple[UnprovedOrderError, ...]:
     return tuple(UnprovedOrderError(
         f"Deps.explicit() needs a proof that tasks without an order between them touch different elements of `{one.tensor}`",
         one.pair.first.span, found=one.reason, also=_second_place(one.pair),
-        help="Deps.hybrid() adds an edge wherever data needs one") for one in races.unproved)
+        help=_ORDER_THEM if one.processes else "Deps.hybrid() adds an edge wherever data needs one") for one in races.unproved)
+
+
+_ORDER_THEM = ("let a token say that elements are done, or free again: Deps.hybrid() takes the order in which one interleaving of the "
+               "processes comes to them, which need not be what you mean")
+
+
+def unproved_warnings(races: Races) -> tuple[tuple[str, Span], ...]:
+    """Return what to say, and of which line, of each pair of accesses in different processes that may race: all else runs in program
+    order."""
+    return tuple((f"{_lines(one.pair)} are in different processes, and nothing proves that they do not race on `{one.tensor}`: "
+                  f"{one.reason}; compile(sanitize=True) watches for it in a run", one.pair.first.span)
+                 for one in races.unproved if one.processes)
 
 
 def _second_place(pair: Pair) -> tuple[tuple[str, Span], ...]:
@@ -58,7 +74,8 @@ def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyT
                 lanes: Mapping[int, Scalar] = MappingProxyType({})) -> Races:
     """Return a finding for each tensor that tasks write, in the order of the plan's tensors, and what is not proved on lines of its own.
 
-    `lanes`: of each task site the stream of the schedule, whose tasks run one after another.
+    `lanes`: of each task site the stream of the schedule, whose tasks run one after another. That orders what has a program order; which
+    of two processes is the first is nobody's word.
     `arrays`: what tensors hold now, by the id of their TensorRef: lengths of rows are read from there for an example.
     """
     data = data_of(plan, arrays)
@@ -69,11 +86,11 @@ def check_races(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProxyT
     unproved: list[Unproved] = []
     for number, slot in enumerate(plan.tensors):
         if slot.writes:
-            findings.extend(_of_tensor(slot.ref.shown, contests.get(number, []), data, lanes, unproved))
+            findings.extend(_of_tensor(plan, slot.ref.shown, contests.get(number, []), data, lanes, unproved))
     return Races(tuple(findings), tuple(unproved))
 
 
-def _of_tensor(name: str, contests: list[Contest], data: Data, lanes: Mapping[int, Scalar],
+def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, lanes: Mapping[int, Scalar],
                unproved: list[Unproved]) -> Iterator[Finding]:
     check = f"races on `{name}`"
     if not contests:
@@ -88,25 +105,28 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, lanes: Mapping[in
             accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
-            outcome: Outcome = decide(pair, data)
+            outcome: Outcome | Unordered = decide(pair, data)
             if not isinstance(outcome, Apart):
-                who = "tokens" if ordered_by_tokens(contest, pair, data) else "streams" if ordered_by_streams(pair, data, lanes) else ""
+                who = "tokens" if ordered_by_tokens(contest, pair, data) else (
+                    "streams" if contest.pipeline is None and ordered_by_streams(pair, data, lanes) else "")
                 if who:
                     ordered[who] = None
                     outcome = Apart()
             if isinstance(outcome, Witness) and perhaps_ordered(contest, pair):
-                outcome = Open(f"{outcome.elements}, unless tokens or events order them")
+                outcome = _between_processes(plan, contest, outcome, data)
             match outcome:
                 case Apart(relied_on):
                     contracts.update((f"{contract.value} {table.shown}", None) for table in relied_on for contract in table.contracts)
-                case Witness():
-                    errors[accesses] = race_error(outcome, contest.node)
-                    yield Finding(check, Verdict.COUNTEREXAMPLE, f"{outcome.elements} where {outcome.iteration(0)}, and where "
-                                  f"{outcome.iteration(1)}", errors[accesses])
+                case Witness() | Unordered():
+                    witness = outcome.witness if isinstance(outcome, Unordered) else outcome
+                    errors[accesses] = (pipeline_error(outcome, contest.node, plan) if isinstance(outcome, Unordered)
+                                        else race_error(outcome, contest.node))
+                    yield Finding(check, Verdict.COUNTEREXAMPLE, f"{witness.elements} where {witness.iteration(0)}, and where "
+                                  f"{witness.iteration(1)}", errors[accesses])
                 case Open(reason):
                     text = f"{_lines(pair)}: {reason}"
                     if text not in opened:
-                        unproved.append(Unproved(name, pair, reason))
+                        unproved.append(Unproved(name, pair, reason, contest.pipeline is not None))
                     opened[text] = None
     for text in opened:
         yield Finding(check, Verdict.NOT_PROVED, text)
@@ -114,6 +134,21 @@ def _of_tensor(name: str, contests: list[Contest], data: Data, lanes: Mapping[in
         needed = f", given {', '.join(contracts)}" if contracts else ""
         or_ordered = f", or {' and '.join(ordered)} order them" if ordered else ""
         yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{or_ordered}{needed}")
+
+
+def _between_processes(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) -> Unordered | Open:
+    """Return two instances that share an element without an order, where running the processes without their tasks shows some. The
+    solver gives the sizes for that, of two iterations that nothing it was told of orders."""
+    left = Open(f"{apart.elements}, unless tokens or events order them")
+    if contest.pipeline is None:
+        return left
+    outcome = decide_unordered(apart.pair, data, order_of(contest, apart.pair, data))
+    if not isinstance(outcome, Witness):
+        return outcome if isinstance(outcome, Open) else left
+    try:
+        return unordered_instances(plan, contest.pipeline, outcome, data) or left
+    except NotKnown as why:
+        return Open(f"{left.reason}, and {why}")
 
 
 def _lines(pair: Pair) -> str:

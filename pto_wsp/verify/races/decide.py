@@ -13,6 +13,7 @@ from pto_wsp.types.layout import TensorRef
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Key, System, Variable
 from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, solve
+from pto_wsp.verify.races.order import Order
 from pto_wsp.verify.races.question import Data, Pair, Question, opaque_names
 from pto_wsp.verify.races.witness import NoWitness, Witness, witness_of
 
@@ -51,15 +52,33 @@ def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
             return Open("the solver gave up")
         case Sat(general):
             pass
-    pinned = Question(pair, data, pinned=True, in_part=in_part)
-    pinned.guard()
-    match solve(pinned.system):
+    return _pinned(Question(pair, data, pinned=True, in_part=in_part), general)
+
+
+def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
+    """Return whether two accesses in processes share an element without an order, as far as the solver is told of it: a witness has the
+    sizes with which they may."""
+    question = Question(pair, data, pinned=False, order=order)
+    question.guard()
+    match solve(question.system):
+        case Unsat():
+            return _apart(question)
+        case Unknown():
+            return Open("the solver gave up")
+        case Sat(general):
+            return _pinned(Question(pair, data, pinned=True, order=order), general)
+
+
+def _pinned(question: Question, general: Mapping[Key, int]) -> Outcome:
+    """Return what is so for the sizes that were declared, where `general` is a point for others."""
+    question.guard()
+    match solve(question.system):
         case Unsat():
             return Open(f"so for the sizes declared, not for all{_example(general)}")
         case Unknown():
             return Open("the solver gave up")
         case Sat(point):
-            return _shown(pair, pinned, point)
+            return _shown(question.pair, question, point)
 
 
 def _apart(question: Question) -> Apart:

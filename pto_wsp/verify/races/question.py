@@ -18,7 +18,8 @@ from pto_wsp.types.view import Cut, Pick, Step, as_declared, bounds_of
 from pto_wsp.values import dataclass
 from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.verify.affine.scalars import Application, Scope, Translator
-from pto_wsp.verify.races.accesses import Access, Level, Taken
+from pto_wsp.verify.races.accesses import Access, Level, Taken, token_number
+from pto_wsp.verify.races.order import Chain, Hop, Order, Route
 from pto_wsp.verify.races.regions import Line, Region, region_of
 
 _LARGEST = 1 << 40
@@ -42,60 +43,38 @@ class Pair:
         return self.first, self.second
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hop:
-    """A token on its way: what is around the one statement that sends it in its process, and which variables its payload becomes."""
-
-    levels: tuple[Level, ...]
-    payload: tuple[s.Scalar, ...]
-    vars: tuple[s.Var, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Route:
-    """A way from the access on `side` to the other one, through tokens (or an event, then all else is empty).
-
-    `replicas`: there is none, the two are in replicas of one process and so in different turns.
-
-    `hops`: the tokens, from the last one taken back to the first one sent. The access is before the first send in each turn of what is
-    around both: `loops`, and consumers, of which `turns` has for each the hops back to loops that tell its turns apart.
-    """
-
-    side: int
-    hops: tuple[Hop, ...] = ()
-    loops: tuple[Loop, ...] = ()
-    turns: tuple[tuple[Hop, ...], ...] = ()
-    replicas: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Data:
     """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise.
 
-    `arrays`: what tensors hold when the workload is compiled, by id; another run may bind others.
+    `arrays`: what tensors hold when the workload is compiled, by id; another run may bind others. `depths`: of its channels;
+    `structure`: edges keep program order.
     """
 
     written: frozenset[int]
     rising: frozenset[tuple[int, int]]
     arrays: Mapping[int, np.ndarray]
+    depths: tuple[int, ...] = ()
+    structure: bool = True
 
 
 def data_of(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Data:
     """Return what a run makes sure of, or changes."""
     written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
     pairs = [tuple(plan.tensors[slot].ref.id for slot in axis.slots if slot is not None) for axis in plan.axes if axis.sparse]
-    return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)), arrays)
+    return Data(written, frozenset((pair[0], pair[1]) for pair in pairs if len(pair) == 2 and not written & set(pair)), arrays,
+                tuple(channel.depth for channel in plan.channels), plan.structure)
 
 
 class Question:
     """What must hold for a pair to share an element, as a system, and how expressions of each side are read in it.
 
     `pinned`: sizes are as declared, and axes as they start.
-    `only`: of dimensions of the tensor, this one alone is compared. `route`: and its tokens do not order the two. `in_part`: and the
+    `only`: of dimensions of the tensor, this one alone is compared. `order`: and nothing of it orders the two. `in_part`: and the
     regions of the two are not the same. Guards are left out until they are asked for: most pairs are apart without them.
     """
 
-    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None, route: Route | None = None,
+    def __init__(self, pair: Pair, data: Data, *, pinned: bool, only: int | None = None, order: Order | None = None,
                  in_part: bool = False) -> None:
         self.pair = pair
         self.data = data
@@ -107,8 +86,8 @@ class Question:
         self.bound: list[dict[s.Scalar, LinExpr]] = [{}, {}]
         self.scopes: list[Scope] = [self.translator.scope(bound) for bound in self.bound]
         self._ask()
-        if route is not None:
-            self._unordered(route)
+        if order is not None:
+            self._without(order)
 
     # ---- expressions ----
 
@@ -161,27 +140,75 @@ class Question:
                     else:
                         self.bound[1][var] = self.bound[0][var]
 
-    def _enter(self, level: Level, side: int) -> None:
-        """Say what holds inside a level."""
+    def _enter(self, level: Level, side: int, *, ends: bool = True) -> None:
+        """Say what holds inside a level; `ends` False: of a loop that goes on past its stop."""
         match level:
             case Loop(var=var, start=start, stop=stop, step=step, through=through):
                 self.not_above(start, var, side)
-                self.not_above(var, stop, side, 1)
+                if ends:
+                    self.not_above(var, stop, side, 1)
                 by = self.number(step, side)
                 if by.is_known and by.constant > 1:
                     turn = fresh(f"{var.name}'", Kind.DEFINED)
                     self.system.equal(self.number(var, side), self.number(start, side) + turn * by.constant)
-                if through is not None:
+                if through is not None and ends:
                     self.system.equal(self.number(through.var, side), self.number(through.value, side))
             case Taken():
                 for branch in level.refused:
                     self.holds(branch.condition, side, False)
                 if level.held is not None:
                     self.holds(level.held, side)
-            case Consume() | Receive() | Process():
+            case Consume():
+                self.system.at_least(self.number(token_number(level), side))
+            case Receive() | Process():
                 pass
             case _:
                 assert_never(level)
+
+    def _without(self, order: Order) -> None:
+        """Say that nothing orders the two."""
+        if order.origins:
+            for side, access in enumerate(self.pair.accesses):
+                self._trace_tokens(access.levels[self.pair.depth:], side, order, frozenset())
+        if order.replicas:
+            mine, other = (next(level for level in access.levels[self.pair.depth:] if isinstance(level, Consume))
+                           for access in self.pair.accesses)
+            homes = (s.binary(s.Op.MOD, token_number(level), s.Const(order.replicas)) for level in (mine, other))
+            self.differ(next(homes), next(homes))
+        for route in order.routes:
+            self._unordered(route)
+        for chain in order.chains:
+            self._not_by(chain)
+
+    def _trace_tokens(self, levels: tuple[Level, ...], side: int, order: Order, seen: frozenset[int]) -> None:
+        """Say of the tokens taken at these levels which iterations sent them, and of those that were taken there."""
+        for level in levels:
+            origin = order.origins.get(level.channel) if isinstance(level, Consume | Receive) and level.channel not in seen else None
+            if origin is None or not isinstance(level, Consume | Receive):
+                continue
+            sent = self._copied(origin.levels)
+            for one in origin.levels:
+                self._enter(one, sent)
+            for var, payload in zip(level.vars, origin.payload, strict=False):
+                self.system.equal(self.number(var, side), self.number(payload, sent))
+            if origin.sent is not None and origin.taken is not None:
+                self.system.equal(self.number(origin.sent, sent), self.number(origin.taken, side))
+            self._trace_tokens(origin.levels, sent, order, seen | {level.channel})
+
+    def _not_by(self, chain: Chain) -> None:
+        """Say that a chain does not lead to the other access: it comes there later than the last token before that."""
+        at = self.number(chain.first, chain.side) + chain.shift
+        for link in chain.links:
+            side = self._copied(link.levels)
+            for position, level in enumerate(link.levels):
+                self._enter(level, side, ends=position > 0)
+            self.system.equal(self.number(link.position, side), at)
+            at = self.number(link.then, side) + link.shift
+        last = self.number(chain.last, 1 - chain.side)
+        if chain.stretch:
+            self.system.below(last, at)
+        else:
+            self.system.differ(last, at)
 
     def _unordered(self, route: Route) -> None:
         """Say that the access on the route's side is in another turn of what is around it and the first send."""
@@ -204,21 +231,25 @@ class Question:
         """Follow tokens back from what one side took; return the sides of their sends, each a copy of its own."""
         sides: list[int] = []
         for hop in hops:
-            bound: dict[s.Scalar, LinExpr] = {
-                var: self.bound[0][var] for level in self.pair.first.levels[:self.pair.depth] for var in _variables(level)}
-            for level in hop.levels:
-                for var in _variables(level):
-                    bound[var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
-            self.bound.append(bound)
-            self.scopes.append(self.translator.scope(bound))
-            sent = len(self.scopes) - 1
+            sent = self._copied(hop.levels)
             for level in hop.levels:
                 self._enter(level, sent)
-            for var, payload in zip(hop.vars, hop.payload, strict=True):
+            for var, payload in zip(hop.vars, hop.payload, strict=False):
                 self.system.equal(self.number(var, side), self.number(payload, sent))
             sides.append(sent)
             side = sent
         return sides
+
+    def _copied(self, levels: tuple[Level, ...]) -> int:
+        """Return the number of a new side, which shares what the two sides share and has variables of its own for these levels."""
+        bound: dict[s.Scalar, LinExpr] = {
+            var: self.bound[0][var] for level in self.pair.first.levels[:self.pair.depth] for var in _variables(level)}
+        for level in levels:
+            for var in _variables(level):
+                bound[var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
+        self.bound.append(bound)
+        self.scopes.append(self.translator.scope(bound))
+        return len(self.scopes) - 1
 
     def _along_row(self, loop: Loop) -> None:
         """The columns of a sparse row rise: where both sides walk the same row, the later position has the larger column."""
@@ -359,7 +390,10 @@ def _variables(level: Level) -> Iterator[s.Var]:
             yield var
             if through is not None:
                 yield through.var
-        case Consume(vars=variables) | Receive(vars=variables):
+        case Consume(vars=variables):
+            yield from variables
+            yield token_number(level)
+        case Receive(vars=variables):
             yield from variables
         case Taken() | Process():
             pass

@@ -2,48 +2,24 @@
 
 A route leads from the statement of one process to that of another: the first one's process sends after it, the next one takes and may
 send on, the last one takes before the other statement. Where the payload says of which iteration the token is, that is enough for a
-proof: an access of the iteration in which the token was sent is over. So two accesses are ordered unless the iterations differ.
+proof: an access of the iteration in which the token was sent is over. So two accesses are ordered unless the iterations differ. Where
+tokens can be counted, chains.py says more: which tokens of a channel lie between the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
-from pto_wsp.plan.model import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Item,
-    Loop,
-    Pipeline,
-    Process,
-    Receive,
-    RecordEvent,
-    Send,
-    Sequence,
-    Sides,
-    Submit,
-)
+from pto_wsp.plan.model import AwaitEvent, Consume, Item, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sequence, Sides, Submit
 from pto_wsp.plan.waits.communication import communicates
-from pto_wsp.plan.walk import inner_items, items_in
-from pto_wsp.values import dataclass
-from pto_wsp.verify.races.accesses import Level, Taken
+from pto_wsp.plan.walk import items_in
+from pto_wsp.verify.races.accesses import Level
+from pto_wsp.verify.races.chains import chains_of, origins_of
 from pto_wsp.verify.races.contests import Contest
 from pto_wsp.verify.races.filters import is_apart
-from pto_wsp.verify.races.question import Data, Hop, Pair, Question, Route
-
-Path: TypeAlias = tuple[tuple[Item, int], ...]      # from a body down to an item: what is around it, and which of its parts leads on
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sent:
-    """The one statement that sends to a channel, and where it stands in its process."""
-
-    process: Process
-    send: Send
-    levels: tuple[Level, ...]
-    path: Path
+from pto_wsp.verify.races.order import Hop, Order, Route
+from pto_wsp.verify.races.positions import End, Path, only_end, path_to
+from pto_wsp.verify.races.question import Data, Pair, Question
 
 
 def perhaps_ordered(contest: Contest, pair: Pair) -> bool:
@@ -57,9 +33,21 @@ def perhaps_ordered(contest: Contest, pair: Pair) -> bool:
     return all(communicates(home.body) for home in homes)
 
 
-def routes_of(contest: Contest, pair: Pair) -> Iterator[Route]:
+def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
+    """Return what tokens, credits and events order of two accesses in processes."""
+    pipeline = contest.pipeline
+    if pipeline is None:
+        return Order()
+    same = contest.node.replicas if isinstance(contest.node, Process) else 0
+    takes = [next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses]
+    return Order(tuple(routes_of(contest, pair, structure=data.structure)),
+                 tuple(chains_of(pipeline, pair, data.depths, structure=data.structure)), origins_of(pipeline),
+                 same if None not in takes and takes[0] is takes[1] else 0)
+
+
+def routes_of(contest: Contest, pair: Pair, *, structure: bool) -> Iterator[Route]:
     """Yield the routes of tokens and events from the process of one access to that of the other, either way; and of two replicas of a
-    process the one that says that they have taken different tokens."""
+    process the one that says that they have taken different tokens. Without `structure` a token waits for the task that it is of alone."""
     pipeline = contest.pipeline
     if pipeline is None:
         return
@@ -71,11 +59,13 @@ def routes_of(contest: Contest, pair: Pair) -> Iterator[Route]:
         home = first.levels[pair.depth]
         if not isinstance(home, Process) or not isinstance(first.statement, Submit):
             continue
-        path = _path_to(home.body, first.statement)
+        path = path_to(home.body, first.statement)
         if path is None:
             continue
         for hops, sent in _back(pipeline, second.levels[pair.depth + 1:], (), frozenset()):
             around = _around_both(path, sent.path) if sent.process is home else None
+            if not structure and not (isinstance(sent.statement, Send) and first.statement.handle in sent.statement.after):
+                continue
             if around is not None and _is_one(home, around):
                 turns = tuple(_turn(pipeline, item) for item in around if isinstance(item, Consume))
                 if None not in turns:
@@ -86,33 +76,40 @@ def routes_of(contest: Contest, pair: Pair) -> Iterator[Route]:
 
 
 def ordered_by_tokens(contest: Contest, pair: Pair, data: Data) -> bool:
-    """Tell whether it is proved that tokens or an event order two accesses wherever they touch the same element."""
-    for route in routes_of(contest, pair):
-        question = Question(pair, data, pinned=False, route=route)
-        question.guard()
-        if is_apart(question):
+    """Tell whether it is proved that tokens, credits or an event order two accesses wherever they touch the same element.
+
+    One way of a token alone is looked at first, which is enough for most; then all that is known of both directions.
+    """
+    order = order_of(contest, pair, data)
+    for route in order.routes:
+        if _none_is_left(pair, data, Order((route,))):
             return True
-    return False
+    return bool(order.chains or order.replicas) and _none_is_left(pair, data, order)
+
+
+def _none_is_left(pair: Pair, data: Data, order: Order) -> bool:
+    question = Question(pair, data, pinned=False, order=order)
+    question.guard()
+    return is_apart(question)
 
 
 def _back(pipeline: Pipeline, levels: tuple[Level, ...], hops: tuple[Hop, ...],
-          seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], _Sent]]:
+          seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], End]]:
     """Yield the sends that must have been, where all these levels are: of the tokens taken there, and of those taken before these."""
     for level in levels:
         if not isinstance(level, Consume | Receive) or level.channel in seen:
             continue
         sent = _only_send(pipeline, level.channel)
-        if sent is not None:
-            further = (*hops, Hop(sent.levels, sent.send.payload, level.vars))
+        if sent is not None and isinstance(sent.statement, Send):
+            further = (*hops, Hop(sent.levels, sent.statement.payload, level.vars))
             yield further, sent
             yield from _back(pipeline, sent.levels, further, seen | {level.channel})
 
 
-def _only_send(pipeline: Pipeline, channel: int) -> _Sent | None:
+def _only_send(pipeline: Pipeline, channel: int) -> End | None:
     """Return what sends to a channel; None where that are several statements or processes."""
-    found = [_Sent(process, send, levels, path) for process in pipeline.processes
-             for send, levels, path in _sends(process.body, channel, (), ())]
-    return found[0] if len(found) == 1 and _is_one(found[0].process, found[0].levels) else None
+    sent = only_end(pipeline, (Send,), channel)
+    return sent if sent is not None and _is_one(sent.process, sent.levels) else None
 
 
 def _is_one(process: Process, around: Iterable[object]) -> bool:
@@ -125,36 +122,6 @@ def _of_replicas(pipeline: Pipeline, pair: Pair) -> Iterator[Route]:
     turn = _turn(pipeline, ours) if ours is not None and ours is theirs else None
     if turn is not None:
         yield Route(0, turns=(turn,), replicas=True)
-
-
-def _sends(item: Item, channel: int, levels: tuple[Level, ...], path: Path) -> Iterator[tuple[Send, tuple[Level, ...], Path]]:
-    match item:
-        case Send():
-            if item.channel == channel:
-                yield item, levels, path
-        case Sequence(items):
-            for at, inner in enumerate(items):
-                yield from _sends(inner, channel, levels, (*path, (item, at)))
-                if isinstance(inner, Receive):
-                    levels = (*levels, inner)
-        case Choice(branches, otherwise):
-            for at, body in enumerate((*(branch.body for branch in branches), otherwise)):
-                yield from _sends(body, channel, (*levels, Taken(item, at)), (*path, (item, at)))
-        case Loop() | Consume():
-            yield from _sends(item.body, channel, (*levels, item), (*path, (item, 0)))
-        case _:
-            for at, inner in enumerate(inner_items(item)):
-                yield from _sends(inner, channel, levels, (*path, (item, at)))
-
-
-def _path_to(item: Item, target: object) -> Path | None:
-    if item is target:
-        return ()
-    for at, inner in enumerate(inner_items(item)):
-        below = _path_to(inner, target)
-        if below is not None:
-            return ((item, at), *below)
-    return None
 
 
 def _around_both(before: Path, after: Path) -> tuple[Loop | Consume, ...] | None:
@@ -177,10 +144,12 @@ def _turn(pipeline: Pipeline, consumer: Consume) -> tuple[Hop, ...] | None:
     while pending:
         level = pending.pop()
         sent = _only_send(pipeline, level.channel)
-        inside = () if sent is None else tuple(inner for inner in sent.levels if isinstance(inner, Consume | Receive))
-        if sent is None or len(inside) > 1 or any(isinstance(inner, Receive) or inner.channel in seen for inner in inside):
+        if sent is None or not isinstance(sent.statement, Send):
             return None
-        hops.append(Hop(sent.levels, sent.send.payload, level.vars))
+        inside = tuple(inner for inner in sent.levels if isinstance(inner, Consume | Receive))
+        if len(inside) > 1 or any(isinstance(inner, Receive) or inner.channel in seen for inner in inside):
+            return None
+        hops.append(Hop(sent.levels, sent.statement.payload, level.vars))
         pending.extend(inner for inner in inside if isinstance(inner, Consume))
         seen.update(inner.channel for inner in inside)
     return tuple(hops)
@@ -188,7 +157,7 @@ def _turn(pipeline: Pipeline, consumer: Consume) -> tuple[Hop, ...] | None:
 
 def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, statement: object) -> bool:
     """Tell whether an event of a process, which happens once, comes after a statement, and another one waits for it before its own."""
-    theirs = _path_to(other.body, statement) if isinstance(other, Process) else None
+    theirs = path_to(other.body, statement) if isinstance(other, Process) else None
     if not isinstance(other, Process) or not theirs:
         return False
     once = [item.event for item in home.body.items[path[0][1] + 1:] if isinstance(item, RecordEvent)]

@@ -7,11 +7,12 @@ the tensor, and they have elements in common.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.plan.model import Loop
+from pto_wsp.plan.model import Loop, inner_vars
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, View, as_declared, bounds_of
@@ -33,12 +34,17 @@ class NoWitness(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
-    """The values of the variables on both sides, outermost first, those of symbols, sizes and elements, and what is shared."""
+    """The values of the variables on both sides, outermost first, those of symbols, sizes and elements, and what is shared.
+
+    `symbols`: of the values given, those that a run binds; `outer`: of loop variables around both, by their ids.
+    """
 
     pair: Pair
     sides: tuple[Values, Values]
     given: Mapping[str, int]
     shared: Shared
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    outer: Mapping[int, int] = field(default_factory=dict)
 
     def iteration(self, side: int) -> str:
         """Return one iteration, as b = 0, t = 1."""
@@ -66,7 +72,10 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
     if question.in_part and numbers.are_same(pair):
         raise NoWitness("the regions are the same")
     sides = tuple(tuple((var.name, numbers.value(var, side)) for var in access.variables) for side, access in enumerate(pair.accesses))
-    return Witness(pair, (sides[0], sides[1]), numbers.given(), numbers.shared(pair))
+    outer = {var.id: numbers.value(var, 0) for level in pair.first.levels[:pair.depth] if isinstance(level, Loop)
+             for var in inner_vars(level)}
+    shared = numbers.shared(pair)
+    return Witness(pair, (sides[0], sides[1]), numbers.given(), shared, numbers.symbols, outer)
 
 
 class _Numbers:
@@ -75,6 +84,7 @@ class _Numbers:
         self.elements = {(tensor.id, tuple(i.value(point) for i in one.index)): one.value.value(point)
                          for tensor, found in question.translator.applications.items() for one in found}
         self.names: dict[str, int] = {}
+        self.symbols: dict[str, int] = {}
 
     def value(self, node: s.Scalar, side: int) -> int:
         return int(s.evaluate(as_declared(node), lambda leaf: self._leaf(leaf, side)))
@@ -84,7 +94,7 @@ class _Numbers:
             case s.Var():
                 return self.question.number(node, side).value(self.point)
             case s.SymbolRef(name):
-                self.names[name] = self.question.number(node, side).value(self.point)
+                self.names[name] = self.symbols[name] = self.question.number(node, side).value(self.point)
                 return self.names[name]
             case s.Element(tensor, index):
                 found = tuple(self.value(i, side) for i in index)
@@ -128,7 +138,7 @@ class _Numbers:
         """Return the elements that both touch, in each dimension from the first to the last."""
         regions = tuple(region_of(access.view) for access in pair.accesses)
         if all(region.is_box for region in regions):
-            found = tuple(_common(self._range(regions[0], a, 0), self._range(regions[1], b, 1))
+            found = tuple(common_range(self._range(regions[0], a, 0), self._range(regions[1], b, 1))
                           for a, b in zip(regions[0].dims, regions[1].dims, strict=True))
         else:
             found = self._compared(pair)
@@ -188,7 +198,7 @@ class _Numbers:
         return part
 
 
-def _common(ours: range, theirs: range) -> range:
+def common_range(ours: range, theirs: range) -> range:
     """Return what two ranges have in common, as a range."""
     if not ours or not theirs:
         return range(0)
