@@ -80,18 +80,6 @@ def legal(name: str, dtype: DType, family: str) -> bool:
     return dtype in find_instruction(name).dtypes(family)
 
 
-def converts(source: DType, target: DType) -> bool:
-    """Tell whether one TCVT converts between two dtypes, on both families."""
-    return target in _CONVERSIONS.get(source, ())
-
-
-# Pairs, not only dtypes: the conversion units of both families have these. The table gives dtypes alone.
-_CONVERSIONS: Mapping[DType, tuple[DType, ...]] = {
-    DType.F32: (DType.F16, DType.BF16, DType.I32, DType.I16), DType.F16: (DType.F32, DType.I32, DType.I16, DType.I8, DType.U8),
-    DType.BF16: (DType.F32, DType.I32), DType.I32: (DType.F32, DType.I16), DType.I16: (DType.F16, DType.F32), DType.I8: (DType.F16,),
-    DType.U8: (DType.F16,)}
-
-
 @cache
 def _instructions() -> Mapping[str, Instruction]:
     return {row.name: _instruction(row) for row in ROWS}

@@ -35,7 +35,8 @@ ROWS = (
     _row("TLOAD", "dst", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64", "="),
     _row("TSTORE", "src", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64", "="),
     # Elementwise (Tile-Tile)
-    _row("TABS", "dst src", "f32 f16 bf16 i32 i16 i8 u8", "f32 f16 i32 i16 i8", ran="f32 f16 bf16 i32 i16", refused="u8"),
+    _row("TABS", "dst src", "f32 f16", "f32 f16 i32 i16 i8", ran="f32 f16 bf16 i32 i16", refused="u8",
+         note="the simulator takes integers on a2a3, the device's headers do not"),
     _row("TADD", "dst src0 src1", "f32 f16 i32 i16", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TADDC", "dst src0 src1 src2", "", "=", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TADDDEQRELU", "dst src0 src1 number tmp", "f16 i32", "="),
@@ -43,7 +44,7 @@ ROWS = (
     _row("TAND", "dst src0 src1", "i16 u16", "=", ran="i32 i16 u8", note=_AS_A2A3),
     _row("TCMP", "bits_out src0 src1 word", "f32 f16 i32", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64"),
     _row("TCVT", "to from word|to from word word|to from tmp word|to from tmp word word", "f32 f16 bf16 i32 i16 i8 u8 i64",
-         "f32 f16 bf16 i32 i16 i8 u8 i64", note="a5 does not state bf16: as a2a3"),
+         "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64", note="by pairs: `rules`"),
     _row("TDIV", "dst src0 src1", "f32 f16", "f32 f16 i32 i16 u32 u16 i64 u64", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TEXP", "dst src", "f32 f16", "=", ran="f32 f16 bf16", note=_AS_A2A3),
     _row("TFMOD", "dst src0 src1", "f32", "f32 f16 i32 i16 u32 u16", ran="f32 f16 bf16 i32 i16 u8"),
@@ -154,7 +155,7 @@ ROWS = (
     _row("TGEMV_ACC", "acc left right|out in left right", "f16 bf16 f32 i8", "f32 f16 bf16"),
     _row("TGEMV_BIAS", "out left right in", "f16 bf16 f32 i8", "f32 f16 bf16"),
     _row("TMATMUL", "out left right", "f16 bf16 f32 i8", "f32 f16 bf16 i8"),
-    _row("TMATMUL_ACC", "acc left right|out in left right", "f16 bf16 f32 i8", "=", note=_AS_A2A3),
+    _row("TMATMUL_ACC", "out in left right", "f16 bf16 f32 i8", "=", note=_AS_A2A3),
     _row("TMATMUL_BIAS", "out left right in", "f16 bf16 f32 i8", "=", note=_AS_A2A3),
 
     # Data Movement / Layout
@@ -183,6 +184,6 @@ ROWS = (
     _row("TPARTMIN", "dst src0 src1", "f32 f16 i32 i16", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TPARTMUL", "dst src0 src1", "f32 f16 i32 i16", "f32 f16 bf16 i32 i16 i8 u32 u16 u8", ran="f32 f16 bf16 i32 i16 u8"),
     _row("TSCATTER", "part src index|part src", "f32 f16 bf16 i32 i16 i8 u32 u16 u8", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64"),
-    _row("TSORT32", "dst src index|dst src index tmp", "f32 f16 u32", "="),
+    _row("TSORT32", "dst src index|dst src index tmp", "f32 f16", "="),
     _row("TTRI", "dst number", "f32 f16 i32 i16 u32 u16", "f32 f16 bf16 i32 i16 i8 u32 u16 u8 i64 u64"),
 )

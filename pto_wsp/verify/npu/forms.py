@@ -14,6 +14,7 @@ from pto_wsp.ops.entry import Unit
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Const, Scalar
 from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.verify.npu.demands import broken_demands
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _TILES, _OPERANDS = "tile layouts", "instructions"
@@ -127,6 +128,8 @@ def _instruction(step: tp.Instr, tiles: Mapping[int, tp.Tile], arch: Arch) -> It
     if len(data) > 1:
         yield "operands of one dtype", ", ".join(sorted(str(dtype) for dtype in data))
     yield from _extents(step, tiles)
+    if arch.family in FAMILIES:
+        yield from broken_demands(step, tiles, arch.family)
 
 
 def _extents(step: tp.Instr, tiles: Mapping[int, tp.Tile]) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.arch.isa.instruction import FAMILIES, Kind, converts, find_instruction, legal
+from pto_wsp.arch.isa.instruction import FAMILIES, Kind, find_instruction, legal
 from pto_wsp.arch.isa.rows import ROWS
+from pto_wsp.arch.isa.rules import conversions, converts
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.tile_program import Access
 from pto_wsp.ops.table import ENTRIES
@@ -48,7 +49,8 @@ def test_rows_that_state_nothing_for_a_family_say_what_is_assumed_or_are_legal_n
     ("TADD", DType.F32, True, True), ("TADD", DType.BF16, False, True), ("TADD", DType.U8, False, True),
     ("TAND", DType.I16, True, True), ("TAND", DType.I32, False, False), ("TCOLSUM", DType.F32, True, True),
     ("TCOLSUM", DType.I32, False, False), ("TROWEXPANDADD", DType.BF16, False, False), ("TDIV", DType.I32, False, True),
-    ("TSORT32", DType.F32, True, True), ("TMATMUL", DType.I8, True, True), ("TCOLMAX", DType.I32, False, False),
+    ("TSORT32", DType.F32, True, True), ("TSORT32", DType.U32, False, False),
+    ("TABS", DType.I32, False, True), ("TMATMUL", DType.I8, True, True), ("TCOLMAX", DType.I32, False, False),
 ])
 def test_dtypes_by_family(name: str, dtype: DType, a2a3: bool, a5: bool) -> None:
     assert (legal(name, dtype, "a2a3"), legal(name, dtype, "a5")) == (a2a3, a5)
@@ -62,13 +64,17 @@ def test_accesses_of_some_operands() -> None:
     assert find_instruction("TADD").form(2) is None
 
 
-def test_conversions_are_of_dtypes_that_tcvt_takes() -> None:
-    cvt = find_instruction("TCVT")
-    for source in DType:
-        for target in DType:
-            if converts(source, target):
-                assert {source, target} <= set(cvt.a2a3) & set(cvt.a5)
-    assert converts(DType.F32, DType.BF16) and not converts(DType.I8, DType.I32)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_conversions_are_of_dtypes_that_tcvt_takes(family: str) -> None:
+    takes = set(find_instruction("TCVT").dtypes(family))
+    assert {dtype for pair in conversions(family) for dtype in pair} == takes
+
+
+@pytest.mark.parametrize(("source", "target", "a2a3", "a5"), [
+    (DType.F32, DType.BF16, True, True), (DType.I8, DType.I32, False, True), (DType.I32, DType.F16, True, False),
+    (DType.BF16, DType.F16, False, True), (DType.F16, DType.BF16, False, False), (DType.I32, DType.I8, False, False)])
+def test_conversions_by_family(source: DType, target: DType, a2a3: bool, a5: bool) -> None:
+    assert (converts(source, target, "a2a3"), converts(source, target, "a5")) == (a2a3, a5)
 
 
 def test_families_of_archs() -> None:

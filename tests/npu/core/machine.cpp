@@ -88,6 +88,7 @@ void Machine::begin(const HostTask *task) {
         Memory &memory = memories_[space];
         memory.bytes.assign(size, kGarbage);
         memory.doubts.assign(size, static_cast<uint8_t>(Doubt::never_written));
+        memory.unknown.assign(size, 0);
         memory.traces.assign(size / kBlockBytes, Trace());
     }
 }

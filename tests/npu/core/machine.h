@@ -12,7 +12,7 @@
 namespace pto::emu {
 
 // Why the value of a byte means nothing.
-enum class Doubt : uint8_t { none, never_written, out_of_range, scratch };
+enum class Doubt : uint8_t { none, never_written, out_of_range, scratch, some_bits };
 
 enum class Space : uint8_t { UB, L1, L0A, L0B, L0C, Bias };
 constexpr int kSpaces = 6;
@@ -27,6 +27,7 @@ int bytes_of(Dtype dtype);
 
 struct Memory {
     std::vector<uint8_t> bytes, doubts;
+    std::vector<uint8_t> unknown;   // of a byte in doubt as some_bits: which bits
     std::vector<Trace> traces;  // of 32 bytes each, which is what pipes move at once
 };
 
@@ -47,6 +48,7 @@ class Machine {
     void set_flag(const Site &site, pipe_t after, pipe_t before, int event);
     void wait_flag(const Site &site, pipe_t after, pipe_t before, int event);
     void barrier(const Site &site, pipe_t pipe);
+    bool is_up(pipe_t after, pipe_t before, int event) const { return order_.is_set(after, before, event); }
     const Site &site() const { return sites_.back(); }
     void note(const Site &site);                 // before the checks of an instruction
 

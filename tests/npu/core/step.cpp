@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "check/dtypes.h"
+#include "check/rules.h"
 
 namespace pto::emu {
 
@@ -136,15 +137,6 @@ void Step::check_same_dtype(int i, int j) const {
             name(j) + " is " + name_of(tile(j).dtype) + ", and " + name(i) + " is " + name_of(tile(i).dtype));
 }
 
-void Step::check_same_type(int i, int j) const {
-    const TileState &a = tile(i), &b = tile(j);
-    require(a.rows == b.rows && a.cols == b.cols,
-            name(j) + " is stored as " + shape(b.rows, b.cols) + ", and " + name(i) + " as " + shape(a.rows, a.cols));
-    require(a.type_rows == b.type_rows && a.type_cols == b.type_cols,
-            name(j) + " differs from " + name(i) + " in what its type says of the valid part: " + shape(b.type_rows, b.type_cols) + ", and " +
-                shape(a.type_rows, a.type_cols));
-}
-
 void Step::check_dtype(Dtype dtype) const {
     const char *legal = dtypes_of(site.op, site.family);
     if (legal == nullptr) return;
@@ -196,6 +188,7 @@ Grid Step::read_at(int i, int row, int col, int rows, int cols) const {
             uint8_t doubt = 0;
             for (int byte = 0; byte < size; ++byte) doubt = doubt ? doubt : memory.doubts[from + byte];
             grid.doubts[to] = doubt;
+            if (size == 1) grid.unknown[to] = memory.unknown[from];
         }
     }
     return grid;
@@ -217,7 +210,7 @@ Grid Step::read_known(int i, const char *use) const {
 
 void fail_doubt(const Site &site, uint8_t doubt, const std::string &use) {
     static const char *const reasons[] = {"", "that was never written", "that a conversion could not represent",
-                                          "that an instruction used as scratch"};
+                                          "that an instruction used as scratch", "that compares what means nothing"};
     fail(site, use + ", " + reasons[doubt]);
 }
 
@@ -234,6 +227,7 @@ void Step::write_at(int i, int row, int col, const Grid &grid) const {
             const uint64_t to = t.address + place * size;
             std::memcpy(&memory.bytes[to], &grid.bits[from], size);
             std::memset(&memory.doubts[to], grid.doubts[from], size);
+            if (size == 1) memory.unknown[to] = grid.unknown[from];
         }
     }
 }
@@ -270,6 +264,7 @@ void run(const Site &site, const Operands &operands) {
     const auto handler = handlers.find(site.op);
     step.require(handler != handlers.end(), "the emulated core does not have it");
     step.check_apart(handler->second.in_place);
+    check_rules(step);
     handler->second.run(step);
     machine().finish();
 }

@@ -15,9 +15,11 @@ struct Grid {
     int rows, cols;
     std::vector<uint64_t> bits;
     std::vector<uint8_t> doubts;
+    std::vector<uint8_t> unknown;   // of a byte in doubt as some_bits: which bits
 
     Grid(Dtype dtype, int rows, int cols)
-        : dtype(dtype), rows(rows), cols(cols), bits(static_cast<size_t>(rows) * cols), doubts(static_cast<size_t>(rows) * cols) {}
+        : dtype(dtype), rows(rows), cols(cols), bits(static_cast<size_t>(rows) * cols), doubts(bits.size()),
+          unknown(bytes_of(dtype) == 1 ? bits.size() : 0) {}
     size_t size() const { return bits.size(); }
     size_t at(int row, int col) const { return static_cast<size_t>(row) * cols + col; }
 };
@@ -55,7 +57,6 @@ class Step {
     void check_same_valid(int i, int j) const;
     void check_valid(int i, int rows, int cols) const;
     void check_same_dtype(int i, int j) const;
-    void check_same_type(int i, int j) const;        // storage, and extents as the C++ type has them
     void check_dtype(Dtype dtype) const;             // legal on the family
     void check_apart(bool in_place) const;           // no tile lies over another but as said
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.npu.emulator import Array
+from tests.npu.harness import FAMILIES
 from tests.npu.instructions.case import Case, Column
 
 ROWS, COLS = 5, 21
@@ -56,7 +57,7 @@ def _wide(function: Callable[..., Array], *arrays: Array) -> Array:
 
 def _unary() -> Iterator[Case]:
     functions: dict[str, tuple[Callable[..., Array], tuple[npt.DTypeLike, ...], bool]] = {
-        "TABS": (np.abs, (F32, F16, I32, I16), False), "TNEG": (np.negative, (F32, F16, I32, I16), False),
+        "TABS": (np.abs, (F32, F16), False), "TNEG": (np.negative, (F32, F16, I32, I16), False),
         "TNOT": (np.invert, (I16, I32, np.uint8), False), "TEXP": (np.exp, (F32, F16), False), "TLOG": (np.log, (F32, F16), True),
         "TSQRT": (np.sqrt, (F32, F16), True), "TRSQRT": (lambda x: 1 / np.sqrt(x), (F32, F16), True),
         "TRECIP": (lambda x: 1 / x, (F32, F16), False), "TRELU": (lambda x: np.maximum(x, 0), (F32, F16, I32), False)}
@@ -65,6 +66,8 @@ def _unary() -> Iterator[Case]:
             x = positive(dtype) if needs_positive or dtype is np.uint8 else numbers(dtype)
             yield Case(f"{op}_{_name(dtype)}", f"{op}(o, x);", {"x": x},
                        {"o": _wide(function, x)}, rtol=ULP.get(dtype, 0))
+    for dtype in (I32, I16):
+        yield Case(f"TABS_{_name(dtype)}", "TABS(o, x);", {"x": numbers(dtype)}, {"o": np.abs(numbers(dtype))}, families=("a5",))
 
 
 def _binary() -> Iterator[Case]:
@@ -119,17 +122,18 @@ def _scalar() -> Iterator[Case]:
 
 
 def _masks() -> Iterator[Case]:
-    width = -(-COLS // 8)
+    cols, width = 24, 3      # whole bytes of bits
     functions = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}
     scratch = {"m": (np.uint8, ROWS, width), "t": (np.uint8, ROWS, 32)}
     for mode, function in functions.items():
         for dtype in (F32, I32):
-            x, y = numbers(dtype), numbers(dtype, seed=7)
+            x, y = numbers(dtype, cols=cols), numbers(dtype, cols=cols, seed=7)
             packed = np.packbits(function(x, y), axis=1, bitorder="little")
             yield Case(f"TCMP_{mode}_{_name(dtype)}", f"TCMP(o, x, y, CmpMode::{mode});", {"x": x, "y": y}, {"o": packed})
-        x, y = numbers(F32), numbers(F32, seed=7)
+        x, y = numbers(F32, cols=cols), numbers(F32, cols=cols, seed=7)
         yield Case(f"TSEL_{mode}", f"TCMPS(m, x, 2.0f, CmpMode::{mode}); TSEL(o, m, x, y, t);", {"x": x, "y": y},
                    {"o": np.where(function(x, 2), x, y)}, scratch)
+    x = numbers(F32, cols=cols)
     yield Case("TSELS", "TCMPS(m, x, 2.0f, CmpMode::GT); TSELS(o, m, x, t, 9.0f);", {"x": x},
                {"o": np.where(x > 2, x, 9).astype(F32)}, scratch)
 
@@ -149,9 +153,12 @@ def _casts() -> Iterator[Case]:
         yield Case(f"TCVT_to_{_name(dtype)}", "TCVT(o, x, RoundMode::CAST_RINT);", {"x": wide}, {"o": wide.astype(dtype)})
         narrow = wide.astype(dtype)
         yield Case(f"TCVT_from_{_name(dtype)}", "TCVT(o, x, RoundMode::CAST_NONE);", {"x": narrow}, {"o": narrow.astype(F32)})
-    for source, target in ((I32, F32), (I16, F32), (I16, F16), (np.int8, F16), (np.uint8, F16), (I32, I16)):
+    known = ((I32, F32), (I16, F32), (I16, F16), (np.int8, F16), (np.uint8, F16), (I32, I16))
+    for source, target, families in (*((*pair, FAMILIES) for pair in known), (np.int8, I32, ("a5",)), (np.uint8, np.uint16, ("a5",)),
+                                     (I32, F16, ("a2a3",))):
         x = numbers(source) if source is not np.uint8 else positive(source)
-        yield Case(f"TCVT_{_name(source)}_{_name(target)}", "TCVT(o, x, RoundMode::CAST_RINT);", {"x": x}, {"o": x.astype(target)})
+        yield Case(f"TCVT_{_name(source)}_{_name(target)}", "TCVT(o, x, RoundMode::CAST_RINT);", {"x": x}, {"o": x.astype(target)},
+                   families=families)
     large = np.linspace(-400, 400, ROWS * COLS).reshape(ROWS, COLS).astype(F16)
     yield Case("TCVT_saturating", "TCVT(o, x, RoundMode::CAST_RINT, SaturationMode::ON);", {"x": large},
                {"o": np.clip(np.rint(large.astype(F32)), -128, 127).astype(np.int8)})
@@ -203,13 +210,19 @@ def _expansions() -> Iterator[Case]:
 def _movements() -> Iterator[Case]:
     x, y = numbers(F32), numbers(F32, seed=7)
     yield Case("TMOV", "TMOV(o, x);", {"x": x}, {"o": x})
-    yield Case("TTRANS", "TTRANS(o, x, t);", {"x": x}, {"o": x.T.copy()}, {"t": (F32, COLS, 8)})
+    tile = f"Tile<TileType::Vec, float, {COLS}, 16, BLayout::RowMajor, {COLS}, {ROWS}> r; TASSIGN(r, 0x4000); "
+    yield Case("TTRANS", f"{tile}TTRANS(r, x, t); TADDS(o, r, 0);", {"x": x}, {"o": x.T.copy()}, {"t": (F32, COLS, 16)})
     yield Case("TCONCAT", "TCONCAT(o, x, y);", {"x": x, "y": y}, {"o": np.concatenate([x, y], 1)})
-    pairs = np.stack([x, y], 2).reshape(ROWS, -1)
-    yield Case("TINTERLEAVE", "TINTERLEAVE(a, b, x, y);", {"x": x, "y": y}, {"a": pairs[:, :COLS].copy(), "b": pairs[:, COLS:].copy()})
-    yield Case("TDEINTERLEAVE", "TDEINTERLEAVE(a, b, x, y);", {"x": pairs[:, :COLS].copy(), "y": pairs[:, COLS:].copy()}, {"a": x, "b": y})
-    yield Case("TDEINTERLEAVE_one", "TDEINTERLEAVE(a, b, x);", {"x": pairs}, {"a": x, "b": y})
-    yield Case("TPAIRREDUCESUM", "TPAIRREDUCESUM(o, x);", {"x": pairs}, {"o": x + y})
+    cols = COLS + 1
+    a, b = numbers(F32, cols=cols), numbers(F32, cols=cols, seed=7)
+    pairs = np.stack([a, b], 2).reshape(ROWS, -1)
+    first, second = pairs[:, :cols].copy(), pairs[:, cols:].copy()
+    yield Case("TINTERLEAVE", "TINTERLEAVE(a, b, x, y);", {"x": a, "y": b}, {"a": first, "b": second})
+    yield Case("TDEINTERLEAVE", "TDEINTERLEAVE(a, b, x, y);", {"x": first, "y": second}, {"a": a, "b": b})
+    yield Case("TDEINTERLEAVE_one", "TDEINTERLEAVE(a, b, x);", {"x": pairs}, {"a": a, "b": b})
+    sums = f"Tile<TileType::Vec, float, {ROWS}, 48, BLayout::RowMajor, {ROWS}, {2 * cols}> p; TASSIGN(p, 0x4000); "
+    front = f"Tile<TileType::Vec, float, {ROWS}, 48, BLayout::RowMajor, {ROWS}, {cols}> q; TASSIGN(q, 0x4000); "
+    yield Case("TPAIRREDUCESUM", f"{sums}{front}TPAIRREDUCESUM(p, x); TADDS(o, q, 0);", {"x": pairs}, {"o": a + b})
     yield Case("TEXTRACT", "TEXTRACT(o, x, 2, 8);", {"x": x}, {"o": x[2:, 8:].copy()})
     put = x.copy()
     put[1:4, 8:] = y[1:4, 8:]
@@ -219,12 +232,14 @@ def _movements() -> Iterator[Case]:
     lower = even.copy()
     lower[2:] *= 3
     yield Case("TSUBVIEW", "Tile<TileType::Vec, float, 2, 16> r; TSUBVIEW(r, x, 2, 0); TMULS(r, r, 3.0f);", {"x": even}, {"x": lower})
+    tile = "Tile<TileType::Vec, float, 5, 24, BLayout::RowMajor, 5, 24, SLayout::NoneBox, 512, PadValue::Zero> p"
+    yield Case("TFILLPAD", f"{tile}; TASSIGN(p, 0x4000); TFILLPAD(p, x); TADDS(o, p, 0);", {"x": x}, {"o": np.pad(x, ((0, 0), (0, 3)))})
     for word, dtype, pad in (("Zero", F32, 0), ("Max", F32, np.inf), ("Min", F32, -np.inf), ("Max", I32, 2**31 - 1), ("Min", I32, -2**31)):
         small, c_type = numbers(dtype), "float" if dtype is F32 else "int32_t"
         large = np.full((8, 24), pad, dtype)
         large[:ROWS, :COLS] = small
         tile = f"Tile<TileType::Vec, {c_type}, 8, 24, BLayout::RowMajor, 8, 24, SLayout::NoneBox, 512, PadValue::{word}> p"
-        yield Case(f"TFILLPAD_{word}_{_name(dtype)}", f"{tile}; TASSIGN(p, 0x4000); TFILLPAD(p, x); TADDS(o, p, 0);",
+        yield Case(f"TFILLPAD_EXPAND_{word}_{_name(dtype)}", f"{tile}; TASSIGN(p, 0x4000); TFILLPAD_EXPAND(p, x); TADDS(o, p, 0);",
                    {"x": small}, {"o": large})
     yield Case("GetValue", "set_flag(PIPE_V, PIPE_S, EVENT_ID1); wait_flag(PIPE_V, PIPE_S, EVENT_ID1); float v = x.GetValue(25); "
                "x.SetValue(0, v + static_cast<float>(x.data()[1])); TMULS(x, x, 1.0f);", {"x": x}, {"x": _with_first(x, x[1, 1] + x[0, 1])})
@@ -259,7 +274,7 @@ def _orders() -> Iterator[Case]:
     right = x.ravel().copy()
     right[places] = put
     yield Case("TSCATTER", "TSCATTER(x, y, i);", {"x": x, "y": put, "i": places}, {"x": right.reshape(4, 16)})
-    yield Case("TCI", "TCI(o, 5);", {}, {"o": np.arange(5, 5 + COLS, dtype=I32)[None]})
+    yield Case("TCI_up", "TCI<decltype(o), int32_t, 0>(o, 5);", {}, {"o": np.arange(5, 5 + COLS, dtype=I32)[None]})
     yield Case("TCI_down", "TCI<decltype(o), int32_t, 1>(o, 5);", {}, {"o": np.arange(5, 5 - COLS, -1, dtype=I32)[None]})
     yield Case("TTRI_lower", "TTRI(o, 2);", {}, {"o": np.tril(np.ones((ROWS, COLS), F32), 2)})
     yield Case("TTRI_upper", "TTRI<decltype(o), 1>(o, -1);", {}, {"o": np.triu(np.ones((ROWS, COLS), F32), -1)})

@@ -81,10 +81,10 @@ class Builder:
         self._rooms.append(tp.Room(len(self._rooms), self._fresh(name), space or self.space, size))
         return len(self._rooms) - 1
 
-    def hold(self, rows: int, cols: int, dtype: DType, name: str, pad_rows: int = 1) -> Held:
-        """Return a value in a room of its own. `pad_rows` above 1: the room has a multiple of so many rows and columns."""
-        pitch = 1 if cols == 1 and pad_rows == 1 else -(-padded(cols, dtype) // pad_rows) * pad_rows
-        stored = padded(rows, dtype) if pitch == 1 else -(-rows // pad_rows) * pad_rows
+    def hold(self, rows: int, cols: int, dtype: DType, name: str, pitch_by: int = 1) -> Held:
+        """Return a value in a room of its own. `pitch_by` above 1: its rows take a multiple of so many elements."""
+        pitch = 1 if cols == 1 and pitch_by == 1 else -(-padded(cols, dtype) // pitch_by) * pitch_by
+        stored = padded(rows, dtype) if pitch == 1 else rows
         room = self.room(stored * pitch * dtype.nbytes, name)
         return Held(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
 
@@ -97,6 +97,13 @@ class Builder:
         pitch = tp.ALIGN_BYTES // dtype.nbytes
         room = self.room(rows * tp.ALIGN_BYTES, name)
         return Held(room, self._rooms[room].name, rows, 1, dtype, pitch, rows, s.Const(rows), s.Const(1))
+
+    def grown(self, held: Held, rows: int) -> Held:
+        """Return the same value with so many stored rows; its room gets as large where it is smaller."""
+        end = held.offset + rows * held.pitch * held.dtype.nbytes
+        room = self._rooms[held.room]
+        self._rooms[held.room] = replace(room, size_bytes=max(room.size_bytes, -(-end // tp.ALIGN_BYTES) * tp.ALIGN_BYTES))
+        return replace(held, stored_rows=rows)
 
     def like(self, held: Held, name: str, dtype: DType | None = None) -> Held:
         """Return a value of the same shape and valid part in a room of its own."""

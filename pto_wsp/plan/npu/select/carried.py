@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pto_wsp.arch.isa.instruction import converts
+from pto_wsp.arch.isa.rules import converts
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.ops.dtypes import HALVES
 from pto_wsp.plan.npu.select.builder import Builder
@@ -89,7 +89,7 @@ def converted(b: Builder, held: Held, dtype: DType) -> Held:
     """Return a value in another dtype: wider ones are exact, narrower ones round to even. Where no instruction is, through f32."""
     if held.dtype is dtype:
         return held
-    if not converts(held.dtype, dtype):
+    if not converts(held.dtype, dtype, b.arch.family):
         held = converted(b, held, DType.F32)
     out = b.like(held, f"{held.name}_{dtype}", dtype)
     b.emit("TCVT", b.flat(out), b.flat(held), tp.Word(f"RoundMode::{'CAST_NONE' if _exact(held.dtype, dtype) else 'CAST_RINT'}"))

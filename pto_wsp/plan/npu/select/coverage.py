@@ -19,7 +19,7 @@ from pto_wsp.types.dtype import DType
 
 # Ops that are one instruction on f32; on halves conversions stand around it.
 NATIVE: Mapping[str, str] = MappingProxyType({
-    **{op: f"T{stem}" for op, stem in elementwise.BINARY.items()}, **elementwise.UNARY, "relu": "TRELU", **functions.FUNCTIONS,
+    **{op: f"T{stem}" for op, stem in elementwise.BINARY.items()}, "abs": "TABS", "neg": "TNEG", "relu": "TRELU", **functions.FUNCTIONS,
     **{op: name for op, name in reduce.ROW.items() if op != "rowmean"},
     **{op: f"TCOL{stem}" for op, stem in reduce.COLUMN.items() if op != "colmean"}, "transpose": "TTRANS", "expand": "TEXPANDS"})
 

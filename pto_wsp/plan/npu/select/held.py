@@ -77,10 +77,6 @@ class Held:
         offset = self.offset + row * self.pitch * self.dtype.nbytes
         return replace(self, rows=rows, stored_rows=rows, valid_rows=Const(rows), offset=offset)
 
-    def band_of_one(self) -> Held:
-        """Return its first row, of the same valid columns."""
-        return replace(self, rows=1, stored_rows=1, valid_rows=Const(1))
-
 
 @dataclass(frozen=True, slots=True)
 class Sorted:

@@ -20,11 +20,11 @@ struct Row {
 const Row kRows[] = {
     {"TLOAD", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64", nullptr},
     {"TSTORE", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64", nullptr},
-    {"TABS", "f32 f16 bf16 i32 i16 i8", "f32 f16 i32 i16 i8"},
+    {"TABS", "f32 f16", "f32 f16 i32 i16 i8"},
     {"TADD", "f32 f16 i32 i16", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64"},
     {"TAND", "i16 u16", nullptr},
     {"TCMP", "f32 f16 i32", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64"},
-    {"TCVT", "f32 f16 bf16 i32 i16 i8 u8 i64", nullptr},
+    {"TCVT", "f32 f16 bf16 i32 i16 i8 u8 i64", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64"},
     {"TDIV", "f32 f16", "f32 f16 i32 u32 i16 u16 i64 u64"},
     {"TEXP", "f32 f16", nullptr},
     {"TFMOD", "f32", "f32 f16 i32 u32 i16 u16"},
@@ -120,7 +120,7 @@ const Row kRows[] = {
     {"TPARTMUL", "f32 f16 i32 i16", "f32 f16 bf16 i32 u32 i16 u16 i8 u8"},
     {"TPRINT", "f32 f16", nullptr},
     {"TSCATTER", "f32 f16 bf16 i32 u32 i16 u16 i8 u8", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64"},
-    {"TSORT32", "f32 f16 u32", nullptr},
+    {"TSORT32", "f32 f16", nullptr},
     {"TTRI", "f32 f16 i32 u32 i16 u16", "f32 f16 bf16 i32 u32 i16 u16 i8 u8 i64 u64"},
 };
 

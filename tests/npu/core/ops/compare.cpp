@@ -25,10 +25,9 @@ bool holds(int64_t mode, T a, T b) {
     return false;
 }
 
-void check_mask(const Step &step, int mask, int like) {
+void check_mask(const Step &step, int mask) {
     step.check_vector(mask);
     step.require(bytes_of(step.tile(mask).dtype) == 1, "the mask is " + std::string(name_of(step.tile(mask).dtype)) + ", not u8");
-    step.check_valid(mask, step.tile(like).valid_rows, (step.tile(like).valid_cols + kBits - 1) / kBits);
 }
 
 void compare(const Step &step) {
@@ -38,7 +37,7 @@ void compare(const Step &step) {
         step.check_same_valid(1, i);
         step.check_same_dtype(1, i);
     }
-    check_mask(step, 0, 1);
+    check_mask(step, 0);
     const Dtype dtype = step.tile(1).dtype;
     step.check_dtype(dtype);
     step.start(PIPE_V);
@@ -53,7 +52,10 @@ void compare(const Step &step) {
             const bool bit = is_float(dtype) ? holds(step.operands.word, real_of(dtype, a.bits[at]), real_of(dtype, b.bits[at]))
                                              : holds(step.operands.word, whole_of(dtype, a.bits[at]), whole_of(dtype, b.bits[at]));
             mask.bits[to] |= static_cast<uint64_t>(bit) << col % kBits;
-            if (a.doubts[at] || b.doubts[at]) mask.doubts[to] = a.doubts[at] ? a.doubts[at] : b.doubts[at];
+            if (a.doubts[at] || b.doubts[at]) {
+                mask.doubts[to] = static_cast<uint8_t>(Doubt::some_bits);
+                mask.unknown[to] |= static_cast<uint8_t>(1 << col % kBits);
+            }
         }
     }
     step.write(0, mask);
@@ -68,7 +70,7 @@ void select(const Step &step) {
         step.check_same_dtype(0, i);
     }
     step.check_vector(0);
-    check_mask(step, 1, 0);
+    check_mask(step, 1);
     const Dtype dtype = step.tile(0).dtype;
     step.check_dtype(dtype);
     step.start(PIPE_V);
@@ -82,7 +84,9 @@ void select(const Step &step) {
             const size_t at = a.at(row, col), from = mask.at(row, col / kBits);
             const Grid &chosen = mask.bits[from] >> col % kBits & 1 ? a : b;
             result.bits[at] = chosen.bits[at];
-            result.doubts[at] = mask.doubts[from] ? mask.doubts[from] : chosen.doubts[at];
+            const bool some = mask.doubts[from] == static_cast<uint8_t>(Doubt::some_bits);
+            const bool known = some ? !(mask.unknown[from] >> col % kBits & 1) : !mask.doubts[from];
+            result.doubts[at] = known ? chosen.doubts[at] : mask.doubts[from];
         }
     }
     step.scratch(scratch);

@@ -77,10 +77,7 @@ void multiply(const Step &step, const Product &product) {
 }
 
 void plain(const Step &step) { multiply(step, {}); }
-void accumulate(const Step &step) {
-    if (step.n_tiles() == 4) multiply(step, {1, 2, 3, -1});
-    else multiply(step, {0, 1, 2, -1});
-}
+void accumulate(const Step &step) { multiply(step, {1, 2, 3, -1}); }
 void biased(const Step &step) { multiply(step, {-1, 1, 2, 3}); }
 
 }  // namespace

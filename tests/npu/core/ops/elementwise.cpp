@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "step.h"
+#include "check/rules.h"
 
 namespace pto::emu {
 
@@ -86,13 +86,13 @@ void elementwise(const Step &step) {
     const bool extra = step.n_tiles() > 1 + function->sources;
     for (int i = 0; i <= function->sources; ++i) {
         step.check_vector(i);
-        if (function->sources > 1) step.check_same_type(0, i);
         step.check_same_valid(0, i);
         step.check_same_dtype(0, i);
     }
     step.check_dtype(step.tile(0).dtype);
     step.start(PIPE_V);
     const Grid a = step.read(1), b = step.read(function->sources), c = function->onto ? step.read(0) : a;
+    check_values(step, 2, b);
     Grid result(a.dtype, a.rows, a.cols);
     for (size_t at = 0; at < a.size(); ++at) {
         result.bits[at] = apply(function->math, a.dtype, a.bits[at], b.bits[at], c.bits[at]);

@@ -1,5 +1,6 @@
 // Movement of elements from tile to tile, and tiles that see the room of another.
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -194,12 +195,14 @@ void pair_sum(const Step &step) {
     check_pair(step);
     step.check_vector(0);
     step.check_vector(1);
-    step.check_valid(0, step.tile(1).valid_rows, step.tile(1).valid_cols / 2);
     step.start(PIPE_V);
     const Grid from = step.read_known(1, "adds");
-    Grid to(from.dtype, from.rows, from.cols / 2);
+    // Sums stand in front; what is behind them means nothing.
+    Grid to(from.dtype, from.rows, from.cols);
+    std::fill(to.doubts.begin(), to.doubts.end(), static_cast<uint8_t>(Doubt::never_written));
     for (int row = 0; row < to.rows; ++row) {
-        for (int col = 0; col < to.cols; ++col) {
+        for (int col = 0; col < to.cols / 2; ++col) {
+            to.doubts[to.at(row, col)] = 0;
             to.bits[to.at(row, col)] = real_bits(to.dtype, real_of(to.dtype, from.bits[from.at(row, 2 * col)]) +
                                                                real_of(to.dtype, from.bits[from.at(row, 2 * col + 1)]));
         }

@@ -94,7 +94,6 @@ void reduce(const Step &step) {
     if (step.n_tiles() > 2) {
         step.check_vector(2);
         step.check_same_dtype(1, 2);
-        step.check_same_type(1, 2);
         step.scratch(2);
     }
     step.write(0, to);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "step.h"
+#include "check/rules.h"
 
 namespace pto::emu {
 
@@ -63,6 +63,7 @@ void scalar(const Step &step) {
     step.check_dtype(dtype);
     step.start(PIPE_V);
     const Grid a = step.read(1), c = function->third == 'r' ? step.read(2) : function->third == 'd' ? step.read(0) : a;
+    check_number(step);
     const uint64_t number = number_bits(dtype, step.operands.number);
     const bool turned = step.operands.word == 1;   // TDIVS: number / element
     Grid result(dtype, a.rows, a.cols);

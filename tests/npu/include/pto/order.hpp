@@ -1,6 +1,8 @@
 // Sorting, gathering, and tiles made from indices. Sorted rows hold pairs: a value, then its index as u32.
 #pragma once
 
+#include <type_traits>
+
 #include "elementwise.hpp"
 
 namespace pto {
@@ -31,19 +33,19 @@ inline void TGATHER(Dst &dst, Src &src, PTO_EMU_AT) {
     TGATHER<Pattern>(dst, src, file, line);
 }
 
-inline void TCI(TileState &dst, Number start, PTO_EMU_AT) {
+// The destination's type, its dtype, and whether it counts down; the start is exactly of that dtype.
+template <typename Dst, typename T, int Descending, typename Start>
+inline void TCI(Dst &dst, Start start, PTO_EMU_AT) {
+    static_assert(std::is_same_v<T, typename Dst::DType> && std::is_same_v<T, Start>, "the start is of the destination's dtype");
     emu::Operands operands(dst);
     operands.number = start;
+    operands.word = Descending;
     emu::run(PTO_EMU_SITE("TCI"), operands);
 }
-inline void TCI(TileState &dst, Number start, TileState &tmp, PTO_EMU_AT) {
+template <typename Dst, typename T, int Descending, typename Start>
+inline void TCI(Dst &dst, Start start, TileState &tmp, PTO_EMU_AT) {
+    static_assert(std::is_same_v<T, typename Dst::DType> && std::is_same_v<T, Start>, "the start is of the destination's dtype");
     emu::Operands operands(dst, tmp);
-    operands.number = start;
-    emu::run(PTO_EMU_SITE("TCI"), operands);
-}
-template <typename Dst, typename T, int Descending>
-inline void TCI(Dst &dst, T start, PTO_EMU_AT) {
-    emu::Operands operands(dst);
     operands.number = start;
     operands.word = Descending;
     emu::run(PTO_EMU_SITE("TCI"), operands);

@@ -9,13 +9,14 @@ from pto_wsp.types.dtype import DType
 
 def float_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """Return x // y and x mod y of f32, as NumPy has them."""
-    rest = work.op("TFMOD", x, y, in_place=False)
+    zero = work.compare(y, "EQ", 0.0)
+    rest = work.op("TFMOD", x, work.select(zero, 1.0, y), in_place=False)      # a divisor of 0 ends the core with an assertion
     quotient = work.div(work.sub(x, rest), y)
     opposed = work.select(work.compare(y, "LT", 0.0), work.neg(rest), rest)         # below 0 where the signs differ
     turns = work.compare(opposed, "LT", 0.0)
     remainder = work.select(turns, work.add(rest, y), rest)
     quotient = rounded(work, work.select(turns, work.sub(quotient, 1.0), quotient))
-    return work.select(work.compare(y, "EQ", 0.0), work.div(x, y), quotient), remainder
+    return work.select(zero, work.div(x, y), quotient), work.select(zero, float("nan"), remainder)
 
 
 def small_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:

@@ -19,6 +19,8 @@ from pto_wsp.values import dataclass
 _SCRATCH_BYTES = 256
 _BAND_BYTES = 8192      # of a value of a band; work that has few values is not cut
 _FEW_STEPS = 4
+_PACKING = frozenset({"TCMP", "TSEL"})     # instructions on packed masks
+_BITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class _Emission:
         self._b, self._work, self._area, self._name = b, work, area, name
         self._first, self._into = first, into
         self._rooms = {place: self._cut(held) for place, held in work.given.items()}
-        self._slid: dict[tuple[int, DType], int] = {}
+        self._slid: dict[tuple[int, DType, Scalar], int] = {}
         self._outside = set(work.given)
         self._scratch: Held | None = None
 
@@ -144,17 +146,33 @@ class _Emission:
             return held
         return replace(held, rows=self._area.rows, stored_rows=self._area.rows, valid_rows=self._area.valid_rows)
 
-    def _tile(self, lane: Lane) -> int:
+    def _tile(self, lane: Lane, packs: int = 0) -> int:
+        """Return the tile of a value. `packs`: of an instruction that takes or gives packed bits, the bytes of an element that each bit is
+        about: with it, all that is stored of a row is valid, so that bits of one row fill whole bytes."""
         held = _seen(self._rooms[lane.place], lane)
+        if packs:
+            held = self._filled(held, packs if lane.bits else 0)
         if self._first is None or lane.place not in self._outside:
             return self._b.flat(held)
-        if (lane.place, held.dtype) not in self._slid:
+        key = lane.place, held.dtype, held.valid_cols
+        if key not in self._slid:
             shift = mul(self._first, Const(held.pitch * held.dtype.nbytes))
-            self._slid[lane.place, held.dtype] = self._b.sliding(held, shift)
-        return self._slid[lane.place, held.dtype]
+            self._slid[key] = self._b.sliding(held, shift)
+        return self._slid[key]
+
+    def _filled(self, held: Held, nbytes: int) -> Held:
+        """Return a value, or (`nbytes`: of what it is about) a mask, with all that is stored of its rows valid."""
+        if not nbytes:
+            return held.part(Const(held.stored_rows), held.valid_cols) if held.is_column else held.part(held.valid_rows, Const(held.pitch))
+        step = ALIGN_BYTES // nbytes
+        stored = -(-(self._area.rows if self._area.cols == 1 else self._area.cols) // step) * step
+        return held.part(held.valid_rows, Const(stored // _BITS))
 
     def _emit(self, step: Step) -> None:
-        args = [self._tile(arg) if isinstance(arg, Lane) else arg for arg in (step.out, *step.args)]
+        packs = 0
+        if step.name in _PACKING:
+            packs = next(arg.dtype.nbytes for arg in step.args if isinstance(arg, Lane) and not arg.bits)
+        args = [self._tile(arg, packs) if isinstance(arg, Lane) else arg for arg in (step.out, *step.args)]
         scratch = [self._b.flat(self._scratch_for(step))] if step.scratch else []
         self._b.emit(step.name, *args, *scratch)
 

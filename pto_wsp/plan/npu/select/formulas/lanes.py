@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from pto_wsp.arch.isa.instruction import legal
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.tile_program import ScalarArg, Word
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.emission import Area, Argument, Step, Work, emit
 from pto_wsp.plan.npu.select.formulas.emission import Lane as Lane
 from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.layout.copies import regular
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, Var, ceil_div
+from pto_wsp.types.scalar import Const, Scalar, Var
 
 Relation: TypeAlias = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 Mode: TypeAlias = Literal["NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC"]
@@ -45,14 +47,13 @@ class Lanes:
         if (held.rows, held.cols) != (self._rows, self._cols):
             raise InternalError(f"{held.type} among lanes of [{self._rows}, {self._cols}]")
         lane = self._new(held.dtype)
-        self._given[lane.place] = held.part(*self._valid)
+        self._given[lane.place] = regular(self.b, held.part(*self._valid))
         return lane
 
     def given_mask(self, held: Held) -> Lane:
         """Return packed bits that are there already."""
         lane = self._new(DType.U8, bits=True)
-        rows, lanes = (Const(1), self._valid[0]) if self._cols == 1 else self._valid
-        self._given[lane.place] = held.part(rows, ceil_div(lanes, Const(8)))
+        self._given[lane.place] = held.part(Const(1) if self._cols == 1 else self._valid[0], held.valid_cols)
         return lane
 
     def seen_as(self, lane: Lane, dtype: DType) -> Lane:
@@ -120,7 +121,9 @@ class Lanes:
 
     def abs(self, x: Lane) -> Lane:
         """Return |x|, which for an integer takes the larger of x and -x."""
-        return self.op("TABS", x)
+        if legal("TABS", x.dtype, self.b.arch.family):
+            return self.op("TABS", x)
+        return self.max(self.mul(x, -1), x)
 
     def exp(self, x: Lane) -> Lane:
         """Return e^x."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pto_wsp.plan.npu.select.builder import Builder
-from pto_wsp.plan.npu.select.held import Held, padded
-from pto_wsp.plan.npu.select.layout.copies import copy, moved_as
+from pto_wsp.plan.npu.select.held import Held
+from pto_wsp.plan.npu.select.layout.copies import copy, row_at
 from pto_wsp.plan.npu.select.layout.turn import transposed
 from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Scalar, add, mul
+from pto_wsp.types.scalar import Const, add, mul
 
 
 def hold_laid(b: Builder, rows: int, cols: int, dtype: DType, name: str) -> Held:
@@ -63,17 +63,9 @@ def first_columns(held: Held, cols: int) -> Held:
     return replace(held, cols=cols, valid_cols=Const(cols))
 
 
-def row_at(b: Builder, held: Held, row: Scalar, first_col: int = 0) -> int:
-    """Return the tile of one row, known when the kernel runs, from some column on; as it is copied, in this block only."""
-    size = held.dtype.nbytes
-    start = add(mul(row, Const(held.pitch * size)), Const(first_col * size))
-    one = replace(rows_of(held, 0, 1), pitch=padded(held.cols, held.dtype)).bits(moved_as(held.dtype))
-    return b.sliding(one, start)
-
-
 def copy_rows(b: Builder, out: Held, at: int, step: int, held: Held, first: int, by: int, rows: int) -> None:
     """Copy rows first, first + by, ... of one value to rows at, at + step, ... of another."""
-    if step == by == 1 or rows == 1:
+    if rows == 1 or step == by == 1:
         copy(b, rows_of(out, at, rows), rows_of(held, first, rows))
         return
     with b.loop("r", Const(rows)) as r:

@@ -1,41 +1,22 @@
-"""Transposition on chip, which works on square blocks: rooms have whole blocks, and what follows sees the tile without them."""
+"""Transposition on chip: of a tile as it lies, into rows whose length the instruction table gives, and from there into rows as others have
+them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from pto_wsp.arch.isa.rules import Demand, number_of
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.held import Held, padded
-from pto_wsp.plan.npu.select.layout.copies import copy
-from pto_wsp.types.dtype import DType
+from pto_wsp.plan.npu.select.layout.copies import regular
 
 
-def block_of(dtype: DType) -> int:
-    """Return how many rows and columns a block has."""
-    return 32 if dtype.nbytes == 1 else 16
-
-
-def transposed(b: Builder, held: Held, name: str) -> Held:
-    """Return a tile with rows and columns exchanged."""
+def transposed(b: Builder, held: Held, name: str, stored: bool = False) -> Held:
+    """Return a tile with rows and columns exchanged; `stored`: for a store alone, which takes rows of any length."""
     if 1 in (held.rows, held.cols):
         return held.turned()
-    block = block_of(held.dtype)
-    source = _in_room_of(b, held, b.hold(held.rows, held.cols, held.dtype, f"{held.name}_blocks", block)) if not _blocked(held) else held
-    out = b.hold(held.cols, held.rows, held.dtype, name, block).part(held.valid_cols, held.valid_rows)
-    scratch = b.hold(held.cols, held.rows, held.dtype, f"{name}_tmp", block).part(held.valid_cols, held.valid_rows)
-    b.emit("TTRANS", b.flat(out), b.flat(source), b.flat(scratch))
-    if out.pitch == padded(out.cols, out.dtype):
-        return replace(out, stored_rows=out.rows)
-    return _in_room_of(b, out, b.like(out, f"{name}_plain"))
-
-
-def _blocked(held: Held) -> bool:
-    block = block_of(held.dtype)
-    return held.stored_rows % block == 0 and held.pitch % block == 0
-
-
-def _in_room_of(b: Builder, held: Held, out: Held) -> Held:
-    """Return a copy in a room that lies otherwise."""
-    out = out.part(held.valid_rows, held.valid_cols)
-    copy(b, out, held)
-    return out
+    size = held.dtype.nbytes
+    by, scratch_by = (number_of("TTRANS", demand, b.arch.family, size) for demand in (Demand.STORED_COLS_BY, Demand.TURNING_ROOM))
+    valid = held.valid_cols, held.valid_rows
+    out = b.hold(held.cols, held.rows, held.dtype, name, by).part(*valid)
+    scratch = b.hold(held.pitch, held.rows, held.dtype, f"{name}_tmp", max(scratch_by, padded(1, held.dtype))).part(*valid)
+    b.emit("TTRANS", b.flat(out), b.flat(held), b.flat(scratch))
+    return out if stored else regular(b, out)

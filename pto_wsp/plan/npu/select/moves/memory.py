@@ -13,8 +13,8 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, from_memory, stored_as, to_memory
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.layout.copies import copy, copy_from, copy_to, moved_as
-from pto_wsp.plan.npu.select.layout.turn import block_of, transposed
+from pto_wsp.plan.npu.select.layout.copies import copy, moved_as, row_at
+from pto_wsp.plan.npu.select.layout.turn import transposed
 from pto_wsp.plan.npu.select.moves.piece import Piece, moved_by
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -107,14 +107,14 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
         return out
     if unit_rows:
         other = piece.transposed()
-        lying = b.hold(cols, rows, dtype, f"{name}_lying", block_of(dtype)).part(other.valid_rows, other.valid_cols)
+        lying = b.hold(cols, rows, dtype, f"{name}_lying").part(other.valid_rows, other.valid_cols)
         b.add(tp.GmLoad(b.flat(lying), other.param, other.row, other.col, other.turned, b.span))
         return transposed(b, lying, name)
     out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
     with b.loop("r", piece.valid_rows) as r:
         one = piece.row_at(r)
         row = _line(b, one.transposed(), cols, dtype, f"{name}_row", False).turned()
-        copy_to(b, b.sliding(out.band_of_one().bits(moved_as(dtype)), s.mul(r, s.Const(out.pitch * dtype.nbytes))), row)
+        b.emit("TMOV", row_at(b, out, r), b.flat(row.bits(moved_as(dtype))))
     return out
 
 
@@ -159,12 +159,11 @@ def _put(b: Builder, piece: Piece, held: Held) -> None:
     elif unit_cols:
         b.add(tp.GmStore(piece.param, b.flat(held), piece.row, piece.col, piece.turned, b.span))
     elif unit_rows:
-        _put(b, piece.transposed(), transposed(b, held, f"{held.name}_turned"))
+        _put(b, piece.transposed(), transposed(b, held, f"{held.name}_turned", stored=True))
     else:
         with b.loop("r", piece.valid_rows) as r:
             row = b.hold(1, held.cols, held.dtype, f"{held.name}_row").part(s.Const(1), held.valid_cols)
-            shift = s.mul(r, s.Const(held.pitch * held.dtype.nbytes))
-            copy_from(b, row, b.sliding(held.band_of_one().bits(moved_as(held.dtype)), shift))
+            b.emit("TMOV", b.flat(row.bits(moved_as(held.dtype))), row_at(b, held, r))
             _put_line(b, piece.row_at(r).transposed(), row.turned(), False)
 
 

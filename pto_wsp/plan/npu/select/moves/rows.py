@@ -10,8 +10,8 @@ from pto_wsp.expr import tile_program as tp
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, computed_in, converted, settled
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.layout.copies import copied, moved_as
-from pto_wsp.plan.npu.select.layout.laid import hold_laid, laid, row_at, without_gaps
+from pto_wsp.plan.npu.select.layout.copies import copied, moved_as, row_at
+from pto_wsp.plan.npu.select.layout.laid import hold_laid, laid, without_gaps
 from pto_wsp.plan.npu.select.moves.memory import load, store
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType

@@ -15,13 +15,12 @@ from pto_wsp.ops.whole import Copy, Movement
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.layout.copies import copy
+from pto_wsp.plan.npu.select.layout.copies import copy, row_at
 from pto_wsp.plan.npu.select.layout.laid import (
     copy_rows,
     first_columns,
     hold_laid,
     laid,
-    row_at,
     rows_of,
     turned_over,
     without_gaps,

@@ -7,14 +7,16 @@ equal elements, and of NaN, the order is the device's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried
 from pto_wsp.plan.npu.select.formulas.lanes import Lanes
-from pto_wsp.plan.npu.select.held import Held, Sorted
-from pto_wsp.plan.npu.select.layout.laid import first_columns, laid, row_at, without_gaps
+from pto_wsp.plan.npu.select.held import Held, Sorted, padded
+from pto_wsp.plan.npu.select.layout.copies import row_at
+from pto_wsp.plan.npu.select.layout.laid import first_columns, hold_laid, laid, without_gaps
 from pto_wsp.plan.npu.select.layout.ramp import ramp
 from pto_wsp.plan.npu.select.rules.elements.cast import cast_lanes
 from pto_wsp.plan.npu.select.rules.elements.composed import name_of
@@ -31,15 +33,15 @@ _FAR = float(1 << 23)   # more than any column
 def _ordered(b: Builder, stmt: k.Compute) -> Held:
     operand, type = stmt.operands[0], stmt.result.type
     descending = ("descending", True) in stmt.attrs or ("descending", 1) in stmt.attrs
-    values, columns = _sorted(b, as_tile(b, operand, DType.F32), not descending, name_of(stmt))
-    columns = without_gaps(b, first_columns(columns, type.cols))
+    values, columns = _sorted(b, as_tile(b, operand, DType.F32), type.cols, not descending, name_of(stmt))
     if isinstance(operand, k.Value):
-        b.sorted[stmt.result.id] = Sorted(operand.id, without_gaps(b, first_columns(values, type.cols)), not descending)
+        b.sorted[stmt.result.id] = Sorted(operand.id, values, not descending)
     return columns
 
 
-def _sorted(b: Builder, held: Held, turned: bool, name: str) -> tuple[Held, Held]:
-    """Return the elements of each row, the largest first, and their columns; `turned`: of the elements with their sign turned."""
+def _sorted(b: Builder, held: Held, cols: int, turned: bool, name: str) -> tuple[Held, Held]:
+    """Return the first `cols` elements of each row, the largest first, and their columns; `turned`: of the elements with their sign
+    turned."""
     width = _BLOCK
     while width < held.cols:
         width *= 4
@@ -47,17 +49,20 @@ def _sorted(b: Builder, held: Held, turned: bool, name: str) -> tuple[Held, Held
     columns = ramp(b, width, f"{name}_columns").bits(DType.U32)
     pairs = b.hold(1, _PAIR_WORDS * width, DType.F32, f"{name}_pairs")
     merged = b.hold(1, _PAIR_WORDS * width, DType.F32, f"{name}_merged")
-    values = b.hold(held.rows, width, DType.F32, f"{name}_values")
-    order = b.hold(held.rows, width, DType.I32, name)
+    values, order = (hold_laid(b, held.rows, cols, dtype, what) for dtype, what in ((DType.F32, f"{name}_values"), (DType.I32, name)))
+    line = b.hold(1, width, DType.F32, f"{name}_line")
     with b.loop("r", Const(held.rows)) as r:
         b.emit("TSORT32", b.flat(pairs), row_at(b, keys, r), b.flat(columns))
         source, target, block = pairs, merged, _BLOCK
         while block < width:
             b.emit("TMRGSORT", b.flat(target), b.flat(source), tp.ScalarArg(Const(_PAIR_WORDS * block), DType.U32))
             source, target, block = target, source, 4 * block
-        b.emit("TGATHER", row_at(b, values, r), b.flat(source), template=_every_second("P0101"))
-        b.emit("TGATHER", row_at(b, order, r), b.flat(source.bits(DType.I32)), template=_every_second("P1010"))
-    return values, order
+        for into, pattern in ((values, "P0101"), (order, "P1010")):
+            every = line.bits(into.dtype)
+            b.emit("TGATHER", b.flat(every), b.flat(source.bits(into.dtype)), template=_every_second(pattern))
+            first = replace(every, cols=cols, pitch=padded(cols, into.dtype), valid_cols=Const(cols))
+            b.emit("TMOV", row_at(b, into, r), b.flat(first))
+    return without_gaps(b, values), without_gaps(b, order)
 
 
 def _every_second(pattern: str) -> tuple[str, ...]:

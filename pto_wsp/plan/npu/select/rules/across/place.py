@@ -11,8 +11,8 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.layout.copies import copied, copy, moved_as
-from pto_wsp.plan.npu.select.layout.laid import laid, row_at, turned_over, without_gaps
+from pto_wsp.plan.npu.select.layout.copies import copied, copy, moved_as, row_at
+from pto_wsp.plan.npu.select.layout.laid import laid, turned_over, without_gaps
 from pto_wsp.plan.npu.select.layout.ramp import ramp
 from pto_wsp.plan.npu.select.rules.across.order import sorted_values
 from pto_wsp.plan.npu.select.rules.elements.cast import cast_lanes

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from pto_wsp.arch.isa.rules import Demand, demands
 from pto_wsp.expr import kernel as k
+from pto_wsp.expr.tile_program import ALIGN_BYTES
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import computed_in
 from pto_wsp.plan.npu.select.held import Held
-from pto_wsp.plan.npu.select.layout.copies import copy
+from pto_wsp.plan.npu.select.layout.copies import copy, regular
 from pto_wsp.plan.npu.select.shapes import as_tile
+from pto_wsp.types.scalar import Const, Op, Scalar, binary
 
 ROW = {"rowsum": "TROWSUM", "rowmean": "TROWSUM", "rowmax": "TROWMAX", "rowmin": "TROWMIN", "rowprod": "TROWPROD"}
 COLUMN = {"colsum": "SUM", "colmean": "SUM", "colmax": "MAX", "colmin": "MIN"}
+_GROWN_BYTES = 8192     # a tile may grow to so many,
+_FEW_TIMES = 2          # or to so many times its own
 _STEP = {"SUM": "TADD", "MAX": "TMAX", "MIN": "TMIN"}
 
 
@@ -28,9 +34,52 @@ def _along_rows(b: Builder, stmt: k.Compute) -> Held:
 
 
 def reduce_rows(b: Builder, name: str, out: Held, tile: Held) -> None:
-    """Put what an instruction makes of each row of `tile` into `out`, a column."""
-    scratch = b.like(tile, f"{tile.name}_tmp")
+    """Put what an instruction makes of each row of `tile` into `out`, a column.
+
+    Where it wants as many stored rows on both sides, and a column has more (its 32 bytes), the tile's room grows to as many; rows that
+    are long for that are added up to a few numbers first.
+    """
+    tile = regular(b, tile)
+    if demands(name, Demand.ONE_STORED_ROWS, b.arch.family) and tile.stored_rows != out.stored_rows:
+        if _grown_bytes(tile, out.stored_rows) > _GROWN_BYTES and tile.stored_rows * _FEW_TIMES < out.stored_rows:
+            tile = _shortened(b, name, tile)
+        tile = b.grown(tile, out.stored_rows)
+    scratch = b.grown(b.like(tile, f"{tile.name}_tmp"), tile.stored_rows)
     b.emit(name, b.column(out), b.flat(tile), b.flat(scratch))
+
+
+def _grown_bytes(tile: Held, rows: int) -> int:
+    return rows * tile.pitch * tile.dtype.nbytes
+
+
+def _shortened(b: Builder, name: str, tile: Held) -> Held:
+    """Return rows of as many elements as 32 bytes hold, whose sums are those of the tile's rows.
+
+    A row is seen as so many equal parts, of which the instruction makes a number each; what is left behind them is added.
+    """
+    lanes = ALIGN_BYTES // tile.dtype.nbytes
+    part = tile.cols // (lanes * lanes) * lanes
+    few = b.hold(tile.rows, lanes, tile.dtype, f"{tile.name}_few").part(tile.valid_rows, Const(lanes))
+    parts = b.hold(lanes, part, tile.dtype, f"{tile.name}_parts_tmp").part(Const(lanes), Const(part))
+    for row in range(tile.rows):
+        start, size = tile.offset + row * tile.pitch * tile.dtype.nbytes, tile.dtype.nbytes
+        seen = replace(parts, room=tile.room, name=tile.name, offset=start)
+        into = replace(few, rows=1, stored_rows=1, valid_rows=Const(1), offset=few.offset + row * ALIGN_BYTES)
+        column = replace(into, rows=lanes, cols=1, pitch=1, stored_rows=lanes, valid_rows=Const(lanes), valid_cols=Const(1))
+        with b.when(_has_row(tile, row)):
+            b.emit(name, b.column(column), b.flat(seen), b.flat(parts))
+            for first in range(lanes * part, tile.cols, lanes):
+                cols = min(lanes, tile.cols - first)
+                one = replace(into, cols=cols, valid_cols=Const(cols))
+                b.emit("TADD", b.flat(one), b.flat(one), b.flat(replace(one, room=tile.room, name=tile.name, offset=start + first * size)))
+    return few
+
+
+def _has_row(tile: Held, row: int) -> Scalar:
+    """Return the condition that a row is valid; the first one is."""
+    if row == 0 or tile.valid_rows == Const(tile.rows):
+        return Const(True)
+    return binary(Op.GE, tile.valid_rows, Const(row + 1))
 
 
 def _along_columns(b: Builder, stmt: k.Compute) -> Held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pto_wsp.arch.isa.instruction import legal
 from pto_wsp.expr import kernel as k
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import computed_in
@@ -12,7 +13,6 @@ from pto_wsp.plan.npu.select.shapes import as_tile, expanded, filled, number_of
 from pto_wsp.types.dtype import DType
 
 BINARY = {"add": "ADD", "sub": "SUB", "mul": "MUL", "div": "DIV", "maximum": "MAX", "minimum": "MIN"}
-UNARY = {"abs": "TABS", "neg": "TNEG"}
 
 
 def _binary(b: Builder, stmt: k.Compute) -> Held:
@@ -54,11 +54,24 @@ def broadcast(b: Builder, op: str, lhs: Held, rhs: Held, out: Held) -> Held:
     return out
 
 
-def _unary(b: Builder, stmt: k.Compute) -> Held:
+def _neg(b: Builder, stmt: k.Compute) -> Held:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
     out = b.result(stmt, dtype)
-    b.emit(UNARY[stmt.op], b.flat(out), b.flat(tile))
+    b.emit("TNEG", b.flat(out), b.flat(tile))
+    return out
+
+
+def _abs(b: Builder, stmt: k.Compute) -> Held:
+    """|x|; the larger of x and -x where TABS does not take the dtype."""
+    dtype = computed_in(stmt.op, stmt.result.type.dtype)
+    tile = as_tile(b, stmt.operands[0], dtype)
+    if not legal("TABS", dtype, b.arch.family):
+        turned = b.like(tile, f"{tile.name}_turned")
+        b.emit("TMULS", b.flat(turned), b.flat(tile), b.number(-1, dtype))
+        return broadcast(b, "MAX", turned, tile, b.result(stmt, dtype))
+    out = b.result(stmt, dtype)
+    b.emit("TABS", b.flat(out), b.flat(tile))
     return out
 
 
@@ -74,4 +87,4 @@ def _relu(b: Builder, stmt: k.Compute) -> Held:
 
 
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
-    **dict.fromkeys(BINARY, _binary), **dict.fromkeys(UNARY, _unary), "relu": _relu}
+    **dict.fromkeys(BINARY, _binary), "abs": _abs, "neg": _neg, "relu": _relu}
