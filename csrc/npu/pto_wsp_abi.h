@@ -156,39 +156,28 @@ PTO_WSP_INLINE bool within(int64_t value, int64_t lower, int64_t upper, const ch
 
 #ifdef PTO_WSP_NEW_TENSORS
 
-// Dtypes of new tensors. Names that no page gives are looked for under the spellings that are usual.
-#define PTO_WSP_DTYPE(name, first, second, third)                                \
-    template <typename D>                                                        \
-    constexpr auto name##_of(Rank<2>)->decltype(D::first) { return D::first; }   \
-    template <typename D>                                                        \
-    constexpr auto name##_of(Rank<1>)->decltype(D::second) { return D::second; } \
-    template <typename D>                                                        \
-    constexpr auto name##_of(Rank<0>)->decltype(D::third) { return D::third; }   \
-    template <typename D = DataType>                                             \
-    constexpr D name() { return name##_of<D>(Rank<2>()); }
-
+// Dtypes of new tensors.
 namespace dtype {
-PTO_WSP_DTYPE(f32, FLOAT32, FP32, F32)
-PTO_WSP_DTYPE(f16, FLOAT16, FP16, F16)
-PTO_WSP_DTYPE(bf16, BFLOAT16, BF16, BFLOAT)
-PTO_WSP_DTYPE(i8, INT8, I8, S8)
-PTO_WSP_DTYPE(i16, INT16, I16, S16)
-PTO_WSP_DTYPE(i32, INT32, I32, S32)
-PTO_WSP_DTYPE(i64, INT64, I64, S64)
-PTO_WSP_DTYPE(u8, UINT8, U8, BYTE)
-PTO_WSP_DTYPE(u16, UINT16, U16, USHORT)
-PTO_WSP_DTYPE(u32, UINT32, U32, UINT)
-PTO_WSP_DTYPE(u64, UINT64, U64, ULONG)
-PTO_WSP_DTYPE(b8, BOOL, UINT8, U8)
+constexpr DataType f32 = DataType::FLOAT32;
+constexpr DataType f16 = DataType::FLOAT16;
+constexpr DataType bf16 = DataType::BFLOAT16;
+constexpr DataType i8 = DataType::INT8;
+constexpr DataType i16 = DataType::INT16;
+constexpr DataType i32 = DataType::INT32;
+constexpr DataType i64 = DataType::INT64;
+constexpr DataType u8 = DataType::UINT8;
+constexpr DataType u16 = DataType::UINT16;
+constexpr DataType u32 = DataType::UINT32;
+constexpr DataType u64 = DataType::UINT64;
+constexpr DataType b8 = DataType::BOOL;
+constexpr DataType f8e4m3 = DataType::FP8E4M3FN;
 }  // namespace dtype
 
-// A tensor that no task writes whole: one that does nothing puts it out, and it is what get_ref(0) of the result refers to.
+// A tensor that no task writes whole: get_ref(0) of the result refers to it.
 template <uint32_t N>
-auto allocate(int func_id, const uint32_t (&shape)[N], DataType type) {
-    NewTensor made(shape, N, type);
-    Arguments task;
-    task.add_output(made);
-    return submit_aiv(func_id, task);
+auto allocate(const uint32_t (&shape)[N], DataType type) {
+    const NewTensor made(shape, N, type);
+    return alloc_tensors(made);
 }
 
 #endif  // PTO_WSP_NEW_TENSORS
@@ -213,19 +202,11 @@ Tensor reshape(const Tensor &tensor, const uint32_t (&shape)[N]) {
 
 #ifdef PTO_WSP_ELEMENTS
 
-template <typename T, typename S>
-auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<1>) -> decltype(T(get_tensor_data<T>(tensor, n, index))) {
-    return get_tensor_data<T>(tensor, n, index);
-}
-template <typename T, typename S>
-auto element_at(const S &tensor, const uint32_t *index, uint32_t n, Rank<0>) -> decltype(T(get_tensor_data<T>(tensor, index, n))) {
-    return get_tensor_data<T>(tensor, index, n);
-}
 // One element of a tensor; waits for the task that writes it.
 template <typename T, typename... I>
 T element(const Tensor &tensor, I... index) {
     const uint32_t at[] = {u32(index)...};
-    return element_at<T>(tensor, at, sizeof...(I), Rank<1>());
+    return get_tensor_data<T>(tensor, sizeof...(I), at);
 }
 
 #endif  // PTO_WSP_ELEMENTS
@@ -248,22 +229,7 @@ PTO_WSP_INLINE float round_bf16(double value) { return static_cast<float>(rounde
 
 #ifdef PTO_WSP_EDGES
 
-// What names a task to the runtime, from what its submit returned.
-template <typename R>
-auto id_of(R &made, Rank<3>) -> decltype(made.task_id()) { return made.task_id(); }
-template <typename R>
-auto id_of(R &made, Rank<2>) -> std::decay_t<decltype(made.task_id)> { return made.task_id; }
-template <typename R>
-auto id_of(R &made, Rank<1>) -> decltype(made.id()) { return made.id(); }
-template <typename R>
-auto id_of(R &made, Rank<0>) -> std::decay_t<decltype(made.id)> { return made.id; }
-template <typename R>
-auto id_of(R &made) {
-    return id_of(made, Rank<3>());
-}
-
-using Made = std::decay_t<decltype(rt_submit_aiv_task(0, std::declval<Arguments &>()))>;
-using TaskId = std::decay_t<decltype(id_of(std::declval<Made &>()))>;
+using TaskId = PTO2TaskId;
 
 // A growing array of things that can be copied byte by byte.
 template <typename T>
@@ -311,36 +277,22 @@ class List {
 
 using Ids = List<TaskId>;
 
-template <typename A>
-auto set_dependencies(A &task, TaskId *ids, uint32_t n, Rank<1>) -> decltype(task.set_dependencies(ids, n), void()) {
-    task.set_dependencies(ids, n);
-}
-template <typename A>
-auto set_dependencies(A &task, TaskId *ids, uint32_t n, Rank<0>) -> decltype(task.set_dependencies(n, ids), void()) {
-    task.set_dependencies(n, ids);
-}
-// The task starts behind those of `behind`, which lives until the submit.
+// The task starts behind those of `behind`, which stays as it is until the submit.
 inline void wait_for(Arguments &task, Ids &behind) {
-    if (behind.size() > 0) set_dependencies(task, behind.data(), behind.size(), Rank<1>());
+    if (behind.size() > 0) task.set_dependencies(behind.data(), behind.size());
 }
 
-// A task names at most so many others.
-constexpr uint32_t kMostDependencies = 16;
+// So many ids that several tasks wait for are worth a task that joins them: else each of those tasks has an edge from each of them.
+constexpr uint32_t kWorthJoining = 16;
 
-// Replaces many ids by that of one task that does nothing but wait for them, through others like it where they are very many.
-inline void join(Ids &ids, int func_id) {
-    if (ids.size() <= kMostDependencies) return;
-    while (ids.size() > 1) {
-        Ids joined;
-        for (uint32_t first = 0; first < ids.size(); first += kMostDependencies) {
-            const uint32_t rest = ids.size() - first, n = rest < kMostDependencies ? rest : kMostDependencies;
-            Arguments waits;
-            set_dependencies(waits, ids.data() + first, n, Rank<1>());
-            auto made = submit_aiv(func_id, waits);
-            joined.add(id_of(made));
-        }
-        ids = joined;
-    }
+// Replaces many ids by that of one task without a kernel, which waits for them.
+inline void join(Ids &ids) {
+    if (ids.size() <= kWorthJoining) return;
+    Arguments waits;
+    wait_for(waits, ids);
+    const auto made = rt_submit_dummy_task(waits);
+    ids.clear();
+    ids.add(made.task_id());
 }
 
 // The tasks that have read a tensor of N dimensions since it was last written there: the runtime orders a write behind earlier writes,

@@ -34,7 +34,6 @@ from pto_wsp.plan.npu.passes import run_tile_program_passes
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
-from pto_wsp.plan.npu.walk import kernels_of_tasks
 from pto_wsp.plan.targets.forms import form_errors
 from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.schedule.schedule import Schedule
@@ -85,8 +84,6 @@ def _package(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, findin
     """Return the files of a package, its manifest, not sealed yet, and what was found out about it."""
     kept = dict(dumps)
     npu = plan_for_npu(plan, arch, kernels_observer(kept) if options.dump else None)
-    if target == "pto":
-        npu = replace(npu, kernels=kernels_of_tasks(npu))
     programs = tuple(_program(use, number, arch, kept, options) for number, use in enumerate(npu.kernels))
     kernels_checked = (finding for program in programs if program is not None for finding in check_tile_program(program, arch))
     checks = (*with_late_checks(findings, npu), *kernels_checked, *check_writes(npu))

@@ -41,7 +41,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class Edge:
-    """The task waits for the task of this number. `kind`: raw or waw (inferred), or named (set_dependencies)."""
+    """The task waits for the task of this number. `kind`: made (inferred: that one allocates the tensor), found (inferred: that one has
+    written there), or named (set_dependencies)."""
 
     before: int
     kind: str

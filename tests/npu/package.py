@@ -16,13 +16,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pto_wsp.arch.isa.runtime import limit
+
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = ctypes._SimpleCData  # type: ignore[type-arg]
 Params: TypeAlias = Mapping[str, object]
 
 RUNTIMES = ("tensormap_and_ringbuffer", "host_build_graph")
-MAX_TENSORS = 32
-MAX_CALLABLES = 64
+MAX_TENSORS = limit("tensors")
+MAX_CALLABLES = limit("callables")
 FORBIDDEN_KEYS = frozenset({"block_dim", "rounds"})
 
 

@@ -94,7 +94,7 @@ def compare_orders(workload: Workload, graph: Graph, program: Program) -> Orders
     """Return what both graphs order; `program` has run."""
     plan, wanted = npu_plan(workload), program.graph
     n_parts = _parts(workload, plan)
-    of = _owners(plan, graph, [n_parts[re.split(r"[\[(]", task)[0]] for task in wanted.tasks])
+    of = _owners(graph, [n_parts[re.split(r"[\[(]", task)[0]] for task in wanted.tasks])
     pairs = {(of[before], of[after]) for after in of for before in of
              if graph.ancestors[after] >> before & 1 and of[before] != of[after]}
     return Orders(_closed(pairs), _closed({(edge.source, edge.target) for edge in wanted.edges}), graph)
@@ -107,9 +107,9 @@ def _parts(workload: Workload, plan: NpuPlan) -> dict[str, int]:
     return {name: sum(launch.source == site for launch in launches_of(plan.body)) for site, name in names.items()}
 
 
-def _owners(plan: NpuPlan, graph: Graph, sizes: list[int]) -> dict[int, int]:
-    """For each task that is no join and does not only allocate: which task of the program it belongs to."""
-    real = [number for number, task in enumerate(graph.tasks) if task.kernels not in ((plan.join,), (plan.allocate,))]
+def _owners(graph: Graph, sizes: list[int]) -> dict[int, int]:
+    """For each task with a kernel, which does not only join or allocate: which task of the program it belongs to."""
+    real = [number for number, task in enumerate(graph.tasks) if task.kernels]
     assert len(real) == sum(sizes), f"{len(real)} tasks were submitted, {sum(sizes)} expected"
     owners = [task for task, size in enumerate(sizes) for _ in range(size)]
     return dict(zip(real, owners, strict=True))

@@ -23,28 +23,21 @@ from tests.npu.test_orchestration import mix, ragged, reshapes, scaled, split
 
 # What the host's interface says, and what other versions might say in its place.
 SCOPE = "#define PTO2_SCOPE() if (HostScope host_scope{}; host_scope)"
-DEPENDENCIES = "void set_dependencies(const PTO2TaskId *ids, uint32_t n)"
 VARIANTS = {
-    "fields, counts first, loops as scopes": {
-        "PTO2TaskId task_id() const { return id_; }": "PTO2TaskId task_id;",
-        ": id_(id), tensors_": ": task_id(id), tensors_",
-        "    PTO2TaskId id_;\n": "",
-        DEPENDENCIES: "void set_dependencies(uint32_t n, const PTO2TaskId *ids)",
+    "overloads for scalars, loops as scopes": {
         "    template <typename T>\n    void add_scalar(T value) {\n":
             "    void add_scalar(float value) { add_slot(value); }\n    void add_scalar(uint64_t value) { add_slot(value); }\n"
             "    template <typename T>\n    void add_slot(T value) {\n",
         SCOPE: "#define PTO2_SCOPE() for (bool open = (host_scope_begin(), true); open; open = (host_scope_end(), false))",
-        "T get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index)":
-            "T get_tensor_data(const ChipTensor &tensor, const uint32_t *index, uint32_t ndims)",
         "reshape(const uint32_t *shape, uint32_t n) const": "reshape(uint32_t n, const uint32_t *shape) const",
     },
-    "other names, no scopes, arguments that may change": {
-        "PTO2TaskId task_id() const": "PTO2TaskId id() const",
-        DEPENDENCIES: "void set_dependencies(PTO2TaskId *ids, int n)",
+    "no scopes, arguments and results that may change": {
         SCOPE: "",
         "rt_submit_aiv_task(int32_t func_id, const CoreTaskArgs &args)": "rt_submit_aiv_task(int32_t func_id, CoreTaskArgs &args)",
+        "void set_dependencies(const PTO2TaskId *ids, uint32_t n)": "void set_dependencies(PTO2TaskId *ids, int n)",
         "    int expected_arg_count;": "    uint8_t expected_arg_count;",
-        "const ChipTensor &get_ref(uint32_t i) const": "const ChipTensor &get_ref(uint32_t i)",
+        "const ChipTensor &get_ref(uint32_t i) const & {": "const ChipTensor &get_ref(uint32_t i) & {",
+        "    const ChipTensor &get_ref(uint32_t i) const && = delete;\n": "",
     },
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp import DenseDyn, DType, In, Out, P, PtoError, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp import DenseDyn, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from tests.npu.harness import check_package
 
 F32 = DType.F32
@@ -76,6 +76,7 @@ def test_without_its_edges_some_order_gives_other_numbers(package: Path, tmp_pat
         check_package(root, "a2a3")
 
 
-def test_the_other_runtime_is_refused_where_it_cannot_read_lengths() -> None:
-    with pytest.raises(PtoError, match=r"(?s)N101.*host_build_graph cannot read `lens\[b\]`"):
-        case().compile(target="ascend_npu", options={"runtime": "host_build_graph"})
+def test_the_other_runtime_reads_lengths_that_are_given() -> None:
+    root = case().compile(target="ascend_npu", options={"runtime": "host_build_graph"}).artifact_dir
+    assert isinstance(root, Path)
+    assert len(check_package(root, "a5").graph.edges("named")) > 20

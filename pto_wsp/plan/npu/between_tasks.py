@@ -1,7 +1,7 @@
 """Tensors that only hand values from task to task: the runtime allocates them, so they are no arguments of a package.
 
-A `Tensor.empty` of a workload is one where tasks both write and read it. Where the first task is surely that, and writes it whole and
-nothing else, it puts it out; else one that does nothing does so. What it lies in ends with the statements that use it.
+A `Tensor.empty` of a workload is one where tasks both write and read it. Where the first task surely writes all of it, and nothing else,
+the runtime allocates it for that task; else it is allocated before. What it lies in ends with the statements that use it.
 
 >>> # parts = Tensor.empty((2, 4, 64, 128), F32)       scope:
 >>> # for i in P(2): …parts[i]…                         parts = allocate()
@@ -13,20 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from pto_wsp.expr.kernel import Kernel, Role, TensorParam
+from pto_wsp.expr.kernel import Role
 from pto_wsp.expr.rewrite import nodes, rewrite
-from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import TaskPlan, TensorSlot
-from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Scope, Unordered
-from pto_wsp.plan.npu.walk import items_of, launches_of
+from pto_wsp.plan.npu.model import Block, Descriptor, Launch, NpuItem, NpuPlan, Scope, Unordered
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import Layout, TensorRef
 from pto_wsp.values import dataclass
-
-# It is given memory and does nothing with it, whatever lies there.
-_ALLOCATE = NpuKernel(Kernel("allocate", (TensorParam("made", Role.OUT, DType.F32),), ()), Unit.VECTOR, (ParamAccess(None, 0),))
 
 
 def mark_between_tasks(plan: TaskPlan, intermediates: Set[int]) -> TaskPlan:
@@ -69,17 +63,12 @@ def extents_of(tensor: TensorRef, *, allocated: bool) -> tuple[s.Scalar, ...]:
 
 
 def add_allocations(plan: NpuPlan) -> NpuPlan:
-    """Return the plan with scopes around what uses each tensor that is no argument, and with a kernel, behind the others, that makes it.
-
-    What a body makes for itself has its scope already, from there on.
-    """
+    """Return the plan with scopes around what uses each tensor that is no argument. What a body makes for itself has one already."""
     plan = replace(plan, body=_with_makers(plan.body))
     slots = {slot.ref.id: number for number, slot in enumerate(plan.tensors) if slot.allocated and not slot.fresh}
     body = _scoped(plan.body, frozenset(slots.values()), _Users({tensor: slot for tensor, slot in slots.items()
                                                                  if plan.tensors[slot].scalars}))
-    if not any(set(item.tensors) - allocated_by_launches(item.body) for item in items_of(body) if isinstance(item, Scope)):
-        return replace(plan, body=body)
-    return replace(plan, body=body, kernels=(*plan.kernels, _ALLOCATE), allocate=len(plan.kernels))
+    return replace(plan, body=body)
 
 
 def _with_makers(body: Block) -> Block:

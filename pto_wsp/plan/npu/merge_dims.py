@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
+from pto_wsp.arch.isa.runtime import limit
 from pto_wsp.errors import DeviceLimitError, raise_all
 from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.plan.model import Check, CheckKind, Place, Submit, TaskPlan, TensorSlot
@@ -21,7 +22,7 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.layout import Layout, TensorRef
 from pto_wsp.types.view import Clip, Cut, Permute, Pick, Reshape, Step, View, print_view
 
-MAX_DIMS = 5
+MAX_DIMS = limit("dims")
 
 
 def merge_dims(plan: TaskPlan) -> TaskPlan:

@@ -207,8 +207,7 @@ NpuItem: TypeAlias = Launch | Repeat | Fork | SetSlot | Unordered | Scope | Bloc
 
 @dataclass(frozen=True, slots=True)
 class NpuPlan:
-    """Everything that one package is made from. `join`: a kernel that does nothing, for tasks that only wait for others. `allocate`: one
-    that does nothing with the tensor that it is given, for tasks that only make it."""
+    """Everything that one package is made from."""
 
     name: str
     tensors: tuple[TensorSlot, ...]
@@ -217,8 +216,6 @@ class NpuPlan:
     body: Block
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
-    join: int | None = None
-    allocate: int | None = None
     channels: tuple[Channel, ...] = ()
     events: tuple[str, ...] = ()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
-from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuItem, NpuKernel, NpuPlan, Repeat, Scope, Unordered
+from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuItem, Repeat, Scope, Unordered
 
 Around: TypeAlias = Repeat | Fork | Drain | Network      # what makes it depend on a run how often something inside is done
 
@@ -41,11 +41,6 @@ def communicates(item: NpuItem) -> bool:
 def launches_of(item: NpuItem) -> Iterator[Launch]:
     """Yield every launch of an item."""
     return (inner for inner in items_of(item) if isinstance(inner, Launch))
-
-
-def kernels_of_tasks(plan: NpuPlan) -> tuple[NpuKernel, ...]:
-    """Return the kernels of a plan without those, behind all others, whose tasks only join others or make tensors."""
-    return tuple(kernel for number, kernel in enumerate(plan.kernels) if number not in (plan.join, plan.allocate))
 
 
 def launches_within(item: NpuItem, around: tuple[Around, ...] = ()) -> Iterator[tuple[Launch, tuple[Around, ...]]]:

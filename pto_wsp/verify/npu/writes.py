@@ -1,9 +1,10 @@
-"""Writes behind reads: in a plan as its orchestration submits it, does every write wait for the reads that it falls on?
+"""Writes in a plan as its orchestration submits it: does each wait for the reads and for the writes that it falls on?
 
-The device runtime orders reads and writes behind writes, wherever views overlap; writes behind reads are for the package to name. The
-tasks of a plan are made here as the orchestration makes them, for small sizes where sizes depend on a run, with the runtime's edges and
-the reads that are remembered; program order and after= only add to those. What decides which reads are remembered is not asked. Where
-ways of a fork are taken or not by data, several ways through the plan are tried.
+The device runtime orders what is IN or INOUT behind writes, wherever views overlap. An OUT waits for nobody but the task that allocates
+the tensor: the package gives it as INOUT where something was written. Writes behind reads are for the package to name. The tasks of a
+plan are made here as the orchestration makes them, for small sizes where sizes depend on a run, with the runtime's edges and the reads
+that are remembered; program order and after= only add to those. What decides which reads are remembered, and what is given as INOUT, is
+not asked. Where ways of a fork are taken or not by data, several ways through the plan are tried.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Iterator, Mapping
 
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Receive, SetSlot
-from pto_wsp.plan.npu.edges.readers import IntermediateOf, RememberedReads, Resource, TensorOf, remembered_reads, resource_of
+from pto_wsp.plan.npu.edges.overwrites import Overwrites, overwrites
+from pto_wsp.plan.npu.edges.places import IntermediateOf, Resource, TensorOf, resource_of, site_of
+from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.plan.npu.model import Descriptor, Drain, Fork, Launch, NpuItem, NpuPlan, Passed, Repeat, Scope, Window
-from pto_wsp.plan.npu.walk import inner_items, items_of
+from pto_wsp.plan.npu.walk import inner_items, items_of, launches_of
 from pto_wsp.types import scalar as s
 from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding, Verdict
@@ -28,12 +31,16 @@ _SMALL = 3           # a symbol, and an element of a tensor, without a value of 
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What a task does with a tensor, or with one that the runtime made for the `turn`-th run of a scope."""
+    """What a task does with a tensor, or with one that the runtime made for the `turn`-th run of a scope.
+
+    `looks`: the runtime looks for those who have written there. `makes`: the task allocates the tensor.
+    """
 
     resource: Resource
     turn: int
-    reads: bool
+    looks: bool
     writes: bool
+    makes: bool
     box: tuple[range, ...]
 
     def meets(self, other: _Access) -> bool:
@@ -48,18 +55,25 @@ class _Task:
     accesses: tuple[_Access, ...]
 
 
-def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None) -> tuple[Finding, ...]:
-    """Return a finding for each tensor that tasks read and write. `remembered`: the reads that the orchestration remembers.
+def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None, looked_up: Overwrites | None = None) -> tuple[Finding, ...]:
+    """Return findings for each tensor that tasks read and write, or that several write.
 
-    Raises: InternalError for a write that would not wait for a read which it falls on.
+    `remembered`: the reads that the orchestration remembers. `looked_up`: the OUT arguments that it gives as INOUT.
+
+    Raises: InternalError for a write that would not wait for a read, or for a write, which it falls on.
     """
     reads = remembered_reads(plan) if remembered is None else remembered
+    looked_up = overwrites(plan) if looked_up is None else looked_up
     for seed in range(MOST_WAYS if any(isinstance(item, Fork) for item in items_of(plan.body)) else 1):
-        _check_tasks(tuple(_first_tasks(plan, seed)), reads)
+        _check_tasks(tuple(_first_tasks(plan, seed, looked_up)), reads)
     both = [slot for slot, tensor in enumerate(plan.tensors) if tensor.reads and tensor.writes]
-    return tuple(Finding(f"writes behind reads of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
-                         "the reads are remembered, and named to the runtime" if TensorOf(slot) in reads.bounds else
-                         "none that the data of the tasks does not order") for slot in both)
+    again = sorted({argument.slot for launch in launches_of(plan.body) for position, argument in enumerate(launch.arguments)
+                    if isinstance(argument, Descriptor) and (site_of(launch), position) in looked_up})
+    return (*(Finding(f"writes behind reads of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
+                      "the reads are remembered, and named to the runtime" if TensorOf(slot) in reads.tensors else
+                      "none that the data of the tasks does not order") for slot in both),
+            *(Finding(f"writes behind writes of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
+                      "given as INOUT, for which the runtime looks for them") for slot in again))
 
 
 def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
@@ -71,21 +85,22 @@ def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
             pairs = [(old, new) for old in before.accesses for new in task.accesses if old.meets(new)]
             named = any(old.resource in remembered.remembered(before.launch) and old.resource in remembered.waits(task.launch)
                         and new.writes for old, new in pairs)
-            if named or any(old.writes for old, _ in pairs):
+            if named or any(old.makes or (old.writes and new.looks) for old, new in pairs):
                 found |= behind[earlier] | 1 << earlier
             elif any(new.writes for _, new in pairs):
-                missing.append(earlier)
-        for earlier in missing:
+                missing.append((earlier, "write" if any(old.writes and new.writes for old, new in pairs) else "read"))
+        for earlier, what in missing:
             if not found >> earlier & 1:
-                raise InternalError("a write does not wait for a read that it falls on", f"{tasks[earlier]}\n{task}")
+                raise InternalError(f"a write does not wait for a {what} that it falls on", f"{tasks[earlier]}\n{task}")
         behind.append(found)
 
 
-def _first_tasks(plan: NpuPlan, seed: int) -> Iterator[_Task]:
+def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_Task]:
     """Yield the first tasks of a plan, of each loop the first few turns and the last one, of each fork a way that the seed decides."""
     n_tasks = n_runs = 0
     chosen = random.Random(seed)
     slots: dict[s.Scalar, int] = {}       # and what tokens have carried
+    passed: set[tuple[Resource, int]] = set()      # intermediates that a task has made
 
     def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
         nonlocal n_tasks, n_runs
@@ -94,7 +109,15 @@ def _first_tasks(plan: NpuPlan, seed: int) -> Iterator[_Task]:
             case Launch():
                 n_tasks += 1
                 if n_tasks <= MOST_TASKS:
-                    yield _Task(item, tuple(_access(plan, argument, known, made) for argument in item.arguments))
+                    accesses = []
+                    for position, argument in enumerate(item.arguments):
+                        turn = made.get(resource_of(argument), 0)
+                        first = isinstance(argument, Passed) and (resource_of(argument), turn) not in passed
+                        passed.add((resource_of(argument), turn))
+                        accesses.append(_Access(resource_of(argument), turn, argument.role.reads or (site_of(item), position) in looked_up,
+                                                argument.role.writes, first or (isinstance(argument, Descriptor) and argument.allocates),
+                                                _box(plan, argument, known)))
+                    yield _Task(item, tuple(accesses))
             case Repeat(var, start, stop, step, lead=lead):
                 turns = range(*(_value(node, known) for node in (start, stop, step)))
                 for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
@@ -130,20 +153,18 @@ def _taken(fork: Fork, known: Mapping[s.Scalar, int], chosen: random.Random) -> 
     return len(fork.ways)
 
 
-def _access(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> _Access:
-    resource, role = resource_of(argument), argument.role
-    turn = made.get(resource, 0)
+def _box(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int]) -> tuple[range, ...]:
+    """Return the elements of a tensor that a task is given, nothing where it is given all of an intermediate."""
     match argument:
         case Passed():
-            return _Access(resource, turn, role.reads, role.writes, ())
+            return ()
         case Descriptor(slot, _, steps):
             first = steps[0] if steps else None
             if not isinstance(first, Window):      # all of it, or a part of another shape of it
-                return _Access(resource, turn, role.reads, role.writes, tuple(range(extent) for extent in plan.tensors[slot].ref.shape))
+                return tuple(range(extent) for extent in plan.tensors[slot].ref.shape)
             starts = [_value(node, known) for node in first.offset]
             extents = [_value(node, known) for node in first.shape]
-            box = tuple(range(start, start + extent) for start, extent in zip(starts, extents, strict=True))
-            return _Access(resource, turn, role.reads, role.writes, box)
+            return tuple(range(start, start + extent) for start, extent in zip(starts, extents, strict=True))
 
 
 def _value(node: s.Scalar, known: Mapping[s.Scalar, int]) -> int:

@@ -30,11 +30,11 @@ def mistake() -> None:
     program().compile(target="ascend_npu", options={"runtime": "host_build_graph"})
 
 
-# error[N101]: the runtime host_build_graph cannot read `lens[0, 0]` while tasks are made
+# error[N101]: the runtime host_build_graph cannot read `lens[0, 0]`, which tasks write
 #   --> scalar_read_from_an_output.py:25:14
 #      |
 #   25 |     for b in P(lens[0, 0]):
 #      |              ^^^^^^^^^^^^^
-#    = expected: the runtime tensormap_and_ringbuffer
+#    = expected: the runtime tensormap_and_ringbuffer, or a tensor that tasks only read
 #    = found:    host_build_graph
-#    = help:     the size of a loop or view that depends on data needs it; or make it a Symbol
+#    = help:     host_build_graph makes all tasks before it runs one; make the number a Symbol, or give it in a tensor

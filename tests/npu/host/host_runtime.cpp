@@ -6,7 +6,6 @@
 
 #include "regions.h"
 
-constexpr int kMaxCallables = 64;
 constexpr unsigned char kPoison = 0xff;  // NaN in every float dtype
 constexpr uint64_t kGuardBytes = 64;
 
@@ -35,11 +34,11 @@ static ChipTensor whole(ChipBuffer place, DataType dtype, uint32_t ndims, const 
 
 HostRuntime::HostRuntime(std::vector<LoadedKernel> kernels, Order order, uint32_t seed)
     : kernels_(std::move(kernels)), order_(order), random_(seed), scopes_(1) {
-    if (kernels_.size() > kMaxCallables) throw std::length_error("more than 64 callables");
+    if (kernels_.size() > rules::k_callables) rules::refuse(rules::callables, std::to_string(kernels_.size()));
 }
 
-int HostRuntime::allocate(uint64_t size, int tensor) {
-    Buffer buffer{std::make_unique<unsigned char[]>(size + 2 * kGuardBytes), {0, size}, tensor, false, 0};
+int HostRuntime::allocate(uint64_t size, int tensor, int maker) {
+    Buffer buffer{std::make_unique<unsigned char[]>(size + 2 * kGuardBytes), {0, size}, tensor, maker, false, 0};
     std::memset(buffer.bytes.get(), kPoison, size + 2 * kGuardBytes);
     const uint64_t start = reinterpret_cast<uint64_t>(buffer.bytes.get());
     buffer.place.addr = (start + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
@@ -50,7 +49,7 @@ int HostRuntime::allocate(uint64_t size, int tensor) {
 ChipTensor HostRuntime::bind(const void *data, DataType dtype, uint32_t ndims, const uint32_t *shape) {
     const ChipTensor shaped = whole({0, 0}, dtype, ndims, shape);
     const uint64_t size = shaped.count() * bytes_of(dtype);
-    const Buffer &buffer = buffers_[static_cast<size_t>(allocate(size, static_cast<int>(buffers_.size())))];
+    const Buffer &buffer = buffers_[static_cast<size_t>(allocate(size, static_cast<int>(buffers_.size()), -1))];
     std::memcpy(reinterpret_cast<void *>(buffer.place.addr), data, size);
     return whole(buffer.place, dtype, ndims, shape);
 }
@@ -62,7 +61,7 @@ const unsigned char *HostRuntime::data(int tensor) const {
 int HostRuntime::buffer_of(const ChipTensor &tensor) const {
     for (size_t i = 0; i < buffers_.size(); ++i) {
         if (buffers_[i].place.addr != tensor.buffer.addr || buffers_[i].place.size != tensor.buffer.size) continue;
-        if (buffers_[i].closed) throw std::logic_error("a tensor of the runtime is used behind its scope");
+        if (buffers_[i].closed) rules::refuse(rules::scope_end, "tensor " + std::to_string(i));
         uint64_t last = tensor.start_offset;
         for (uint32_t dim = 0; dim < tensor.ndims; ++dim) {
             if (tensor.shapes[dim] != 0) last += static_cast<uint64_t>(tensor.shapes[dim] - 1) * tensor.strides[dim];
@@ -75,10 +74,11 @@ int HostRuntime::buffer_of(const ChipTensor &tensor) const {
     throw std::logic_error("a descriptor of no known buffer");
 }
 
-TaskOutputTensors HostRuntime::submit(const MixedKernels &kernels, const CoreTaskArgs &args) {
+TaskOutputTensors HostRuntime::submit(const MixedKernels *kernels, const CoreTaskArgs &args) {
     const size_t id = tasks_.size();
     Task task{{}, {}, args.scalars(), args.launch_spec.blocks(), {}, false};
-    const int32_t func_ids[] = {kernels.aic, kernels.aiv0, kernels.aiv1};
+    const MixedKernels none;
+    const int32_t func_ids[] = {(kernels ? *kernels : none).aic, (kernels ? *kernels : none).aiv0, (kernels ? *kernels : none).aiv1};
     for (int place = 0; place < 3; ++place) {
         const int32_t func_id = func_ids[place];
         if (func_id == INVALID_KERNEL_ID) continue;
@@ -86,11 +86,11 @@ TaskOutputTensors HostRuntime::submit(const MixedKernels &kernels, const CoreTas
             throw std::out_of_range("task " + std::to_string(id) + ": no kernel " + std::to_string(func_id));
         }
         if (kernels_[static_cast<size_t>(func_id)].cube != (place == 0)) {
-            throw std::logic_error("task " + std::to_string(id) + ": kernel " + std::to_string(func_id) + " is of the other core type");
+            rules::refuse(rules::own_core, "task " + std::to_string(id) + ", kernel " + std::to_string(func_id));
         }
         task.kernels.push_back(func_id);
     }
-    if (task.kernels.empty()) throw std::logic_error("task " + std::to_string(id) + " has no kernel");
+    if (kernels != nullptr && task.kernels.empty()) throw std::logic_error("task " + std::to_string(id) + " has no kernel");
     if (task.blocks < 1) throw std::logic_error("task " + std::to_string(id) + " is launched with no block");
 
     std::vector<ChipTensor> created;
@@ -98,18 +98,18 @@ TaskOutputTensors HostRuntime::submit(const MixedKernels &kernels, const CoreTas
         const std::string at = where(id, task.arguments.size());
         if (argument.created != nullptr) {
             const TensorCreateInfo &info = *argument.created;
-            if (!info.alive()) throw std::logic_error(at + "its TensorCreateInfo is gone");
+            if (!info.alive()) rules::refuse(rules::arguments_live, at + "its TensorCreateInfo is gone");
             const uint64_t size = whole({0, 0}, info.dtype(), info.ndims(), info.shape()).count() * bytes_of(info.dtype());
-            if (size == 0) throw std::logic_error(at + "it is created empty");
-            const int buffer = allocate(size, -1);
+            if (size == 0) rules::refuse(rules::not_empty, at + "it has none");
+            const int buffer = allocate(size, -1, static_cast<int>(id));
             scopes_.back().push_back(buffer);
             open_bytes_ += size;
             most_bytes_ = std::max(most_bytes_, open_bytes_);
             created.push_back(whole(buffers_[static_cast<size_t>(buffer)].place, info.dtype(), info.ndims(), info.shape()));
             task.arguments.push_back({argument.direction, created.back(), buffer});
         } else {
-            if (!argument.tensor->life.alive()) throw std::logic_error(at + "its descriptor is gone: it must live until the submit");
-            if (!same(*argument.tensor, argument.as_added)) throw std::logic_error(at + "its descriptor changed before the submit");
+            if (!argument.tensor->life.alive()) rules::refuse(rules::arguments_live, at + "its descriptor is gone");
+            if (!same(*argument.tensor, argument.as_added)) rules::refuse(rules::arguments_live, at + "its descriptor has changed");
             try {
                 task.arguments.push_back({argument.direction, *argument.tensor, buffer_of(*argument.tensor)});
             } catch (const std::exception &fault) {
@@ -117,8 +117,9 @@ TaskOutputTensors HostRuntime::submit(const MixedKernels &kernels, const CoreTas
             }
         }
     }
+    if (!args.dependencies_unchanged()) rules::refuse(rules::dependencies_live, "task " + std::to_string(id));
     for (const PTO2TaskId &named : args.dependencies()) {
-        if (named.raw >= id) throw std::logic_error("task " + std::to_string(id) + " depends on a task that is not there yet");
+        if (named.raw >= id) rules::refuse(rules::dependencies_valid, "task " + std::to_string(id));
         task.edges.push_back({static_cast<int>(named.raw), EdgeKind::NAMED});
     }
     infer(task);
@@ -127,23 +128,34 @@ TaskOutputTensors HostRuntime::submit(const MixedKernels &kernels, const CoreTas
     return TaskOutputTensors({id}, std::move(created));
 }
 
-// Adds the edges that the runtime finds: from every earlier task that writes where this one reads or writes.
-void HostRuntime::infer(Task &task) const {
-    for (size_t earlier = 0; earlier < tasks_.size(); ++earlier) {
-        bool raw = false, waw = false;
-        for (const TaskArgument &mine : task.arguments) {
-            for (const TaskArgument &other : tasks_[earlier].arguments) {
-                if (other.direction == HostDirection::IN || !overlap(mine.tensor, other.tensor)) continue;
-                raw = raw || mine.direction != HostDirection::OUT;
-                waw = waw || mine.direction != HostDirection::IN;
-            }
+// Adds the edges that the runtime infers: from who allocates a tensor; for IN and INOUT, from who has written where views overlap. Then
+// what the task writes is known, and an INOUT takes the place of what it covers.
+void HostRuntime::infer(Task &task) {
+    const int id = static_cast<int>(tasks_.size());
+    std::vector<bool> made(tasks_.size(), false), found(tasks_.size(), false);
+    for (const TaskArgument &mine : task.arguments) {
+        const int maker = buffers_[static_cast<size_t>(mine.buffer)].maker;
+        if (maker >= 0 && maker != id) made[static_cast<size_t>(maker)] = true;
+        if (mine.direction == HostDirection::OUT) continue;
+        for (Written &entry : written_) {
+            if (!entry.current || !overlap(mine.tensor, entry.tensor)) continue;
+            found[static_cast<size_t>(entry.task)] = true;
+            if (mine.direction == HostDirection::INOUT && covers(mine.tensor, entry.tensor)) entry.current = false;
         }
-        if (raw) task.edges.push_back({static_cast<int>(earlier), EdgeKind::RAW});
-        if (waw) task.edges.push_back({static_cast<int>(earlier), EdgeKind::WAW});
+    }
+    for (size_t earlier = 0; earlier < tasks_.size(); ++earlier) {
+        if (made[earlier]) task.edges.push_back({static_cast<int>(earlier), EdgeKind::MADE});
+        if (found[earlier]) task.edges.push_back({static_cast<int>(earlier), EdgeKind::FOUND});
+    }
+    for (const TaskArgument &mine : task.arguments) {
+        if (mine.direction != HostDirection::IN) written_.push_back({mine.tensor, id, true});
     }
 }
 
-void HostRuntime::open_scope() { scopes_.emplace_back(); }
+void HostRuntime::open_scope() {
+    scopes_.emplace_back();  // the first is around all tasks
+    if (scopes_.size() > rules::k_scopes) rules::refuse(rules::scopes, std::to_string(scopes_.size()));
+}
 
 void HostRuntime::close_scope() {
     for (int id : scopes_.back()) {
@@ -161,16 +173,18 @@ void HostRuntime::retire(int id) {
     if (buffer.closed && buffer.waiting == 0) std::memset(reinterpret_cast<void *>(buffer.place.addr), kPoison, buffer.place.size);
 }
 
-const void *HostRuntime::element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes) {
+const void *HostRuntime::element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes, bool builds_graph) {
     if (ndims != tensor.ndims || bytes != bytes_of(tensor.dtype)) throw std::invalid_argument("get_tensor_data: another rank or dtype");
     const uint32_t ones[kMaxTensorDims] = {1, 1, 1, 1, 1};
     const ChipTensor part = tensor.view(ones, index);
-    buffer_of(part);
+    const Buffer &buffer = buffers_[static_cast<size_t>(buffer_of(part))];
+    if (builds_graph && buffer.tensor < 0) rules::refuse(rules::given_elements, "an element of a tensor of the runtime");
     std::vector<bool> wanted(tasks_.size(), false);
     for (size_t id = 0; id < tasks_.size(); ++id) {
         for (const TaskArgument &argument : tasks_[id].arguments) {
             if (argument.direction != HostDirection::IN && overlap(argument.tensor, part)) wanted[id] = true;
         }
+        if (builds_graph && wanted[id]) rules::refuse(rules::given_elements, "an element that task " + std::to_string(id) + " writes");
     }
     for (size_t id = tasks_.size(); id-- > 0;) {
         if (!wanted[id]) continue;
@@ -268,7 +282,7 @@ static void write_list(std::ostream &out, size_t n, const std::function<void(siz
 }
 
 void HostRuntime::write_graph(std::ostream &out) const {
-    static const char *const kinds[] = {"raw", "waw", "named"};
+    static const char *const kinds[] = {"made", "found", "named"};
     out << "{\"most_bytes\": " << most_bytes_ << ",\n \"buffers\": ";
     write_list(out, buffers_.size(), [&](size_t i) {
         out << "{\"tensor\": " << buffers_[i].tensor << ", \"bytes\": " << buffers_[i].place.size << "}";
@@ -300,20 +314,24 @@ void HostRuntime::write_graph(std::ostream &out) const {
     out << "}\n";
 }
 
-TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args) { return host_runtime->submit(kernels, args); }
+TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args) { return host_runtime->submit(&kernels, args); }
 
 TaskOutputTensors rt_submit_aic_task(int32_t func_id, const CoreTaskArgs &args) {
-    return host_runtime->submit({func_id, INVALID_KERNEL_ID, INVALID_KERNEL_ID}, args);
+    const MixedKernels kernels{func_id, INVALID_KERNEL_ID, INVALID_KERNEL_ID};
+    return host_runtime->submit(&kernels, args);
 }
 
 TaskOutputTensors rt_submit_aiv_task(int32_t func_id, const CoreTaskArgs &args) {
-    return host_runtime->submit({INVALID_KERNEL_ID, func_id, INVALID_KERNEL_ID}, args);
+    const MixedKernels kernels{INVALID_KERNEL_ID, func_id, INVALID_KERNEL_ID};
+    return host_runtime->submit(&kernels, args);
 }
+
+TaskOutputTensors rt_submit_dummy_task(const CoreTaskArgs &args) { return host_runtime->submit(nullptr, args); }
 
 void host_scope_begin() { host_runtime->open_scope(); }
 
 void host_scope_end() { host_runtime->close_scope(); }
 
-const void *host_element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes) {
-    return host_runtime->element(tensor, ndims, index, bytes);
+const void *host_element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes, bool builds_graph) {
+    return host_runtime->element(tensor, ndims, index, bytes, builds_graph);
 }

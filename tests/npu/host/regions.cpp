@@ -38,3 +38,16 @@ bool overlap(const ChipTensor &one, const ChipTensor &other) {
     }
     return !apart;
 }
+
+bool covers(const ChipTensor &outer, const ChipTensor &inner) {
+    if (outer.buffer.addr != inner.buffer.addr || outer.count() == 0) return false;
+    if (inner.count() == 0) return true;
+    const uint64_t bytes_outer = bytes_of(outer.dtype), bytes_inner = bytes_of(inner.dtype);
+    if (outer.contiguous()) {
+        return outer.start_offset * bytes_outer <= inner.start_offset * bytes_inner &&
+               (inner.start_offset + span_of(inner)) * bytes_inner <= (outer.start_offset + span_of(outer)) * bytes_outer;
+    }
+    return outer.start_offset == inner.start_offset && outer.ndims == inner.ndims && bytes_outer == bytes_inner &&
+           std::equal(outer.shapes, outer.shapes + outer.ndims, inner.shapes) &&
+           std::equal(outer.strides, outer.strides + outer.ndims, inner.strides);
+}

@@ -6,3 +6,6 @@
 // Exact where both have the same strides, each large enough to step over the dimensions inside it; else whether the spans of memory
 // from first to last element meet.
 bool overlap(const ChipTensor &one, const ChipTensor &other);
+
+// Whether the elements of `inner` surely lie in `outer`.
+bool covers(const ChipTensor &outer, const ChipTensor &inner);

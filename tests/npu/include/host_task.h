@@ -12,8 +12,8 @@
 
 #include "tensor.h"
 
-constexpr int kMaxTaskTensors = 32;
-constexpr int kMaxTaskScalars = 16;
+constexpr int kMaxTaskTensors = rules::k_tensors;
+constexpr int kMaxTaskScalars = rules::k_scalars;
 
 // kernel_entry's args: descriptors, then scalars, and at these places what get_block_idx(args) and get_block_num(args) return.
 constexpr int kBlockIdxSlot = kMaxTaskTensors + kMaxTaskScalars;

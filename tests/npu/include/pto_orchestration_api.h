@@ -1,6 +1,6 @@
 // The interface through which an orchestration submits tasks, on host memory.
 //
-// It is stricter than a device: what a device would let pass and then do wrong throws here (see host_runtime.cpp).
+// It is stricter than a device: what breaks a rule of the runtime throws here, with the rule's name (see runtime_rules.h).
 // PTO_HOST_FAMILY_A5 and PTO_HOST_BUILD_GRAPH say which arch and runtime it stands for; what one lacks is not declared.
 #pragma once
 
@@ -65,7 +65,7 @@ class TensorCreateInfo {
   public:
     TensorCreateInfo(const uint32_t *shape, uint32_t ndims, DataType dtype) : shape_(shape), ndims_(ndims), dtype_(dtype) {
         if (ndims == 0 || ndims > kMaxTensorDims) {
-            throw std::invalid_argument("TensorCreateInfo: 1 to 5 dimensions, found " + std::to_string(ndims));
+            rules::refuse(rules::dims, "TensorCreateInfo: " + std::to_string(ndims));
         }
     }
     const uint32_t *shape() const { return shape_; }
@@ -128,12 +128,14 @@ class CoreTaskArgs {
         uint64_t slot = 0;
         std::memcpy(&slot, &value, sizeof value);
         scalars_.push_back(slot);
-        if (scalars_.size() > kMaxTaskScalars) throw std::length_error("more than 16 scalars");
+        if (scalars_.size() > kMaxTaskScalars) rules::refuse(rules::scalars, std::to_string(scalars_.size()));
     }
 
+    // The array is read when the task is submitted.
     void set_dependencies(const PTO2TaskId *ids, uint32_t n) {
-        if (has_dependencies_) throw std::logic_error("set_dependencies called twice");
-        has_dependencies_ = true;
+        if (named_ != nullptr) rules::refuse(rules::dependencies_once, std::to_string(n) + " more");
+        if (ids == nullptr || n == 0) rules::refuse(rules::dependencies_some, std::to_string(n));
+        named_ = ids;
         dependencies_.assign(ids, ids + n);
     }
 
@@ -142,6 +144,10 @@ class CoreTaskArgs {
     const std::vector<HostTaskArgument> &arguments() const { return arguments_; }
     const std::vector<uint64_t> &scalars() const { return scalars_; }
     const std::vector<PTO2TaskId> &dependencies() const { return dependencies_; }
+    // Whether the array that set_dependencies was given says what it said then.
+    bool dependencies_unchanged() const {
+        return dependencies_.empty() || std::memcmp(named_, dependencies_.data(), dependencies_.size() * sizeof(PTO2TaskId)) == 0;
+    }
 
   private:
     void add(HostDirection direction, const ChipTensor &tensor) {
@@ -149,21 +155,26 @@ class CoreTaskArgs {
         check_tensor();
     }
     void check_tensor() const {
-        if (!scalars_.empty()) throw std::logic_error("a tensor is added after a scalar");
-        if (arguments_.size() > kMaxTaskTensors) throw std::length_error("more than 32 tensors");
+        if (!scalars_.empty()) rules::refuse(rules::tensors_first, "tensor " + std::to_string(arguments_.size() - 1));
+        if (arguments_.size() > kMaxTaskTensors) rules::refuse(rules::tensors, std::to_string(arguments_.size()));
     }
 
     std::vector<HostTaskArgument> arguments_;
     std::vector<uint64_t> scalars_;
     std::vector<PTO2TaskId> dependencies_;
-    bool has_dependencies_ = false;
+    const PTO2TaskId *named_ = nullptr;
 };
 
 // The tensors that a task made the runtime allocate, in order, and the task.
 class TaskOutputTensors {
   public:
     TaskOutputTensors(PTO2TaskId id, std::vector<ChipTensor> tensors) : id_(id), tensors_(std::move(tensors)) {}
-    const ChipTensor &get_ref(uint32_t i) const { return tensors_.at(i); }
+    // Of a temporary it would be gone with it (rule get_ref_named).
+    const ChipTensor &get_ref(uint32_t i) const & {
+        if (i >= tensors_.size()) rules::refuse(rules::get_ref_count, std::to_string(i) + " of " + std::to_string(tensors_.size()));
+        return tensors_[i];
+    }
+    const ChipTensor &get_ref(uint32_t i) const && = delete;
     PTO2TaskId task_id() const { return id_; }
     uint32_t size() const { return static_cast<uint32_t>(tensors_.size()); }
 
@@ -184,9 +195,19 @@ struct MixedKernels {
 PTO_HOST_API TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const CoreTaskArgs &args);
 PTO_HOST_API TaskOutputTensors rt_submit_aic_task(int32_t func_id, const CoreTaskArgs &args);
 PTO_HOST_API TaskOutputTensors rt_submit_aiv_task(int32_t func_id, const CoreTaskArgs &args);
+// A task without a kernel, which only waits.
+PTO_HOST_API TaskOutputTensors rt_submit_dummy_task(const CoreTaskArgs &args);
 PTO_HOST_API void host_scope_begin();
 PTO_HOST_API void host_scope_end();
-PTO_HOST_API const void *host_element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes);
+PTO_HOST_API const void *host_element(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index, uint32_t bytes, bool builds_graph);
+
+// Tensors that no task has to write first: who is given one waits for nobody else.
+template <typename... I>
+TaskOutputTensors alloc_tensors(const I &...infos) {
+    CoreTaskArgs args;
+    (args.add_output(static_cast<const TensorCreateInfo &>(infos)), ...);
+    return rt_submit_dummy_task(args);
+}
 
 class HostScope {
   public:
@@ -198,12 +219,10 @@ class HostScope {
 
 #define PTO2_SCOPE() if (HostScope host_scope{}; host_scope)
 
-#if !PTO_HOST_BUILD_GRAPH
-// An element, once the tasks that write it have run.
+// An element, once the tasks that write it have run; host_build_graph runs none before all are there.
 template <typename T>
 T get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t *index) {
     T value;
-    std::memcpy(&value, host_element(tensor, ndims, index, sizeof value), sizeof value);
+    std::memcpy(&value, host_element(tensor, ndims, index, sizeof value, PTO_HOST_BUILD_GRAPH != 0), sizeof value);
     return value;
 }
-#endif

@@ -7,19 +7,24 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime_rules.h"
+
 enum class DataType : uint8_t {
     FLOAT32,
     FLOAT16,
-    BFLOAT16,
-    INT8,
-    INT16,
     INT32,
-    INT64,
+    INT16,
+    INT8,
     UINT8,
+    BFLOAT16,
+    INT64,
+    UINT64,
     UINT16,
     UINT32,
-    UINT64,
     BOOL,
+    FP8E4M3FN,
+    FP8E8M0,
+    FP4E2M1,
 };
 
 inline uint32_t bytes_of(DataType dtype) {
@@ -27,6 +32,8 @@ inline uint32_t bytes_of(DataType dtype) {
         case DataType::INT8:
         case DataType::UINT8:
         case DataType::BOOL:
+        case DataType::FP8E4M3FN:
+        case DataType::FP8E8M0:
             return 1;
         case DataType::FLOAT16:
         case DataType::BFLOAT16:
@@ -40,11 +47,13 @@ inline uint32_t bytes_of(DataType dtype) {
         case DataType::INT64:
         case DataType::UINT64:
             return 8;
+        case DataType::FP4E2M1:
+            break;  // two in a byte: no tensor of a package has it
     }
     throw std::invalid_argument("no such DataType");
 }
 
-constexpr uint32_t kMaxTensorDims = 5;
+constexpr uint32_t kMaxTensorDims = rules::k_dims;
 
 // Tells whether the object that it is part of still is: arguments of a task are kept as pointers until it is submitted.
 class HostLife {
@@ -79,8 +88,8 @@ struct ChipTensor {
         ChipTensor part = *this;
         for (uint32_t dim = 0; dim < ndims; ++dim) {
             if (static_cast<uint64_t>(offset[dim]) + shape[dim] > shapes[dim]) {
-                throw std::out_of_range("view: dimension " + std::to_string(dim) + ": " + std::to_string(offset[dim]) + " + " +
-                                        std::to_string(shape[dim]) + " lies outside an extent of " + std::to_string(shapes[dim]));
+                rules::refuse(rules::inside, "view: dimension " + std::to_string(dim) + ": " + std::to_string(offset[dim]) + " + " +
+                                                 std::to_string(shape[dim]) + " in an extent of " + std::to_string(shapes[dim]));
             }
             part.shapes[dim] = shape[dim];
             part.start_offset += static_cast<uint64_t>(offset[dim]) * strides[dim];
@@ -90,7 +99,7 @@ struct ChipTensor {
 
     // The same elements in another shape. They must be contiguous.
     ChipTensor reshape(const uint32_t *shape, uint32_t n) const {
-        if (n == 0 || n > kMaxTensorDims) throw std::invalid_argument("reshape: 1 to 5 dimensions, found " + std::to_string(n));
+        if (n == 0 || n > kMaxTensorDims) rules::refuse(rules::dims, "reshape: " + std::to_string(n));
         if (!contiguous()) throw std::invalid_argument("reshape: the elements are not contiguous");
         ChipTensor other = *this;
         other.ndims = n;

@@ -8,7 +8,6 @@ from pto_wsp import PtoError
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.mlir.emit import emit_pto
 from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.walk import kernels_of_tasks
 from tests.codegen.npu.golden.test_examples import CASES
 from tests.npu.mlir.meaning import check_pto
 from tests.plan.npu.split.numpy_plan import npu_plan
@@ -19,7 +18,7 @@ REFUSED = "mixture routed by tasks"      # columns of its topk are parts of a ti
 @pytest.mark.parametrize("name", [name for name in CASES if name != REFUSED])
 def test_every_kernel_of_an_example(name: str) -> None:
     arch = builtin_arch("ascend_910b")
-    for use in kernels_of_tasks(npu_plan(CASES[name]())):
+    for use in npu_plan(CASES[name]()).kernels:
         assert check_pto(emit_pto(select(use, arch), arch)).kind == use.core.value
 
 

@@ -65,7 +65,7 @@ def test_reads_are_remembered_wherever_that_is_needed(index: str, needed: bool) 
             move[b](Y[b], eval(index, {"X": X, "b": b, "n": n}))
     plan = npu_plan(case().task_graph(deps=Deps.infer_bytes_overlap()))
     check_writes(plan)
-    assert bool(remembered_reads(plan).bounds) == (index != "X[b]")
+    assert bool(remembered_reads(plan).tensors) == (index != "X[b]")
     if needed:
         with pytest.raises(InternalError):
             check_writes(plan, RememberedReads())

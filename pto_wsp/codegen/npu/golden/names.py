@@ -17,7 +17,7 @@ class Scope:
 
     def take(self, wanted: str, otherwise: str) -> str:
         """Return `wanted` as an identifier that nobody has, with a number behind it where somebody has; `otherwise` where it is none."""
-        stem = re.sub(r"\W|^[\d_]+", "", wanted, flags=re.ASCII) or otherwise
+        stem = re.sub(r"\W", "", wanted, flags=re.ASCII).lstrip("_0123456789") or otherwise
         name, number = stem, 1
         while name in self._taken:
             number += 1

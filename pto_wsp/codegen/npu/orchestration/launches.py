@@ -15,8 +15,8 @@ from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import ScalarValue
-from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf, resource_of
-from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, Waits
+from pto_wsp.plan.npu.edges.places import IntermediateOf, Resource, TensorOf, resource_of
+from pto_wsp.plan.npu.edges.waits import WORTH_JOINING, Waits
 from pto_wsp.plan.npu.late import Late
 from pto_wsp.plan.npu.model import Descriptor, Intermediate, Launch, Passed, Reshaped, Window
 from pto_wsp.plan.waits.handles import TrackedHandle
@@ -25,7 +25,7 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 
 _IDS = "pto_wsp::Ids"
-_DTYPES = {DType.BOOL: "b8", DType.FP8E4M3: "u8", DType.FP8E5M2: "u8", DType.F64: "u64"}    # the others are called as they are here
+_DTYPES = {DType.BOOL: "b8", DType.FP8E4M3: "f8e4m3", DType.FP8E5M2: "u8", DType.F64: "u64"}    # the others are called as they are here
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class LaunchLowering:
     created: dict[int, tuple[Intermediate, int]] = field(default_factory=dict)     # by id, with how many loops are around its scope
     made: dict[int, str] = field(default_factory=dict)                             # names of those that a task has made
     depth: int = 0
-    short: set[str] = field(default_factory=set)                                   # lists that surely hold no more ids than a task can name
+    short: set[str] = field(default_factory=set)                                   # lists that surely hold few ids, or one that joins them
     handles: dict[TrackedHandle, str] = field(default_factory=dict)                # how lists of handles are spelled
 
     def _launch(self, launch: Launch, after: str | None, ends: str, *, replaces: bool = False) -> Iterator[c.Stmt]:
@@ -71,8 +71,9 @@ class LaunchLowering:
             yield from self._place(argument, param.name, launch, names, placed)
         task = names.take("task")
         yield c.Construct("pto_wsp::Arguments", task)
-        for argument, place in zip(launch.arguments, placed, strict=True):
-            yield call(f"{task}.{_ADD[argument.role]}", place.value)
+        for position, (argument, place) in enumerate(zip(launch.arguments, placed, strict=True)):
+            role = Role.INOUT if argument not in creates and self.waits.looks_up(launch, position) else argument.role
+            yield call(f"{task}.{_ADD[role]}", place.value)
         for value in launch.scalars:
             yield self._scalar(task, value)
         yield from self._told(launch, task, after, names, placed)
@@ -156,20 +157,18 @@ class LaunchLowering:
         """Tell the runtime what the launch waits for beyond what its data says."""
         if not self.waits.tells(launch):
             return
-        lists: list[tuple[str, int | None]] = []
-        if launch.source in self.waits.order.waits and after is not None:
-            lists.append((after, self.waits.order.waits[launch.source]))
-        lists += [(self.handles[handle], self.waits.sizes[handle]) for handle in self.waits.handles.waits(launch.source)]
-        for name, bound in lists:
-            if is_many(bound):
-                yield from self._join(name)
+        lists = [after] if launch.source in self.waits.order.waits and after is not None else []
+        for handle in self.waits.handles.waits(launch.source):
+            lists.append(self.handles[handle])
+            if handle in self.waits.shared and is_many(self.waits.sizes[handle]):
+                yield from self._join(lists[-1])
         readers = self.waits.reads.waits(launch)
         if len(lists) == 1 and not readers:
-            yield call("pto_wsp::wait_for", c.Name(task), c.Name(lists[0][0]))
+            yield call("pto_wsp::wait_for", c.Name(task), c.Name(lists[0]))
             return
         behind = names.take("behind")
         yield self._ids(behind)
-        for name, _ in lists:
+        for name in lists:
             yield call(f"{behind}.add", c.Name(name))
         for resource in readers:
             match resource:
@@ -178,17 +177,15 @@ class LaunchLowering:
                 case TensorOf():
                     for place in _places(launch, placed, resource, writes=True):
                         yield call(f"{self._readers(resource)}.find", c.Name(behind), *place.box)
-        if is_many(self.waits.bound(launch)):
-            yield from self._join(behind)
         yield call("pto_wsp::wait_for", c.Name(task), c.Name(behind))
 
     def _remembered(self, launch: Launch, made: str, ends: str, placed: Sequence[_Argument]) -> Iterator[c.Stmt]:
         """Keep a launch's id for those who wait for it, and what it has read; what it has written is no longer waited for."""
-        task = c.Call("pto_wsp::id_of", (c.Name(made),))
+        task = c.Call(f"{made}.task_id", ())
         for name in (*((ends,) if ends else ()), *(self.handles[handle] for handle in self.waits.handles.collects(launch.source))):
             yield call(f"{name}.add", task)
         for resource in dict.fromkeys(resource_of(argument) for argument in launch.arguments if argument.role.writes):
-            if resource not in self.waits.reads.bounds:
+            if resource not in self.waits.reads.tensors:
                 continue
             match resource:
                 case IntermediateOf():
@@ -206,11 +203,9 @@ class LaunchLowering:
                         yield call(f"{self._readers(resource)}.add", task, *place.box)
 
     def _join(self, ids: str) -> Iterator[c.Stmt]:
-        if self.scope.plan.join is None:
-            raise InternalError("a task may have to wait for many others, and the plan has no kernel to join them")
         if ids not in self.short:
             self.short.add(ids)
-            yield call("pto_wsp::join", c.Name(ids), c.Int(self.scope.plan.join))
+            yield call("pto_wsp::join", c.Name(ids))
 
     def _list_name(self, stem: str) -> str:
         """Return the name of another list of ids."""
@@ -247,12 +242,12 @@ def extents_array(name: c.Name, values: Iterable[c.Expr]) -> c.Stmt:
 
 def runtime_dtype(dtype: DType) -> c.Expr:
     """What the runtime calls a dtype; elements of as many bytes where it has no word for it."""
-    return c.Call(f"pto_wsp::dtype::{_DTYPES.get(dtype, str(dtype))}", ())
+    return c.Name(f"pto_wsp::dtype::{_DTYPES.get(dtype, str(dtype))}")
 
 
 def is_many(bound: int | None) -> bool:
-    """Tell whether there may be more tasks than one can name."""
-    return bound is None or bound > MOST_DEPENDENCIES
+    """Tell whether there may be so many tasks that a join is worth it where several wait for them."""
+    return bound is None or bound > WORTH_JOINING
 
 
 def call(function: str, *args: c.Expr) -> c.Evaluate:

@@ -19,7 +19,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.between_tasks import allocated_by_launches
 from pto_wsp.plan.npu.edges.order import UNKNOWN_TASKS, last_tasks
-from pto_wsp.plan.npu.edges.readers import IntermediateOf, Resource, TensorOf
+from pto_wsp.plan.npu.edges.places import IntermediateOf, Resource, TensorOf
 from pto_wsp.plan.npu.edges.statements import Statement, Task, n_launches, statements, surely_submits
 from pto_wsp.plan.npu.late import Checked
 from pto_wsp.plan.npu.model import Block, Communication, Drain, Fork, Launch, Network, NpuItem, Repeat, Scope, Unordered
@@ -41,7 +41,7 @@ class BodyLowering(LaunchLowering):
         after = self.scope.names.take("after") if self.waits.order.waits else None
         body = tuple(self._block(plan.body, after))
         opening: list[c.Stmt] = []
-        for resource in self.waits.reads.bounds:
+        for resource in self.waits.reads.tensors:
             if isinstance(resource, TensorOf) and not plan.tensors[resource.slot].fresh:
                 opening.append(self._list_of(resource))
         if after is not None:
@@ -219,7 +219,7 @@ class BodyLowering(LaunchLowering):
         self.created.update({own.id: (own, self.depth) for own in scope.intermediates})
         resources = (*(IntermediateOf(own.id) for own in scope.intermediates),
                      *(TensorOf(slot) for slot in scope.tensors if self.scope.plan.tensors[slot].fresh))
-        opening = tuple(self._list_of(resource) for resource in resources if resource in self.waits.reads.bounds)
+        opening = tuple(self._list_of(resource) for resource in resources if resource in self.waits.reads.tensors)
         if implicit or not (scope.intermediates or scope.tensors):
             yield from (*self._allocated(scope), *opening, *body())
             return
@@ -238,19 +238,17 @@ class BodyLowering(LaunchLowering):
                 return c.Construct(f"pto_wsp::Readers<{self.scope.plan.tensors[slot].ref.rank}>", self._readers(resource))
 
     def _allocated(self, scope: Scope) -> Iterator[c.Stmt]:
-        """Tasks that make the workload's intermediate tensors: who writes one has to wait for its own."""
+        """Allocate those of the workload's intermediate tensors that no launch is given new."""
         plan, known = self.scope.plan, allocated_by_launches(scope.body)
         for slot in scope.tensors:
             if slot in known:
                 continue
-            if plan.allocate is None:
-                raise InternalError("a tensor is no argument, and the plan has no kernel that makes it")
             self.scope.features.add("PTO_WSP_NEW_TENSORS")
             ref, tensor = plan.tensors[slot].ref, self.scope.tensor(slot)
             shape, made = (c.Name(self.scope.names.take(f"{tensor.text}_{what}")) for what in ("shape", "made"))
             yield c.Comment(f"{ref.dtype} {list(ref.shape)}, from task to task")
             yield extents_array(shape, map(c.Int, ref.shape))
-            yield c.Declare("auto", made.text, c.Call("pto_wsp::allocate", (c.Int(plan.allocate), shape, runtime_dtype(ref.dtype))))
+            yield c.Declare("auto", made.text, c.Call("pto_wsp::allocate", (shape, runtime_dtype(ref.dtype))))
             yield c.Declare("const pto_wsp::Tensor &", tensor.text, c.Call(f"{made.text}.get_ref", (c.Int(0),)))
 
     # ---- tasks ----

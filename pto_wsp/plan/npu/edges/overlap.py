@@ -55,7 +55,7 @@ def overlaps(one: Descriptor | Passed, other: Descriptor | Passed, moved: Moved)
         case Descriptor(slot, _, steps), Descriptor(other_slot, _, other_steps):
             if slot != other_slot or Instance(slot) in moved:
                 return False
-            return not steps or not other_steps or (steps == other_steps and not moved & set(_depends_on(one)))
+            return not steps or not other_steps or (steps == other_steps and not moved & set(depends_on(one)))
         case Passed(intermediate), Passed(other_intermediate):
             return intermediate == other_intermediate
         case _:
@@ -99,7 +99,8 @@ def _with_inner(items: Sequence[NpuItem]) -> Iterator[tuple[Launch, Moved]]:
             yield launch, inner | left_behind(item) if isinstance(item, Repeat) else inner
 
 
-def _depends_on(argument: Descriptor) -> Iterator[s.Var | s.SlotValue | Contents]:
+def depends_on(argument: Descriptor) -> Iterator[s.Var | s.SlotValue | Contents]:
+    """Yield what an argument's place in its tensor depends on."""
     for step in argument.steps:
         if isinstance(step, Window):
             for leaf in (leaf for node in (*step.offset, *step.shape) for leaf in s.leaves(node)):

@@ -1,44 +1,44 @@
-"""What each task of a plan is told to wait for, and whether that takes a kernel for tasks that do nothing but wait.
+"""What each task of a plan is told to wait for, and where many that several tasks wait for are joined.
 
-A task may name so many others at most; where it has to wait for more, tasks that do nothing join them.
+A task names as many others as it likes. Where several tasks wait for the same many, a task without a kernel joins these: else each pair
+would have an edge.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 
-from pto_wsp.expr.kernel import Kernel
-from pto_wsp.ops.entry import Unit
 from pto_wsp.plan.model import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.plan.npu.edges.order import ProgramOrder, program_order
+from pto_wsp.plan.npu.edges.overwrites import Overwrites, overwrites
+from pto_wsp.plan.npu.edges.places import site_of
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
-from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, total, turns_of, turns_of_tokens
-from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuKernel, NpuPlan, Repeat, Scope, Unordered
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.plan.npu.edges.statements import Statement, Task, statements, times, turns_of, turns_of_tokens
+from pto_wsp.plan.npu.model import Block, Drain, Fork, Launch, Network, NpuPlan, Repeat, Scope, Unordered
 from pto_wsp.plan.waits.handles import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
 from pto_wsp.values import dataclass
 
-MOST_DEPENDENCIES = 16     # kMostDependencies in pto_wsp_abi.h
-_JOIN = "join"
+WORTH_JOINING = 16     # kWorthJoining in pto_wsp_abi.h
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Edges that a plan's tasks are told of: program order, handles, and reads before writes."""
+    """Edges that a plan's tasks are told of: program order, handles, reads before writes. `overwrites`: what INOUT makes them wait for."""
 
     order: ProgramOrder
     handles: HandleUses
     reads: RememberedReads
+    overwrites: Overwrites
     sizes: dict[TrackedHandle, int | None] = field(default_factory=dict)      # how many tasks a collection can hold
-
-    def bound(self, launch: Launch) -> int | None:
-        """Return how many tasks a launch may be told to wait for, None where that is known only at run time."""
-        return total((self.order.waits.get(launch.source, 0), *(self.sizes[handle] for handle in self.handles.waits(launch.source)),
-                      *(self.reads.bounds[resource] for resource in self.reads.waits(launch))))
+    shared: frozenset[TrackedHandle] = frozenset()                            # collections that several tasks may wait for
 
     def tells(self, launch: Launch) -> bool:
         """Tell whether a launch is told to wait for anything."""
         return launch.source in self.order.waits or bool(self.handles.waits(launch.source) or self.reads.waits(launch))
+
+    def looks_up(self, launch: Launch, argument: int) -> bool:
+        """Tell whether a launch is given an argument as INOUT, so that it waits for who has written there."""
+        return (site_of(launch), argument) in self.overwrites
 
     def is_named(self, launch: Launch) -> bool:
         """Tell whether somebody may be told to wait for a launch."""
@@ -86,21 +86,12 @@ def waits_of(plan: NpuPlan) -> Waits:
     walk(plan.body, (), ())
     handles = tracked_uses(tasks, bodies)
     sizes: dict[TrackedHandle, int | None] = {}
+    shared: set[TrackedHandle] = set()
     for task in tasks:
         for handle in handles.waits(task.site):
             maker = tasks_of[handle.handle]
+            if handle in sizes or len(loops_of[task.site]) > len(opened[handle.body]):
+                shared.add(handle)
             sizes[handle] = times(maker.count, *map(turns_of, loops_of[maker.source][len(opened[handle.body]):]))
-    return Waits(program_order(plan), handles, remembered_reads(plan), sizes)
-
-
-def needs_join(plan: NpuPlan, waits: Waits) -> bool:
-    """Tell whether some task may have to wait for more others than it can name."""
-    return any(bound is None or bound > MOST_DEPENDENCIES for bound in map(waits.bound, launches_of(plan.body)))
-
-
-def add_join_kernel(plan: NpuPlan) -> NpuPlan:
-    """Return the plan with a kernel that does nothing, behind the others, where a task has to wait for more others than it can name."""
-    if plan.join is not None or not needs_join(plan, waits_of(plan)):
-        return plan
-    kernel = NpuKernel(Kernel(_JOIN, (), ()), Unit.VECTOR, ())
-    return replace(plan, kernels=(*plan.kernels, kernel), join=len(plan.kernels))
+    return Waits(program_order(plan), handles, remembered_reads(plan), overwrites(plan), sizes,
+                 frozenset(shared))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pto_wsp.arch.isa.runtime import limit
 from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import Send, SetSlot, TaskPlan
 from pto_wsp.plan.npu.model import Fork, Launch, NpuItem, NpuKernel, NpuPlan, Repeat, Scope
-from pto_wsp.plan.npu.walk import items_of, launches_of
+from pto_wsp.plan.npu.walk import inner_items, items_of, launches_of
 from pto_wsp.plan.walk import submits
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
@@ -16,10 +17,8 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.view import declared, print_view
 
-MAX_TENSORS = 32
-MAX_SCALARS = 16
-MAX_KERNELS = 64
-READS_ELEMENTS = "tensormap_and_ringbuffer"
+MAX_TENSORS, MAX_SCALARS, MAX_KERNELS, MAX_SCOPES = map(limit, ("tensors", "scalars", "callables", "scopes"))
+READS_COMPUTED = "tensormap_and_ringbuffer"
 
 
 def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
@@ -33,7 +32,20 @@ def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
                                                expected=f"at most {most} {what}", found=f"{found} {what}", help=_HELP[what]))
     if len(plan.kernels) > MAX_KERNELS:
         errors.append(_too_many(plan.kernels))
+    errors += _too_deep(plan.body, 1)      # one is around all tasks
     return tuple(errors)
+
+
+def _too_deep(item: NpuItem, depth: int) -> Iterator[PtoError]:
+    """Yield an error for the first scope that lies in too many others."""
+    depth += isinstance(item, Scope)
+    if depth > MAX_SCOPES:
+        yield DeviceLimitError("tensors that the runtime allocates lie in too many scopes", next(launches_of(item)).span,
+                               expected=f"at most {MAX_SCOPES} scopes, that around all tasks among them", found=f"{depth}",
+                               help="make some of the tensors outside of the innermost loops")
+        return
+    for inner in inner_items(item):
+        yield from _too_deep(inner, depth)
 
 
 def empty_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
@@ -52,15 +64,20 @@ def empty_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
 
 
 def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
-    """Return an error for each task and loop for which the named runtime would have to read elements that it cannot read."""
+    """Return an error for each task and loop for which the named runtime would have to read elements that it cannot read.
+
+    One of the runtimes makes all tasks before it runs one: it reads what is given, never what tasks write.
+    """
     errors: list[PtoError] = []
+    written = {slot.ref.id for slot in plan.tensors if slot.writes or slot.allocated}
     found = ((span, node) for item in items_of(plan.body) for span, parts in _asked(item) for node in nodes(parts)
              if isinstance(node, s.Element))
     for span, node in dict.fromkeys(found):
-        if runtime != READS_ELEMENTS:
-            errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{print_scalar(node)}` while tasks are made", span,
-                                           expected=f"the runtime {READS_ELEMENTS}", found=runtime,
-                                           help="the size of a loop or view that depends on data needs it; or make it a Symbol"))
+        if runtime != READS_COMPUTED and node.tensor.id in written:
+            errors.append(DeviceLimitError(f"the runtime {runtime} cannot read `{print_scalar(node)}`, which tasks write", span,
+                                           expected=f"the runtime {READS_COMPUTED}, or a tensor that tasks only read", found=runtime,
+                                           help=f"{runtime} makes all tasks before it runs one; make the number a Symbol, or give it in a "
+                                                "tensor"))
         elif node.tensor.dtype not in _READABLE:
             errors.append(DeviceLimitError(f"the device's runtime cannot read `{print_scalar(node)}`", span,
                                            expected=f"one of {', '.join(map(str, _READABLE))}", found=str(node.tensor.dtype),

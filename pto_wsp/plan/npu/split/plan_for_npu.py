@@ -33,7 +33,6 @@ from pto_wsp.plan.model import (
     TaskPlan,
 )
 from pto_wsp.plan.npu.between_tasks import add_allocations, with_known_extents
-from pto_wsp.plan.npu.edges.waits import add_join_kernel
 from pto_wsp.plan.npu.model import (
     Block,
     Descriptor,
@@ -67,9 +66,6 @@ from pto_wsp.values import dataclass
 def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
     """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
 
-    A kernel that does nothing is the last one where a task has to wait for more others than it can name, one that only makes tensors
-    stands before it where tensors are allocated.
-
     Raises: C104 for an arch that is no NPU, N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
     if not arch.family:
@@ -82,7 +78,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     body = lowering.block(plan.body)
     made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure,
                    channels=plan.channels, events=tuple(event.name for event in plan.events))
-    made = add_join_kernel(add_allocations(made))
+    made = add_allocations(made)
     raise_all(limit_errors(made))
     return made
 
@@ -107,12 +103,14 @@ class _Lowering:
         return self.rest(body.items)
 
     def rest(self, items: tuple[Item, ...]) -> Block:
-        """Return items in order. A tensor that is made anew lies in a scope that ends with them."""
-        for position, item in enumerate(items):
-            if isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated:     # a .pto file has no tensors
-                before = tuple(map(self.item, items[:position]))
-                return Block((*before, Scope((), self.rest(items[position + 1:]), (item.slot,))))
-        return Block(tuple(map(self.item, items)))
+        """Return items in order. Tensors that are made anew lie in one scope, from the first of them to the end."""
+        def is_made(item: Item) -> bool:
+            return isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated     # a .pto file has no tensors
+
+        made = tuple(item.slot for item in items if isinstance(item, Fresh) and is_made(item))
+        first = next((position for position, item in enumerate(items) if is_made(item)), len(items))
+        before, rest = (tuple(self.item(item) for item in part if not is_made(item)) for part in (items[:first], items[first:]))
+        return Block((*before, Scope((), Block(rest), made)) if made else before)
 
     def item(self, item: Item) -> NpuItem:
         """Return an item of the plan for the NPU."""

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
-from pto_wsp.plan.npu.edges.readers import TensorOf, remembered_reads
+from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.plan.npu.edges.places import TensorOf
+from pto_wsp.plan.npu.edges.readers import remembered_reads
 from pto_wsp.plan.npu.edges.statements import Task, statements
-from pto_wsp.plan.npu.edges.waits import MOST_DEPENDENCIES, needs_join, waits_of
+from pto_wsp.plan.npu.edges.waits import WORTH_JOINING, waits_of
 from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.resources import csrc_dir
 from tests.npu.submits import npu_plan
 from tests.npu.tasks import grow, mix, move
@@ -123,7 +124,7 @@ def test_a_loop_that_may_not_run_hides_nothing() -> None:
 def remembered(body: Callable[[], None]) -> set[str]:
     """Return the tensors whose readers are remembered."""
     plan = plan_of(body, structure=False)
-    return {plan.tensors[found.slot].ref.shown for found in remembered_reads(plan).bounds if isinstance(found, TensorOf)}
+    return {plan.tensors[found.slot].ref.shown for found in remembered_reads(plan).tensors if isinstance(found, TensorOf)}
 
 
 def test_what_is_not_written_behind_a_read_is_not_remembered() -> None:
@@ -188,22 +189,25 @@ def test_the_launches_of_a_task_are_one_statement() -> None:
     assert [type(part) for part in statements(loop.body)] == [Task, Task]   # type: ignore[union-attr]
 
 
-def test_a_kernel_joins_where_more_are_waited_for_than_a_task_can_name() -> None:
-    def few() -> None:
-        for b in P(MOST_DEPENDENCIES):
-            move[b](X[b], Y[b])
-        move(X[0], Z[0])
+def test_many_are_joined_where_several_tasks_wait_for_them() -> None:
+    def joins(n_made: int, n_waiting: int) -> bool:
+        def body() -> None:
+            for b in P(n_made):
+                move[b](X[b], Y[b])
+            for b in P(n_waiting):
+                move[b](X[63 - b], Z[b])
+        return "pto_wsp::join(" in emit_orchestration(plan_of(body))
+    assert joins(WORTH_JOINING + 1, 2)
+    assert not joins(WORTH_JOINING, 2)
 
-    def many() -> None:
-        for b in P(MOST_DEPENDENCIES + 1):
-            move[b](X[b], Y[b])
-        move(X[0], Z[0])
-    assert plan_of(few).join is None
-    plan = plan_of(many)
-    assert plan.join == len(plan.kernels) - 1 and needs_join(plan, waits_of(plan))
-    assert plan.join not in {launch.kernel for launch in launches_of(plan.body)}
+    def one() -> None:
+        for b in P(40):
+            made = move[b](X[b], Y[b])
+        move(X[0], Z[0], after=made)
+    text = emit_orchestration(plan_of(one, structure=False))
+    assert "pto_wsp::wait_for(task, handle" in text and "pto_wsp::join(" not in text
 
 
 def test_the_header_joins_from_the_same_number_on() -> None:
     text = (csrc_dir() / "npu" / "pto_wsp_abi.h").read_text()
-    assert f"constexpr uint32_t kMostDependencies = {MOST_DEPENDENCIES};" in text
+    assert f"constexpr uint32_t kWorthJoining = {WORTH_JOINING};" in text

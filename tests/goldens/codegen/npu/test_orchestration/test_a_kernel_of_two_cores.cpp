@@ -57,7 +57,7 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
     const pto_wsp::Tensor &out = inputs.tensor(3).ref();
     // test_orchestration.py:44: matmul_add_product[]
     const uint32_t product_shape[2] = {32, 64};
-    pto_wsp::NewTensor product_new(product_shape, 2, pto_wsp::dtype::f32());
+    pto_wsp::NewTensor product_new(product_shape, 2, pto_wsp::dtype::f32);
     pto_wsp::Arguments task;
     task.add_input(a);
     task.add_input(b);

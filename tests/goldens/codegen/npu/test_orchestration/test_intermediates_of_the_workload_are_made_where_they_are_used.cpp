@@ -49,11 +49,11 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
     PTO_WSP_SCOPE {
         // f32 [4, 16, 64], from task to task
         const uint32_t one_shape[3] = {4, 16, 64};
-        auto one_made = pto_wsp::allocate(1, one_shape, pto_wsp::dtype::f32());
+        auto one_made = pto_wsp::allocate(one_shape, pto_wsp::dtype::f32);
         const pto_wsp::Tensor &one = one_made.get_ref(0);
         // f32 [2, 32, 64], from task to task
         const uint32_t other_shape[3] = {2, 32, 64};
-        auto other_made = pto_wsp::allocate(1, other_shape, pto_wsp::dtype::f32());
+        auto other_made = pto_wsp::allocate(other_shape, pto_wsp::dtype::f32);
         const pto_wsp::Tensor &other = other_made.get_ref(0);
         // test_orchestration.py:85: for i
         pto_wsp::Ids ends;
@@ -70,7 +70,7 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
                 task.add_input(x_view);
                 task.add_output(y_view);
                 auto made = pto_wsp::submit_aiv(0, task);
-                ends.add(pto_wsp::id_of(made));
+                ends.add(made.task_id());
                 readers_one.written(y_shape, y_at);
             }
         }
@@ -90,15 +90,15 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
                 const pto_wsp::Tensor y_view = one.view(y_shape, y_at);
                 pto_wsp::Arguments task;
                 task.add_input(x_view);
-                task.add_output(y_view);
+                task.add_inout(y_view);
                 pto_wsp::Ids behind;
                 behind.add(after);
                 readers_one.find(behind, y_shape, y_at);
                 pto_wsp::wait_for(task, behind);
                 auto made = pto_wsp::submit_aiv(0, task);
-                ends_2.add(pto_wsp::id_of(made));
+                ends_2.add(made.task_id());
                 readers_one.written(y_shape, y_at);
-                readers_one.add(pto_wsp::id_of(made), x_shape, x_at);
+                readers_one.add(made.task_id(), x_shape, x_at);
             }
         }
         if (ends_2.size() > 0) {
@@ -151,7 +151,7 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
         const uint32_t x_at[3] = {0, 0, 0};
         const pto_wsp::Tensor x_view = y.view(x_shape, x_at);
         const uint32_t third_shape[3] = {1, 16, 64};
-        pto_wsp::NewTensor third_new(third_shape, 3, pto_wsp::dtype::f32());
+        pto_wsp::NewTensor third_new(third_shape, 3, pto_wsp::dtype::f32);
         pto_wsp::Arguments task;
         task.add_input(x_view);
         task.add_output(third_new);

@@ -94,12 +94,12 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
                 const pto_wsp::Tensor y_view = seen.view(y_shape, y_at);
                 pto_wsp::Arguments task;
                 task.add_input(x_view);
-                task.add_output(y_view);
+                task.add_inout(y_view);
                 auto made = pto_wsp::submit_aiv(0, task);
                 after_2.clear();
-                after_2.add(pto_wsp::id_of(made));
-                handle_0_1.add(pto_wsp::id_of(made));
-                readers_cache.add(pto_wsp::id_of(made), x_shape, x_at);
+                after_2.add(made.task_id());
+                handle_0_1.add(made.task_id());
+                readers_cache.add(made.task_id(), x_shape, x_at);
             }
         }
         // test_orchestration.py:68: decay[b]
@@ -111,16 +111,14 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
             task.add_inout(x_view);
             task.add_scalar((float)factor);
             pto_wsp::add_integer(task, (int64_t)pto_wsp::element<int32_t>(lens, b));
-            pto_wsp::join(handle_0_1, 2);
             pto_wsp::Ids behind;
             behind.add(after_2);
             behind.add(handle_0_1);
             readers_cache.find(behind, x_shape, x_at);
-            pto_wsp::join(behind, 2);
             pto_wsp::wait_for(task, behind);
             auto made = pto_wsp::submit_aiv(1, task);
             after_2.clear();
-            after_2.add(pto_wsp::id_of(made));
+            after_2.add(made.task_id());
             readers_cache.written(x_shape, x_at);
         }
         // test_orchestration.py:69: decay[b]
@@ -135,7 +133,6 @@ PTO_WSP_ENTRY void aicpu_orchestration_entry(const pto_wsp::Inputs &inputs) {
             pto_wsp::Ids behind;
             behind.add(after_2);
             readers_cache.find(behind, x_shape, x_at);
-            pto_wsp::join(behind, 2);
             pto_wsp::wait_for(task, behind);
             pto_wsp::submit_aiv(1, task);
             readers_cache.written(x_shape, x_at);
