@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from pto_wsp.artifact.build import load_runtime
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.bound.binding import Array, Bindings, Number
-from pto_wsp.runtime.failures.errors import kernel_guard_error
+from pto_wsp.runtime.failures.errors import kernel_guard_error, outputs_error
 from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.kernel import failure_of
@@ -33,14 +34,19 @@ StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | 
 class _Stream:
     """What the enumeration writes, in order; a node is its place here. `execute` is called for each where the stream waits, in order."""
 
-    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None) -> None:
+    def __init__(self, plan: TaskPlan, bindings: Bindings, execute: Callable[[StreamNode], None] | None = None) -> None:
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
         self._plan = plan
+        self._bindings = bindings
         self._execute = execute
         self._n_executed = 0
 
     def submit(self, task: TaskInstance) -> int:
+        written = [arg for arg, place in enumerate(task.submit.places) if place.role.writes]
+        for first, second in combinations(written, 2):
+            if self._share(task.views[first], task.views[second]):
+                raise outputs_error(self._plan, task.submit, task.index, first, second)
         return self._add(task)
 
     def join(self, nodes: tuple[int, ...]) -> int:
@@ -75,6 +81,15 @@ class _Stream:
                     if self._execute is not None:
                         self._execute(node)
 
+    def _share(self, first: PlacedView, second: PlacedView) -> bool:
+        """Tell whether two regions have an element in common."""
+        groups = self._bindings.groups
+        if first.fresh != second.fresh or (first.fresh is None and groups[first.slot] != groups[second.slot]):
+            return False
+        one, other = (_region(view, _NOWHERE if view.fresh is not None else _address(self._bindings.arrays[view.slot]),
+                              self._plan.tensors[view.slot].ref.dtype.nbytes) for view in (first, second))
+        return bool(np.shares_memory(one, other))
+
     def _add(self, node: StreamNode) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
@@ -90,9 +105,9 @@ def _undefined(ref: TensorRef) -> Array:
 def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
     """Return what the plan's enumeration writes, in order; joins are tuples of nodes. No task runs.
 
-    Raises: R104 for a check that does not hold.
+    Raises: R104 for a check that does not hold, W205 for a task whose outputs overlap.
     """
-    stream = _Stream(plan)
+    stream = _Stream(plan, bindings)
     enumerate_tasks(plan, bindings, stream)
     return tuple(stream.nodes)
 
@@ -126,7 +141,7 @@ class Interpreter:
                 self._task(n_run, node, bindings, stream.memory)
                 n_run += 1
 
-        stream = _Stream(self.plan, execute)
+        stream = _Stream(self.plan, bindings, execute)
         enumerate_tasks(self.plan, bindings, stream, lambda: n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings
@@ -277,8 +292,7 @@ class _RecordWriter:
 
     def _bind(self, raw: Any, view: PlacedView, flags: int) -> None:
         if view.fresh is None:
-            array = self.bindings.arrays[view.slot]
-            address, raw.buffer = array.__array_interface__["data"][0], self.bindings.groups[view.slot]
+            address, raw.buffer = _address(self.bindings.arrays[view.slot]), self.bindings.groups[view.slot]
         else:   # its memory is gone; a record needs to know what is apart, and nothing of it is touched
             address, raw.buffer = _NOWHERE, len(self.bindings.groups) + view.fresh
         raw.elem_bytes = self.plan.tensors[view.slot].ref.dtype.nbytes
@@ -301,7 +315,14 @@ def placed_array(base: Array, view: PlacedView) -> Array:
     """Return the rank-2 array that a placed view describes, on the memory of `base`, which must outlive it."""
     if 0 in view.extent or base.size == 0:
         return np.zeros(view.extent, base.dtype)
-    address = base.__array_interface__["data"][0] + view.offset * base.itemsize
-    strides = (view.stride[0] * base.itemsize, view.stride[1] * base.itemsize)
-    raw = np.asarray(_Memory(address, view.extent, strides, base.itemsize))
-    return raw.view(base.dtype)
+    return _region(view, _address(base), base.itemsize).view(base.dtype)
+
+
+def _region(view: PlacedView, base: int, itemsize: int) -> Array:
+    """Return the elements of a placed view as raw bytes, without looking at them: `base` is the address of its tensor."""
+    strides = (view.stride[0] * itemsize, view.stride[1] * itemsize)
+    return np.asarray(_Memory(base + view.offset * itemsize, view.extent, strides, itemsize))
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
