@@ -25,6 +25,7 @@
 #define PTO_E_MISUSE 10        /* a task used memory that is not its own, or that nobody wrote: the sanitizer's report has it */
 #define PTO_E_WINDOW 11        /* a window that does not wait was full */
 #define PTO_E_OVERFLOW 12      /* cycles that do not fit 64 bits */
+#define PTO_E_OUTPUTS 13       /* two arguments that a task writes share elements: pto_record_clash() has the task */
 
 /* pto_arg.flags */
 #define PTO_READ 1

@@ -80,6 +80,14 @@ void pto_record_columns(const pto_record *record, pto_columns *out);   /* valid 
 const pto_guard *pto_record_guard(const pto_record *record);           /* the first guard that failed, or NULL */
 int32_t pto_record_stuck(const pto_record *record, const pto_stuck **out);  /* the rows of a deadlock; 0: there was none */
 
+/* A task, by its call and indices, and two of its arguments that it writes and that share elements. */
+typedef struct pto_clash {
+    int32_t site, first_arg, second_arg, n_index;
+    int64_t index[PTO_MAX_INDEX];
+} pto_clash;
+
+const pto_clash *pto_record_clash(const pto_record *record);           /* the one that ended the stream, or NULL */
+
 /* The memory of fresh tensors. */
 typedef struct pto_memory {
     int64_t peak_bytes;        /* most that was in use at a time since the stream began */

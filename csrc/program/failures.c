@@ -55,18 +55,33 @@ static int32_t tell_guard(const pto_program *p, const pto_guard *guard, int64_t 
     return r->status = PTO_E_GUARD;
 }
 
-static void say_task(pto_text *text, const pto_program *p, const pto_columns *c, int64_t task)
+static void say_site(pto_text *text, const pto_program *p, const pto_program_site *site, const int64_t *index, int64_t count)
 {
-    const pto_program_site *site = &p->sites[c->task_site[task]];
     pto_say(text, "%s", p->kernels[site->kernel].name);
-    int64_t begin = c->index_begin[task], count = c->index_begin[task + 1] - begin;
     for (int64_t k = 0; k < count && site->labels[k] != NULL; ++k) {
         const char *label = site->labels[k];
         bool is_number = label[0] == '-' || (label[0] >= '0' && label[0] <= '9');
-        pto_say(text, "%s%s%s%lld", k == 0 ? "[" : ", ", is_number ? "" : label, is_number ? "" : "=", (long long)c->index[begin + k]);
+        pto_say(text, "%s%s%s%lld", k == 0 ? "[" : ", ", is_number ? "" : label, is_number ? "" : "=", (long long)index[k]);
     }
     if (count > 0 && site->labels[0] != NULL)
         pto_say(text, "]");
+}
+
+static void say_task(pto_text *text, const pto_program *p, const pto_columns *c, int64_t task)
+{
+    int64_t begin = c->index_begin[task];
+    say_site(text, p, &p->sites[c->task_site[task]], c->index + begin, c->index_begin[task + 1] - begin);
+}
+
+static int32_t tell_clash(const pto_program *p, const pto_clash *clash, pto_program_result *r)
+{
+    pto_text text = {r->message, sizeof r->message};
+    pto_say(&text, "task ");
+    say_site(&text, p, &p->sites[clash->site], clash->index, clash->n_index);
+    pto_say(&text, " writes the same elements twice: what its tensor arguments %d and %d are bound to overlaps", clash->first_arg + 1,
+            clash->second_arg + 1);
+    pto_say(&text, "\n  the task was made at %s", p->sites[clash->site].place);
+    return r->status = PTO_E_OUTPUTS;
 }
 
 static int32_t tell_task(const pto_program *p, const pto_record *record, const pto_execute_result *run, pto_program_result *r)
@@ -165,6 +180,7 @@ int32_t pto_tell_failure(const pto_program *p, int32_t status, const pto_record 
     case PTO_E_GUARD: return tell_guard(p, pto_record_guard(record), run->n_run, r);
     case PTO_E_KERNEL: return tell_task(p, record, run, r);
     case PTO_E_DEADLOCK: return tell_stuck(p, record, r);
+    case PTO_E_OUTPUTS: return tell_clash(p, pto_record_clash(record), r);
     case PTO_E_NOMEM: return pto_refuse(r, status, "the run ran out of memory");
     case PTO_E_CANCELLED: return pto_refuse(r, status, "interrupted");
     default: return pto_refuse(r, status, "the run ended with status %d", status);

@@ -23,6 +23,7 @@
 
 /* Steps an overlap test may take inside the library; past it two regions count as overlapping, which is always safe. */
 #define PTO_OVERLAP_STEPS 16384
+#define PTO_CLASH_STEPS (1 << 20)      /* the same of two arguments that a task writes, which are refused: worth more */
 
 /* ---- growable arrays (memory.c) ---- */
 
@@ -352,6 +353,7 @@ struct pto_record {
     int32_t max_kernel;        /* of the tasks kept, -1: no task */
     bool has_guard;
     pto_guard guard;
+    pto_clash clash;           /* second_arg 0: there was none */
     pto_stuck *stuck;
     int64_t n_stuck, stuck_capacity;
 

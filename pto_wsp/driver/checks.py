@@ -1,4 +1,4 @@
-"""The static checks of a plan: slots, contracts, bounds, deadlock, races, false order, memory.
+"""The static checks of a plan: slots, contracts, bounds, outputs, deadlock, races, false order, memory.
 
 What they find goes to the manifest and to `program.checks`.
 """
@@ -21,6 +21,7 @@ from pto_wsp.verify.contracts import contract_errors
 from pto_wsp.verify.deadlock.check import check_deadlock
 from pto_wsp.verify.exact import check_exact
 from pto_wsp.verify.memory import intermediate_memory
+from pto_wsp.verify.outputs import check_outputs
 from pto_wsp.verify.races.check import check_races, explicit_errors, unproved_warnings
 from pto_wsp.verify.races.false_order import false_order
 from pto_wsp.verify.slots import slot_errors
@@ -40,7 +41,7 @@ def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarra
     raise_all((*slot_errors(plan), *contract_errors(plan)))
     lanes = {task.site: task.lane for task in submits(plan)} if Column.LANE in plan.rules.columns else {}
     races = check_races(replace(lowered, structure=plan.structure), arrays, lanes)
-    findings = (*check_bounds(plan), *check_deadlock(plan), *races.findings, *false_order(lowered),
+    findings = (*check_bounds(plan), *check_outputs(lowered, arrays), *check_deadlock(plan), *races.findings, *false_order(lowered),
                 *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered, arrays) if exact else ()))
     raise_all([finding.error for finding in findings if finding.error is not None])
     if not plan.infer:

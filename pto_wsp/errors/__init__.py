@@ -49,6 +49,7 @@ from pto_wsp.errors.kernel import UnsupportedDTypeError as UnsupportedDTypeError
 from pto_wsp.errors.kernel import ViewBoundsError as ViewBoundsError
 from pto_wsp.errors.kernel import ViewIndexError as ViewIndexError
 from pto_wsp.errors.order import IntermediatesError as IntermediatesError
+from pto_wsp.errors.order import OverlappingOutputsError as OverlappingOutputsError
 from pto_wsp.errors.order import RaceError as RaceError
 from pto_wsp.errors.order import UnprovedOrderError as UnprovedOrderError
 from pto_wsp.errors.order import WrittenContractError as WrittenContractError

@@ -26,6 +26,13 @@ class UnprovedOrderError(PtoError):
     fix = "Let data order them too, Deps.hybrid(), or give the proof what it needs: the error says what it depends on."
 
 
+class OverlappingOutputsError(PtoError):
+    code = "W205"
+    cause = "Two parameters that one task writes are bound to the same elements: which of the two stores lasts is not said."
+    example = "k(x=X, y=B[0:4], z=B[2:6])  # y and z are both Out"
+    fix = "Give each output elements of its own; an In or InOut may overlap with one output, and reads what was there before the task."
+
+
 class IntermediatesError(PtoError):
     code = "W204"
     cause = "The tensors that a workload makes for results between tasks take more than the arch's global memory."

@@ -48,6 +48,8 @@ def evaluate_columns(node: s.Scalar, leaf: Leaf) -> Column:
 def _value(node: s.Scalar, leaf: Leaf) -> Column:
     known = constant(node.value) if isinstance(node, s.Const) else leaf(node)
     if known is not None:
+        if s.is_unsigned(node) and not isinstance(node, s.Const) and (known.astype(np.int64) < 0).any():
+            raise UnknownColumn(node)     # a column holds signed numbers
         return known
     match node:
         case s.Unary(op, value):

@@ -1,7 +1,8 @@
 """Scalar expressions: integers, floats and conditions known only at run time, as plain frozen values.
 
 They index views, bound loops, choose workers and price tasks. What a user handles is `symbolic.Symbolic`, which wraps a node;
-nodes compare by structure. Integers are 64-bit; // and % floor; integer division by zero gives 0.
+nodes compare by structure. Integers are 64-bit; // and % floor; integer division by zero gives 0. An operation works on the numbers
+that its operands are, and its result is signed unless `is_unsigned` says otherwise: what does not fit wraps.
 
 >>> add(Const(1), Const(2))
 Const(value=3)
@@ -303,9 +304,10 @@ def evaluate(node: Scalar, leaf: Callable[[Scalar], Number], turn: Callable[[], 
         case Unary(op, value):
             return apply_unary(op, evaluate(value, leaf, turn))
         case Binary(op, lhs, rhs):
-            return apply_binary(op, evaluate(lhs, leaf, turn), evaluate(rhs, leaf, turn))
+            return _held(node, apply_binary(op, evaluate(lhs, leaf, turn), evaluate(rhs, leaf, turn)))
         case Select(condition, then, other):
-            return _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf, turn) else other, leaf, turn))
+            chosen = _as_kind(scalar_dtype(node), evaluate(then if evaluate(condition, leaf, turn) else other, leaf, turn))
+            return _held(node, wrap_i64(chosen)) if type(chosen) is int else chosen
         case Sum(var, start, stop, step, body):
             total: Number = 0
             for index in range(int(evaluate(start, leaf, turn)), int(evaluate(stop, leaf, turn)), int(evaluate(step, leaf, turn))):
@@ -315,6 +317,38 @@ def evaluate(node: Scalar, leaf: Callable[[Scalar], Number], turn: Callable[[], 
             return total
         case _:
             return leaf(node)
+
+
+def _held(node: Scalar, value: Number) -> Number:
+    """Return a wrapped result as what it stands for: a negative number may be an unsigned one."""
+    return value % (1 << 64) if type(value) is int and value < 0 and is_unsigned(node) else value
+
+
+def is_unsigned(node: Scalar) -> bool:
+    """Tell whether a 64-bit integer is an unsigned one: read from U64, or made of such alone (and of constants that are not negative).
+
+    A difference and a negation are signed, and so is what has a signed operand; but for a maximum, which is not below the unsigned one.
+    """
+    match node:
+        case SymbolRef(dtype=dtype) | ParamScalar(dtype=dtype):
+            return dtype is DType.U64
+        case Element(tensor):
+            return tensor.dtype is DType.U64
+        case Binary(Op.MAX, lhs, rhs) if scalar_dtype(node) is DType.I64:
+            return is_unsigned(lhs) or is_unsigned(rhs)
+        case Binary(Op.ADD | Op.MUL | Op.FLOORDIV | Op.MOD | Op.MIN | Op.AND | Op.OR, lhs, rhs) | Select(_, lhs, rhs):
+            return _is_unsigned_pair(lhs, rhs)
+        case _:
+            return False
+
+
+def _is_unsigned_pair(lhs: Scalar, rhs: Scalar) -> bool:
+    left, right = is_unsigned(lhs), is_unsigned(rhs)
+    return (left or right) and (left or _is_natural(lhs)) and (right or _is_natural(rhs))
+
+
+def _is_natural(node: Scalar) -> bool:
+    return isinstance(node, Const) and type(node.value) is int and node.value >= 0
 
 
 def _as_kind(kind: DType, value: Number) -> Number:

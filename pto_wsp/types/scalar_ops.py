@@ -56,7 +56,7 @@ def apply_unary(op: Op, value: Number) -> Number:
     if op is Op.NEG:
         return -value if isinstance(value, float) else wrap_i64(-int(value))
     if op is Op.NOT:
-        return (not value) if isinstance(value, bool) else ~int(value)
+        return (not value) if isinstance(value, bool) else wrap_i64(~int(value))
     raise ValueError(op)
 
 
@@ -67,12 +67,12 @@ def apply_binary(op: Op, lhs: Number, rhs: Number) -> Number:
     if op in (Op.AND, Op.OR):
         both_bool = isinstance(lhs, bool) and isinstance(rhs, bool)
         result = int(lhs) & int(rhs) if op is Op.AND else int(lhs) | int(rhs)
-        return bool(result) if both_bool else result
+        return bool(result) if both_bool else wrap_i64(result)
     if isinstance(lhs, float) or isinstance(rhs, float) or op is Op.DIV:
         return _float_binary(op, float(lhs), float(rhs))
     left, right = int(lhs), int(rhs)
     if op is Op.HASHMOD:
-        return fnv1a64(left) % right if right else 0
+        return wrap_i64(fnv1a64(left) % right) if right else 0
     if op in (Op.FLOORDIV, Op.MOD):
         if right == 0:
             return 0

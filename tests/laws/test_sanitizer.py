@@ -1,5 +1,6 @@
 """Generated workloads, sanitized: a run ends with a race exactly when two tasks share an element and no way through the structure orders
-them, as a search over all pairs finds; without one it leaves the bits of program order, and shows what the plain program does under any schedule. Taking one ordered loop's order away is found.
+them, as a search over all pairs finds; without one it leaves the bits of program order, and shows what the plain program does under any
+schedule. Taking one ordered loop's order away is found.
 """
 
 from __future__ import annotations

@@ -8,6 +8,21 @@ PTO_INLINE int64_t pto_scalar_min_i64(int64_t a, int64_t b) { return b < a ? b :
 PTO_INLINE int64_t pto_scalar_max_i64(int64_t a, int64_t b) { return b > a ? b : a; }
 PTO_INLINE int64_t pto_scalar_floordiv_i64(int64_t a, int64_t b) { return pto_floordiv_i64(a, b); }
 PTO_INLINE int64_t pto_scalar_mod_i64(int64_t a, int64_t b) { return pto_mod_i64(a, b); }
+
+/* Of numbers of which one is unsigned: exact, and the result wraps. */
+__extension__ typedef __int128 pto_wide;
+PTO_INLINE int64_t pto_wide_min(pto_wide a, pto_wide b) { return (int64_t)(b < a ? b : a); }
+PTO_INLINE int64_t pto_wide_max(pto_wide a, pto_wide b) { return (int64_t)(b > a ? b : a); }
+PTO_INLINE int64_t pto_wide_mod(pto_wide a, pto_wide b)
+{
+    pto_wide rest = b == 0 ? 0 : a % b;
+    return (int64_t)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+}
+PTO_INLINE int64_t pto_wide_floordiv(pto_wide a, pto_wide b)
+{
+    pto_wide quotient = b == 0 ? 0 : a / b;
+    return (int64_t)(b != 0 && quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient);
+}
 PTO_INLINE double pto_scalar_min_f64(double a, double b) { return a != a || b != b ? (double)PTO_NAN : b < a ? b : a; }
 PTO_INLINE double pto_scalar_max_f64(double a, double b) { return a != a || b != b ? (double)PTO_NAN : b > a ? b : a; }
 PTO_INLINE double pto_scalar_mod_f64(double a, double b)

@@ -107,13 +107,29 @@ bool pto_record_shapes(pto_record *r, int32_t site, int32_t n_args, const pto_ar
     return true;
 }
 
-static bool overlap(const pto_arg *a, const pto_shape *shape_a, const pto_arg *b, const pto_shape *shape_b)
+static bool overlap(const pto_arg *a, const pto_shape *shape_a, const pto_arg *b, const pto_shape *shape_b, int64_t max_steps)
 {
     int64_t lo_a = pto_shape_lo(shape_a, a), lo_b = pto_shape_lo(shape_b, b);
     if (lo_a >= lo_b + shape_b->box.hi || lo_b >= lo_a + shape_a->box.hi || shape_a->state != PTO_BOX_OK || shape_b->state != PTO_BOX_OK)
         return false;
     pto_box box_a = pto_box_at(&shape_a->box, lo_a), box_b = pto_box_at(&shape_b->box, lo_b);
-    return pto_box_overlap(&box_a, &box_b, PTO_OVERLAP_STEPS);
+    return pto_box_overlap(&box_a, &box_b, max_steps);
+}
+
+/* Is there a pair of arguments that the task writes and that share an element? A pair whose strides take too many steps counts as one. */
+static bool find_clash(pto_record *r, const pto_task *t, const pto_shape *const *shapes)
+{
+    for (int32_t second = 1; second < t->n_args; second++)
+        for (int32_t first = 0; first < second && t->args[second].flags & PTO_WRITE; first++) {
+            const pto_arg *a = &t->args[first], *b = &t->args[second];
+            if (!(a->flags & PTO_WRITE) || a->buffer != b->buffer || !overlap(a, shapes[first], b, shapes[second], PTO_CLASH_STEPS))
+                continue;
+            r->clash = (pto_clash){.site = t->site, .first_arg = first, .second_arg = second, .n_index = t->n_index};
+            for (int32_t i = 0; i < t->n_index; i++)
+                r->clash.index[i] = t->index[i];
+            return true;
+        }
+    return false;
 }
 
 /* A kernel that reads what another of its arguments writes must see the old values: it copies staged arguments first. */
@@ -123,7 +139,8 @@ static void mark_staged(pto_arg *args, const pto_shape *const *shapes, int32_t n
         if (!(args[w].flags & PTO_WRITE))
             continue;
         for (int32_t i = 0; i < n; i++)
-            if (args[i].buffer == args[w].buffer && i != w && args[i].flags & PTO_READ && overlap(&args[i], shapes[i], &args[w], shapes[w]))
+            if (args[i].buffer == args[w].buffer && i != w && args[i].flags & PTO_READ &&
+                overlap(&args[i], shapes[i], &args[w], shapes[w], PTO_OVERLAP_STEPS))
                 args[i].flags |= PTO_STAGE;
     }
 }
@@ -225,6 +242,8 @@ static int64_t submit(pto_sink *sink, const pto_task *t)
     const pto_shape *shapes[PTO_MAX_ARGS];
     if (status == PTO_OK && t->n_args > 0 && !pto_record_shapes(r, t->site, t->n_args, t->args, shapes))
         status = PTO_E_ARGUMENT;
+    if (status == PTO_OK && t->n_args > 1 && find_clash(r, t, shapes))
+        status = PTO_E_OUTPUTS;
     if (status == PTO_OK)
         status = collect_edges(r, t, shapes);
     if (status == PTO_OK && !reserve_task(r, t))
@@ -334,7 +353,7 @@ void pto_record_reset(pto_record *r)
     pto_record_drop(r);
     r->first_node = r->first_task = 0;
     r->has_guard = false;
-    r->n_stuck = 0;
+    r->n_stuck = r->clash.second_arg = 0;
     r->sink.status = PTO_OK;
     pto_arena_reset(&r->arena);
     pto_joins_reset(&r->joins);
@@ -401,6 +420,11 @@ int32_t pto_record_stuck(const pto_record *r, const pto_stuck **out)
 const pto_guard *pto_record_guard(const pto_record *r)
 {
     return r->has_guard ? &r->guard : NULL;
+}
+
+const pto_clash *pto_record_clash(const pto_record *r)
+{
+    return r->clash.second_arg > 0 ? &r->clash : NULL;
 }
 
 void pto_record_memory(const pto_record *r, pto_memory *out)

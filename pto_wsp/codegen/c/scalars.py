@@ -12,12 +12,15 @@ from pto_wsp.types.scalar import COMPARISONS, Op
 Leaf = Callable[[s.Scalar], c.Expr]
 
 _FUNCTION = {Op.FLOORDIV: "floordiv", Op.MOD: "mod", Op.MIN: "min", Op.MAX: "max", Op.HASHMOD: "hashmod"}
+_WIDE = frozenset({Op.FLOORDIV, Op.MOD, Op.MIN, Op.MAX})
 
 
-def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, natural: Callable[[s.Scalar], bool] = lambda _: False) -> c.Expr:
+def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, wide: bool = True,
+                 natural: Callable[[s.Scalar], bool] = lambda _: False) -> c.Expr:
     """Return C for `node`; `leaf` gives it for everything but constants and operations (an `Element` included).
 
-    A leaf must be an int64_t, a double, or a truth value. `single`: real numbers are floats in place of doubles. Integer +, -, * are
+    A leaf must be an int64_t, a double, or a truth value. `single`: real numbers are floats in place of doubles. `wide`: there are
+    integers of 128 bits; without them unsigned ones are divided and compared as signed ones. Integer +, -, * are
     spelled plainly: the library is compiled with -fwrapv. `natural` tells what is surely not negative: C divides it as Python does.
     """
     def go(inner: s.Scalar) -> c.Expr:
@@ -32,13 +35,16 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, natural: C
                 if op is Op.NOT:
                     return c.Prefix("!" if s.scalar_dtype(value) is DType.BOOL else "~", go(value))
                 return c.Prefix("-", _wide(value, go(value)))
-            case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) if divisor > 0 and natural(lhs):
+            case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) \
+                    if divisor > 0 and natural(lhs) and not s.is_unsigned(lhs):
                 return c.Infix("/" if op is Op.FLOORDIV else "%", go(lhs), go(s.Const(divisor)))
             case s.Binary(Op.ADD, s.Unary(Op.NEG, value), s.Const(int()) as whole) if not _is_narrow(value):   # as a reader writes it
-                return _binary(Op.SUB, whole, value, go, single)
+                return _binary(Op.SUB, whole, value, go, single=single, wide=wide)
             case s.Binary(op, lhs, rhs):
-                return _binary(op, lhs, rhs, go, single)
+                return _binary(op, lhs, rhs, go, single=single, wide=wide)
             case s.Select(condition, then, other):
+                if s.scalar_dtype(inner) is DType.F64:
+                    return c.Ternary(go(condition), as_it_is(then, go(then)), as_it_is(other, go(other)))
                 return c.Ternary(go(condition), go(then), go(other))
             case s.Sum(var, start, stop, step, body):
                 return _sum(var, start, stop, step, body, go, leaf)
@@ -47,9 +53,14 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, natural: C
     return go(node)
 
 
-def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, single: bool) -> c.Expr:
+def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, *, single: bool, wide: bool) -> c.Expr:
     left, right = go(lhs), go(rhs)
-    floats = DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+    floats = op is Op.DIV or DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+    if floats:
+        left, right = as_it_is(lhs, left), as_it_is(rhs, right)
+    elif wide and (op in COMPARISONS or op in _WIDE) and (s.is_unsigned(lhs) or s.is_unsigned(rhs)):
+        left, right = (c.Cast("pto_wide", as_it_is(side, lowered)) for side, lowered in ((lhs, left), (rhs, right)))
+        return c.Call(f"pto_wide_{_FUNCTION[op]}", (left, right)) if op in _WIDE else c.Infix(op.value, left, right)
     if op is Op.DIV:
         real = "float" if single else "double"
         return c.Infix("/", c.Cast(real, left), c.Cast(real, right))
@@ -58,6 +69,11 @@ def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, single: bool) -> c.E
     if op in (Op.ADD, Op.SUB, Op.MUL) and _is_narrow(rhs):
         left = _wide(lhs, left)
     return c.Infix(op.value, left, right)
+
+
+def as_it_is(node: s.Scalar, lowered: c.Expr) -> c.Expr:
+    """Return C for the number that a scalar is: an unsigned one is no int64_t."""
+    return c.Cast("uint64_t", lowered) if s.is_unsigned(node) else lowered
 
 
 def _wide(node: s.Scalar, lowered: c.Expr) -> c.Expr:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.scalars import as_it_is
 from pto_wsp.codegen.kernel.env import Env, Place
 from pto_wsp.expr import kernel as k
 
@@ -20,7 +21,7 @@ def checked(env: Env, stmt: k.Check, place_of: Callable[[k.Value], Place]) -> li
             sources.append(_of_tile(place_of(source.operand), source.reach))
         else:
             name = env.name("given")
-            out.append(c.Declare("const double", name, c.Cast("double", env.scalar(source.operand.value))))
+            out.append(c.Declare("const double", name, c.Cast("double", as_it_is(source.operand.value, env.scalar(source.operand.value)))))
             sources.append(_source(c.Prefix("&", c.Name(name)), "NUMBER", (c.Int(0), c.Int(0)), (c.Int(1), c.Int(0), c.Int(1), c.Int(0))))
     place = place_of(stmt.value)
     call = c.Call("pto_check_finite", (

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, memory_type
-from pto_wsp.codegen.c.scalars import lower_scalar
+from pto_wsp.codegen.c.scalars import as_it_is, lower_scalar
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
@@ -128,8 +128,9 @@ class Env:
         if dtype is DType.BOOL:
             return c.Infix("!=", lowered, c.Int(0))
         if dtype in HALVES or dtype in STORAGE:
-            return c.Call(f"pto_cast_{s.scalar_dtype(node)}_{dtype}", (lowered,))
-        return c.Cast(memory_type(dtype), lowered)
+            found = DType.U64 if s.is_unsigned(node) else s.scalar_dtype(node)
+            return c.Call(f"pto_cast_{found}_{dtype}", (as_it_is(node, lowered),))
+        return c.Cast(memory_type(dtype), as_it_is(node, lowered) if dtype.is_float else lowered)
 
     def _leaf(self, node: s.Scalar) -> c.Expr:
         match node:

@@ -264,7 +264,7 @@ class _Lowering:
         return chosen
 
     def _scalar(self, node: s.Scalar) -> c.Expr:
-        return lower_scalar(node, self._leaf, single=True, natural=self._natural)
+        return lower_scalar(node, self._leaf, single=True, wide=False, natural=self._natural)
 
     def _natural(self, node: s.Scalar) -> bool:
         """Tell whether an integer is surely not negative: extents, loop variables that count up from 0, and what is made of them."""

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import loaded, memory_type
-from pto_wsp.codegen.c.scalars import lower_scalar
+from pto_wsp.codegen.c.scalars import as_it_is, lower_scalar
 from pto_wsp.codegen.orchestrator.variables import PROCESS, RUN, Variables
 from pto_wsp.errors import InternalError
 from pto_wsp.plan.model import Check, Pipeline, TaskPlan, is_float_symbol
@@ -126,6 +126,7 @@ class Names:
         spelled = self.scalar(value)
         if not dtype.is_float:
             return spelled
+        spelled = as_it_is(value, spelled)
         number: c.Expr = c.Cast("double", spelled)
         if dtype is DType.F32:
             number = c.Cast("double", c.Cast("float", spelled))

@@ -56,8 +56,8 @@ AT_RUN_TIME = "give it at run time: execute({}={})"      # a name, and what stan
 def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], advice: str = AT_RUN_TIME) -> Bindings:
     """Return the bindings of one run; None stands for what nobody has bound. `advice`: how a user gives it.
 
-    Raises: R102 for arrays that do not fit, W101 for symbols without a value, W104 where a scalar's tensor shares memory with one
-    that tasks write; all of them together.
+    Raises: R102 for arrays that do not fit, or whose elements share memory where tasks write them; W101 for symbols without a value, W104
+    where a scalar's tensor shares memory with one that tasks write; all of them together.
     """
     errors: list[PtoError] = []
     bound: list[Array] = []
@@ -80,8 +80,9 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], ad
     raise_all(errors)
     groups = alias_groups(bound)
     _refuse_shared_scalars(plan, groups)
+    _refuse_folded(plan, bound)
     if not plan.infer:
-        _refuse_shared_memory(plan, groups, bound)
+        _refuse_shared_memory(plan, groups)
     return Bindings(tuple(bound), tuple(values), groups, tuple(map(layout_of, bound)))
 
 
@@ -163,7 +164,17 @@ def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
     ])
 
 
-def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...], arrays: Sequence[Array]) -> None:
+def _refuse_folded(plan: TaskPlan, arrays: Sequence[Array]) -> None:
+    """Which element of those at one address is written last depends on the order inside a task, which nobody has said."""
+    raise_all([
+        BindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
+                     expected="strides of which each steps over what lies inside it", found=f"shape {array.shape}, strides {array.strides}",
+                     help="bind an array of its own: array.copy()")
+        for slot, array in zip(plan.tensors, arrays, strict=True) if slot.writes and not slot.fresh and _overlaps_itself(array)
+    ])
+
+
+def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...]) -> None:
     """Without edges from data, tasks are apart as far as each tensor is proved to be: another name for its memory is no part of that."""
     errors: list[PtoError] = []
     for k, slot in enumerate(plan.tensors):
@@ -173,9 +184,6 @@ def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...], arrays: Seque
                 errors.append(BindingError(f"`{slot.ref.shown}`, which tasks write, may share memory with `{others[0]}`",
                                            expected="tensors apart from each other, as Deps.explicit() takes no order from data",
                                            help="bind arrays that do not overlap, or use Deps.hybrid()"))
-            elif _overlaps_itself(arrays[k]):
-                errors.append(BindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
-                                           found=f"strides {arrays[k].strides}", help="bind an array of its own: array.copy()"))
     raise_all(errors)
 
 

@@ -7,17 +7,19 @@ from typing import Any, overload
 
 import numpy as np
 
-from pto_wsp.errors import CalendarError, PtoError, RunBoundsError, TaskFailedError
+from pto_wsp.errors import CalendarError, OverlappingOutputsError, PtoError, RunBoundsError, TaskFailedError
 from pto_wsp.expr.kernel_walk import guards_of
 from pto_wsp.plan.model import CheckKind, Submit, TaskPlan
 from pto_wsp.plan.numbering import NumberedCheck, numbered_checks
+from pto_wsp.plan.outputs import outputs_clash
 from pto_wsp.plan.schedule.keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.plan.walk import submits
 from pto_wsp.runtime.failures.guard_text import Failure, describe
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.source import Span, argument_span
-from pto_wsp.types.scalar import Const, Scalar, Var
+from pto_wsp.types.scalar import Const, Scalar, Var, is_unsigned
 from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.types.view import print_view
 from pto_wsp.wording import counted
 
 
@@ -107,7 +109,8 @@ def _ran_before(n_run: int) -> str:
 
 
 def shown_value(value: Scalar, found: int) -> str:
-    """Return the number found, with the expression that gave it unless that is a plain variable or number."""
+    """Return the number found, with the expression that gave it unless that is a plain variable or number; `found` is signed."""
+    found = found % (1 << 64) if is_unsigned(value) else found
     return str(found) if isinstance(value, Const | Var) else f"{print_scalar(value)} = {found}"
 
 
@@ -128,6 +131,22 @@ def kernel_guard_error(plan: TaskPlan, task: Submit, index: Sequence[int], failu
     said = describe(guard, failure.fault)
     return TaskFailedError(f"task {task_name(plan, task, index)} failed: {said.what}", guard.span, expected=said.expected, found=said.found,
                            notes=(f"the task was made at {task.span}",))
+
+
+def outputs_error(plan: TaskPlan, task: Submit, index: Sequence[int], first: int, second: int) -> OverlappingOutputsError:
+    """Return the error for a task of which two arguments, by number, are written and share elements."""
+    names = [plan.kernels[task.kernel].kernel.memory_params[arg].name for arg in (first, second)]
+    places = [task.places[arg] for arg in (first, second)]
+    what = f"elements of `{plan.tensors[places[0].slot].ref.shown}`" if places[0].slot == places[1].slot else \
+        f"memory of `{plan.tensors[places[0].slot].ref.shown}` and `{plan.tensors[places[1].slot].ref.shown}`"
+    return outputs_clash(f"task {task_name(plan, task, index)}", task.span, (names[0], names[1]),
+                         (print_view(places[0].view), print_view(places[1].view)), what)
+
+
+def clash_error(plan: TaskPlan, clash: Any) -> OverlappingOutputsError:
+    """Return the error for a pto_clash."""
+    task = next(task for task in submits(plan) if task.site == clash.site)
+    return outputs_error(plan, task, tuple(clash.index)[:clash.n_index], clash.first_arg, clash.second_arg)
 
 
 def replay_text(seed: int) -> str:

@@ -209,7 +209,7 @@ class _Run:
 
     def whole(self, node: s.Scalar) -> int:
         """Return the value of an integer scalar."""
-        return int(self.scalar(node))
+        return s.wrap_i64(int(self.scalar(node)))
 
     def scalar(self, node: s.Scalar) -> s.Number:
         """Return the value of a scalar at this point of the run."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import field
+from itertools import combinations
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from pto_wsp.errors import PtoError
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.runtime.bound.binding import Array, Bindings, Number
-from pto_wsp.runtime.failures.errors import kernel_guard_error
+from pto_wsp.runtime.failures.errors import kernel_guard_error, outputs_error
 from pto_wsp.runtime.failures.finite import FaultFound, checked_kernel, finite_error
 from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.interpreter.kernel import failure_of
@@ -50,10 +51,12 @@ class _Stream:
     """What the enumeration writes, in order; a node is its place here. Tasks run where the stream waits: those of the main program in
     order, those of a pipeline in an order that is drawn."""
 
-    def __init__(self, plan: TaskPlan, tasks: _Tasks | None = None, rules: OrderRules | None = None, seed: int = 0) -> None:
+    def __init__(self, plan: TaskPlan, bindings: Bindings, tasks: _Tasks | None = None, rules: OrderRules | None = None,
+                 seed: int = 0) -> None:
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
         self._plan = plan
+        self._bindings = bindings
         self._tasks = tasks
         self._rules = rules
         self._rng = random.Random(seed)
@@ -64,6 +67,10 @@ class _Stream:
         self._n_tasks = 0
 
     def submit(self, task: TaskInstance) -> int:
+        written = [arg for arg, place in enumerate(task.submit.places) if place.role.writes]
+        for first, second in combinations(written, 2):
+            if self._share(task.views[first], task.views[second]):
+                raise outputs_error(self._plan, task.submit, task.index, first, second)
         return self._add(task)
 
     def join(self, nodes: tuple[int, ...]) -> int:
@@ -120,6 +127,15 @@ class _Stream:
                 if self._tasks is not None:
                     self._tasks.run_task(self._numbers[number], node, self.memory)
 
+    def _share(self, first: PlacedView, second: PlacedView) -> bool:
+        """Tell whether two regions have an element in common."""
+        groups = self._bindings.groups
+        if first.fresh != second.fresh or (first.fresh is None and groups[first.slot] != groups[second.slot]):
+            return False
+        one, other = (_region(view, _NOWHERE if view.fresh is not None else _address(self._bindings.arrays[view.slot]),
+                              self._plan.tensors[view.slot].ref.dtype.nbytes) for view in (first, second))
+        return bool(np.shares_memory(one, other))
+
     def _add(self, node: StreamNode) -> int:
         self.nodes.append(node)
         self._numbers.append(self._n_tasks)
@@ -137,9 +153,9 @@ def _undefined(ref: TensorRef) -> Array:
 def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
     """Return what the plan's enumeration writes, in order; joins are tuples of nodes. No task runs.
 
-    Raises: R104 for a check that does not hold.
+    Raises: R104 for a check that does not hold, W205 for a task whose outputs overlap.
     """
-    stream = _Stream(plan)
+    stream = _Stream(plan, bindings)
     enumerate_tasks(plan, bindings, stream)
     return tuple(stream.nodes)
 
@@ -167,7 +183,7 @@ class Interpreter:
         self._prints = PrintKeeper()
         tasks = _Run(self, bindings)
         writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
-        stream = _Stream(self.plan, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed)
+        stream = _Stream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed)
         enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings
@@ -351,8 +367,7 @@ class _RecordWriter:
 
     def _bind(self, raw: Any, view: PlacedView, flags: int) -> None:
         if view.fresh is None:
-            array = self.bindings.arrays[view.slot]
-            address, raw.buffer = array.__array_interface__["data"][0], self.bindings.groups[view.slot]
+            address, raw.buffer = _address(self.bindings.arrays[view.slot]), self.bindings.groups[view.slot]
         else:   # its memory is gone; a record needs to know what is apart, and nothing of it is touched
             address, raw.buffer = _NOWHERE, len(self.bindings.groups) + view.fresh
         raw.elem_bytes = self.plan.tensors[view.slot].ref.dtype.nbytes
@@ -375,7 +390,14 @@ def placed_array(base: Array, view: PlacedView) -> Array:
     """Return the rank-2 array that a placed view describes, on the memory of `base`, which must outlive it."""
     if 0 in view.extent or base.size == 0:
         return np.zeros(view.extent, base.dtype)
-    address = base.__array_interface__["data"][0] + view.offset * base.itemsize
-    strides = (view.stride[0] * base.itemsize, view.stride[1] * base.itemsize)
-    raw = np.asarray(_Memory(address, view.extent, strides, base.itemsize))
-    return raw.view(base.dtype)
+    return _region(view, _address(base), base.itemsize).view(base.dtype)
+
+
+def _region(view: PlacedView, base: int, itemsize: int) -> Array:
+    """Return the elements of a placed view as raw bytes, without looking at them: `base` is the address of its tensor."""
+    strides = (view.stride[0] * itemsize, view.stride[1] * itemsize)
+    return np.asarray(_Memory(base + view.offset * itemsize, view.extent, strides, itemsize))
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

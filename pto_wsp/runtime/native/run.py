@@ -17,7 +17,7 @@ from pto_wsp.plan.model import TaskPlan, is_float_symbol
 from pto_wsp.plan.rules import FullWindow
 from pto_wsp.plan.waits.elements import has_waits
 from pto_wsp.runtime.bound.binding import Array, Bindings
-from pto_wsp.runtime.failures.errors import bounds_error, with_seed
+from pto_wsp.runtime.failures.errors import bounds_error, clash_error, with_seed
 from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.failures.stuck import run_stuck_error
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
@@ -25,6 +25,7 @@ from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim
 from pto_wsp.runtime.native.status import check_status
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record.wall import WallTimes, new_wall, read_wall
+from pto_wsp.types.scalar import wrap_i64
 
 if TYPE_CHECKING:
     from pto_wsp.runtime.sanitize.watch import Sanitized, Watch
@@ -83,7 +84,8 @@ class Engine:
         """Make the tasks (or reuse those of the last run, when nothing that they depend on has changed) and run them all.
 
         Raises: R101 for a task that failed, R105 for one that made a NaN or infinity (check_finite), R104 for a check that did not
-        hold (no task has run then, unless it was waited for or the stream is longer than a record keeps: the error says so); R201, R202
+        hold and W205 for a task whose outputs overlap (no task has run then, unless it was waited for or the stream is longer than a
+        record keeps: the error of a check says so); R201, R202
         and R203 for what a sanitized run finds.
         """
         if self._watch is not None and order_seed == 0:
@@ -148,6 +150,8 @@ class Engine:
             raise with_seed(self._watch.misuse(), order_seed)
         if status == lib.PTO_E_GUARD:
             raise bounds_error(self.plan, self.runtime.ffi, lib.pto_record_guard(self.recorder.raw), result.n_run)
+        if status == lib.PTO_E_OUTPUTS:
+            raise clash_error(self.plan, lib.pto_record_clash(self.recorder.raw))
         if status == lib.PTO_E_KERNEL:
             columns = self.recorder.columns()
             self._prints = until(self._prints, result.failed_task)
@@ -258,7 +262,7 @@ def raw_bindings(runtime: Runtime, plan: TaskPlan, bindings: Bindings) -> tuple[
 
 
 def _slot(value: int | float, *, is_float: bool) -> int:
-    return int(np.float64(value).view(np.int64)) if is_float else int(value)
+    return int(np.float64(value).view(np.int64)) if is_float else wrap_i64(int(value))
 
 
 def slots_of(values: Sequence[int | float], floats: Sequence[bool]) -> list[int]:

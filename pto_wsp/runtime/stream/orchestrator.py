@@ -284,10 +284,11 @@ class Orchestrator:
             raise CheckFailed(numbered, value, lower, upper, tuple(self.vars[var.id] for var in numbered.loops))
 
     def _scalar(self, node: s.Scalar, *, is_float: bool) -> Number:
-        return float(self._value(node)) if is_float else self._int(node)
+        return float(self._value(node)) if is_float else int(self._value(node))
 
     def _int(self, node: s.Scalar) -> int:
-        return int(self._value(node))
+        """Return an integer as a variable of an orchestrator in C holds it."""
+        return s.wrap_i64(int(self._value(node)))
 
     def _value(self, node: s.Scalar) -> Number:
         return s.evaluate(node, self.leaf)

@@ -98,7 +98,7 @@ class FunctionScope:
 
     def scalar(self, node: s.Scalar) -> c.Expr:
         """Return an expression of 64 bits, or a truth value."""
-        return lower_scalar(node, self._leaf)
+        return lower_scalar(node, self._leaf, wide=False)
 
     def once(self, node: s.Scalar, name: str) -> tuple[tuple[c.Stmt, ...], c.Expr]:
         """Return an expression that is evaluated in every turn of a loop, declared before it where a turn may change it."""
