@@ -136,23 +136,33 @@ def dumps(node: object) -> str:
 
 
 def loads(text: str) -> object:
-    """Return the node that `dumps` wrote.
+    """Return the node that `dumps` wrote: every field of its declared type, numbers of at most 64 bits, text that is UTF-8.
 
     Raises: W102 for text that is none of ours.
     """
     try:
-        data = json.loads(text)
+        node = from_data(json.loads(text))
+        wrong = _misfit(node)
+    except RecursionError:
+        raise too_deep() from None
     except (ValueError, TypeError) as problem:
-        raise WorkloadStructureError("this is not JSON", here(), found=str(problem)) from None
-    node = from_data(data)
-    wrong = _misfit(node)
+        raise WorkloadStructureError("this is not JSON", here(), found=f"{problem!s:.200}") from None
     if wrong is not None:
         raise WorkloadStructureError("this JSON is not a workload", here(), found=wrong)
     return node
 
 
+def too_deep() -> WorkloadStructureError:
+    """Return the error for data that is nested deeper than Python's stack goes."""
+    return WorkloadStructureError("this JSON is nested too deep", here(), expected="what Workload.to_json() wrote")
+
+
 def _misfit(node: object) -> str | None:
     """Return what does not fit the types that the nodes declare, or None."""
+    if isinstance(node, int) and not -(1 << 63) <= node < 1 << 64:
+        return f"a number of {node.bit_length()} bits, which has 64 at most"
+    if isinstance(node, str) and not _is_utf8(node):
+        return f"the text {node!r:.60}, which is no UTF-8"
     if isinstance(node, tuple):
         return next((wrong for item in node if (wrong := _misfit(item)) is not None), None)
     if not is_dataclass(node) or isinstance(node, type):
@@ -165,6 +175,14 @@ def _misfit(node: object) -> str | None:
         if wrong is not None:
             return wrong
     return None
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache

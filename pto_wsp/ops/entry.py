@@ -71,6 +71,7 @@ class Function:
 
 
 Spelling: TypeAlias = Operator | Function
+Arguments: TypeAlias = tuple[tuple[object, ...], Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,13 @@ class OpEntry(ABC):
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return the tile operands and the attributes of a call."""
         return tuple(bound.values()), ()
+
+    def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+        """Return arguments of a call that `split` makes these operands and attributes of. `types`: of the operands.
+
+        Raises: ValueError for attributes that no call gives.
+        """
+        return operands, dict(attrs)
 
     @abstractmethod
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:

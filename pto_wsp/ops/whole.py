@@ -15,13 +15,14 @@ from typing import TypeAlias
 
 from pto_wsp.ops import rules
 from pto_wsp.ops.dtypes import ALL, Array
-from pto_wsp.ops.entry import OpEntry
+from pto_wsp.ops.entry import Arguments, OpEntry
 from pto_wsp.ops.tracing import Attrs
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
 Split: TypeAlias = Callable[[Mapping[str, object]], tuple[tuple[object, ...], Attrs]]
+Join: TypeAlias = Callable[[Sequence[TileType], tuple[object, ...], Attrs], Arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Copy:
 class Movement(OpEntry):
     """Elements of the operands in other places; no arithmetic, so any dtype by its width.
 
-    `parameters`: of the call; `parts`: its tiles and attributes; `shape`: of the result, after the dtypes have been checked;
+    `parameters`: of the call; `parts`: its tiles and attributes; `join`: arguments that have such parts, where the attributes are not
+    called as the parameters are; `shape`: of the result, after the dtypes have been checked;
     `ref`: the NumPy meaning; `copies`: blocks that write every element of the result, which is what C is generated from.
     """
 
@@ -57,6 +59,7 @@ class Movement(OpEntry):
     copies: Callable[[Sequence[TileType], TileType, Attrs], tuple[Copy, ...]]
     dtypes: tuple[DType, ...] = ALL
     fills: bool = False     # whether operands after the first may be numbers
+    join: Join | None = None
 
     @property
     def signature(self) -> Signature:
@@ -66,6 +69,10 @@ class Movement(OpEntry):
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return the tiles and the attributes of a call."""
         return self.parts(bound)
+
+    def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+        """Return arguments of a call that has these parts."""
+        return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return the dtype of the first tile for what fills, None for what is moved."""
@@ -134,7 +141,7 @@ class IndexFault:
 class TileFunction(OpEntry):
     """A result that one call of a C function makes from whole tiles.
 
-    `parameters` and `parts` as in `Movement`; `result`: its type, checked; `ref`: the NumPy meaning; `call`: the C; `fault`: the
+    `parameters`, `parts` and `join` as in `Movement`; `result`: its type, checked; `ref`: the NumPy meaning; `call`: the C; `fault`: the
     first index that lies outside, for an op that takes any.
     """
 
@@ -144,6 +151,7 @@ class TileFunction(OpEntry):
     ref: Callable[[Sequence[Array], Attrs], Array]
     call: Callable[[Sequence[TileType], TileType, Attrs], CCall]
     fault: Callable[[Sequence[Array], Attrs], IndexFault | None] | None = None
+    join: Join | None = None
 
     @property
     def signature(self) -> Signature:
@@ -153,6 +161,10 @@ class TileFunction(OpEntry):
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return the tiles and the attributes of a call."""
         return self.parts(bound)
+
+    def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+        """Return arguments of a call that has these parts."""
+        return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return None: no operand is a number."""

@@ -42,7 +42,7 @@ TOP = frozenset({"", "__main__"})
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/__init__.py": frozenset({"__getattr__"}),             # names that no program needs before its workloads are there
     "pto_wsp/api/kernels/kernel.py": frozenset({"_alone"}),        # the interpreter, prices, checks of memory
-    "pto_wsp/api/workloads/workload.py": frozenset({"compile", "tasks"}),   # what compiles and runs: two thirds of the package
+    "pto_wsp/api/workloads/workload.py": frozenset({"compile", "from_json", "tasks"}),   # what compiles and runs: two thirds of the package
     "pto_wsp/api/programs/program.py": frozenset({"verify", "save", "_look", "_check_calendar"}),   # interpreter, generator, reports
     "pto_wsp/api/programs/making.py": frozenset({"load"}),         # what reads saved plans and builds them again
     "pto_wsp/driver/cpu_sim.py": frozenset({"compile_cpu_sim"}),   # code generation: only a cache miss generates
@@ -66,7 +66,8 @@ LATE_OWN = frozenset({
     "pto_wsp.api.kernels.alone", "pto_wsp.api.kernels.ptoisa_namespace", "pto_wsp.api.programs.finished_run",
     "pto_wsp.api.programs.making", "pto_wsp.api.programs.program", "pto_wsp.api.programs.task_list", "pto_wsp.arch.host", "pto_wsp.auto",
     "pto_wsp.auto.find", "pto_wsp.csp", "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load", "pto_wsp.driver.npu",
-    "pto_wsp.driver.save", "pto_wsp.plan.targets.capability", "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite",
+    "pto_wsp.driver.save", "pto_wsp.frontend.data.workload", "pto_wsp.plan.targets.capability",
+    "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite",
     "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch", "pto_wsp.runtime.verification.tolerance",
     "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
 })

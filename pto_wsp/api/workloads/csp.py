@@ -16,7 +16,7 @@ from pto_wsp.api.workloads.workload import Workload, WorkloadFunction, embed
 from pto_wsp.errors import PipelineError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import with_fresh_ids
-from pto_wsp.frontend.workload.csp.ends import Channel, consumer, send_placed_task, send_token
+from pto_wsp.frontend.workload.csp.ends import MAX_REPLICAS, Channel, consumer, send_placed_task, send_token
 from pto_wsp.frontend.workload.csp.pipe import note_connected, note_process
 from pto_wsp.frontend.workload.trace import place, trace_workload, unplace
 from pto_wsp.schedule.schedule import Schedule
@@ -24,7 +24,6 @@ from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.values import dataclass
 
-MAX_REPLICAS = 1024
 _LONGEST_NAME = 60
 
 
@@ -82,9 +81,9 @@ def replicate(which: Process, n: int) -> Process:
     """
     if not isinstance(which, Process):
         raise WorkloadStructureError("replicate takes a process", here(), found=repr(which))
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_REPLICAS:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1 or which.replicas * n > MAX_REPLICAS:
         raise WorkloadStructureError(f"process `{which.name}` is replicated a number of times", here(),
-                                     expected=f"1 .. {MAX_REPLICAS}", found=repr(n))
+                                     expected=f"1 .. {MAX_REPLICAS // which.replicas}", found=repr(n))
     return replace(which, replicas=which.replicas * n)
 
 

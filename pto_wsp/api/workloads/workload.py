@@ -81,14 +81,19 @@ class Workload(Scheduled):
         return codec.dumps(self.node)
 
     @staticmethod
-    def from_json(text: str) -> Workload:
+    def from_json(text: str, *, bodies: bool = False) -> Workload:
         """Return the workload that `to_json` wrote. Its tensors have no buffers: bind them by name when it runs.
 
-        Raises: W102 for text that is no workload.
+        The text is data: what it says is held to the rules of a traced workload. `bodies`: take kernels with a body in C or C++ too,
+        which runs as code when the workload does.
+        Raises: W102 for text that is no workload; K107 for a body in C or C++ without `bodies`.
         """
+        from pto_wsp.frontend.data.workload import check_workload  # traces again what it reads
+
         node = codec.loads(text)
         if not isinstance(node, wl.Workload):
             raise WorkloadStructureError("this JSON is not a workload", here(), found=type(node).__name__)
+        check_workload(node, bodies=bodies)
         return Workload(node, {})
 
     def __eq__(self, other: object) -> bool:

@@ -91,13 +91,7 @@ class Scalar:
     """`Scalar[dtype]`: a number that each task brings."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
-        if not isinstance(item, DType):
-            raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
-                                       found=f"Scalar[{_shown(item)}]")
-        if item.family is Family.STORAGE:
-            raise KernelSignatureError(f"Scalar takes no {item}: it is stored and cast, never computed on", here(),
-                                       expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{item}]")
-        return ScalarAnnotation(item)
+        return scalar_annotation(item)
 
 
 class Constexpr:
@@ -147,6 +141,20 @@ def resolve_params(function: Callable[..., object], caller_locals: Mapping[str, 
                 params.append(KernelParam(name, found, span))
     raise_all(errors)
     return tuple(params)
+
+
+def scalar_annotation(item: object) -> ScalarAnnotation:
+    """Return what `Scalar[item]` is.
+
+    Raises: K101 for what is no dtype, and for one that is never computed on.
+    """
+    if not isinstance(item, DType):
+        raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
+                                   found=f"Scalar[{_shown(item)}]")
+    if item.family is Family.STORAGE:
+        raise KernelSignatureError(f"Scalar takes no {item}: it is stored and cast, never computed on", here(),
+                                   expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{item}]")
+    return ScalarAnnotation(item)
 
 
 def _resolve(function: Callable[..., object], name: str, annotation: object, caller_locals: Mapping[str, object],

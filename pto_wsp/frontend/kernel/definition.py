@@ -7,7 +7,7 @@ Kernel(name='double', …)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TypeVar, assert_never
@@ -87,12 +87,7 @@ class KernelDef:
         bodies = tuple(own if own.form is k.BodyForm.CPP_TU else replace(own, constants=constants_of(self.name, constexprs))
                        for own in self.bodies)
         kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
-        if not kernel.has_meaning:
-            return kernel
-        raise_all([OutNeverStoredError(f"kernel `{self.name}`: Out parameter `{p.name}` is never stored", p.span,
-                                       help=f"pto.store({p.name}, value), or drop the parameter")
-                   for p in declared
-                   if not isinstance(p, k.ScalarParamDecl) and p.role is k.Role.OUT and p.name not in trace.stored])
+        check_stored(kernel, trace.stored)
         return kernel
 
     def _argument(self, trace: KernelTrace, param: KernelParam, constexprs: Mapping[str, object],
@@ -121,3 +116,11 @@ class KernelDef:
             raise ArityError(f"kernel `{self.name}`: parameter `{param.name}` is missing", here(),
                              expected=repr(param.annotation))
         return values[param.name]
+
+
+def check_stored(kernel: k.Kernel, stored: Collection[str]) -> None:
+    """Raise K102 for Out parameters of a kernel with a meaning that are not among those stored."""
+    if kernel.has_meaning:
+        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{p.name}` is never stored", p.span,
+                                       help=f"pto.store({p.name}, value), or drop the parameter")
+                   for p in kernel.memory_params if p.role is k.Role.OUT and p.name not in stored])

@@ -95,7 +95,11 @@ def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
 
     `init`: the number that it starts with; without one it must be written before it is read.
     """
-    trace = current_kernel("alloc")
+    return allocate(current_kernel("alloc"), assigned_name(user_frame()) or "buffer", shape, dtype, init)
+
+
+def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: object) -> BufferRef:
+    """Append the allocation of a buffer called `name`, as `alloc` does."""
     rows, cols = as_shape("alloc", shape)
     held = as_dtype("alloc", dtype, ALL)
     if is_tile(init):
@@ -104,7 +108,7 @@ def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
     number = None if init is None else constant("`pto.alloc`: init", bool(init) if held is DType.BOOL and init in (0,
                                                                                                                    1) else init,
                                                 held)
-    return trace.new_buffer(assigned_name(user_frame()) or "buffer", TileType(rows, cols, held), number)
+    return trace.new_buffer(name, TileType(rows, cols, held), number)
 
 
 def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:

@@ -17,7 +17,7 @@ from pto_wsp.wording import nearest
 _TEXTS = {"c_src": BodyForm.C, "cpp_src": BodyForm.CPP}
 _PATHS = {"c_path": BodyForm.C, "cpp_body_path": BodyForm.CPP_BODY, "cpp_tu_path": BodyForm.CPP_TU}
 _OPTIONS = (*_TEXTS, *_PATHS, "scratch_bytes")
-_MOST_SCRATCH = 1 << 30
+MOST_SCRATCH = 1 << 30
 
 
 def read_bodies(function: Callable[..., object], options: Mapping[str, object]) -> tuple[OwnBody, ...]:
@@ -67,21 +67,22 @@ def constants_of(kernel: str, constexprs: Mapping[str, object]) -> tuple[tuple[s
     """
     out: list[tuple[str, int | float | bool]] = []
     for name, value in constexprs.items():
-        if not _is_number(value):
+        if not is_number(value):
             raise OwnBodyError(f"kernel `{kernel}`: Constexpr `{name}` is no number, and the kernel has a body of its own", here(),
                                expected="a number, which the body sees as a constant", found=f"{type(value).__name__}: {value!r:.60}")
         out.append((name, value))
     return tuple(out)
 
 
-def _is_number(value: object) -> TypeGuard[int | float | bool]:
+def is_number(value: object) -> TypeGuard[int | float | bool]:
+    """Tell whether a value is a float, or a whole number of 64 bits."""
     return isinstance(value, float) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63)
 
 
 def _scratch(options: Mapping[str, object]) -> int:
     value = options.get("scratch_bytes", 0)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_SCRATCH:
-        raise OwnBodyError("@kernel: scratch_bytes is not a number of bytes", here(), expected=f"0 .. {_MOST_SCRATCH}",
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_SCRATCH:
+        raise OwnBodyError("@kernel: scratch_bytes is not a number of bytes", here(), expected=f"0 .. {MOST_SCRATCH}",
                            found=repr(value))
     return value
 

@@ -35,7 +35,7 @@ from pto_wsp.types.tensor import TensorView
 from pto_wsp.types.tile import TileType
 from pto_wsp.types.view import View, ViewDim, declared, place_of, print_view
 
-_MAX_BRACKETS = 8
+MAX_BRACKETS = 8
 
 
 def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[object], kwargs: Mapping[str, object],
@@ -56,8 +56,8 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
     kernel = _specialise(trace, definition, constexprs, dtypes)
     task_args = tuple(arg for k, param in enumerate(definition.params)
                       if (arg := _argument(definition, param, bound[param.name], k, trace, frame, span)) is not None)
-    if len(index) > _MAX_BRACKETS:
-        raise ArityError(f"kernel `{definition.name}` has too many bracket indices", span, expected=f"at most {_MAX_BRACKETS}",
+    if len(index) > MAX_BRACKETS:
+        raise ArityError(f"kernel `{definition.name}` has too many bracket indices", span, expected=f"at most {MAX_BRACKETS}",
                          found=str(len(index)))
     bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
     handle = trace.new_handle(definition.name)
@@ -146,15 +146,15 @@ def _argument(definition: KernelDef, param: KernelParam, value: object, position
             case ConstexprAnnotation():
                 return None
             case ScalarAnnotation(dtype):
-                return wl.ScalarArg(param.name, trace.use(_scalar(definition, param, value, dtype, span), frame, span), span)
+                return wl.ScalarArg(param.name, trace.use(scalar_argument(definition, param, value, dtype, span), frame, span), span)
             case TileAnnotation() | TensorAnnotation():
                 handled = _view_of(definition, param, value, span)
                 trace.keep(handled.owner)
                 view = trace.named_view(handled.view, frame, span)
                 if isinstance(annotation, TileAnnotation):
-                    _check_tile(definition, param, view, annotation.type, span)
+                    check_tile(definition, param, view, annotation.type, span)
                 else:
-                    _check_region(definition, param, view, span)
+                    check_region(definition, param, view, span)
                 return wl.ViewArg(param.name, view, span)
             case _:
                 assert_never(annotation)
@@ -178,7 +178,11 @@ def _shown(value: object) -> str:
     return f"{type(value).__name__}: {value!r:.60}"
 
 
-def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DType, span: Span) -> s.Scalar:
+def scalar_argument(definition: KernelDef, param: KernelParam, value: object, dtype: DType, span: Span) -> s.Scalar:
+    """Return the scalar that an argument stands for.
+
+    Raises: T205 for what is none, T102 for one that the parameter's dtype does not hold.
+    """
     if isinstance(value, TensorView) and value.rank:
         raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is a scalar", span,
                                 expected=repr(param.annotation), found=repr(value), help="pick one element: one index a dimension")
@@ -200,7 +204,8 @@ def _scalar(definition: KernelDef, param: KernelParam, value: object, dtype: DTy
     return node
 
 
-def _check_tile(definition: KernelDef, param: KernelParam, view: View, tile: TileType, span: Span) -> None:
+def check_tile(definition: KernelDef, param: KernelParam, view: View, tile: TileType, span: Span) -> None:
+    """Raise T102, T103 or T201 unless a view binds to a Tile parameter."""
     dims = _dims(definition, param, view, span, expected=repr(tile))
     if view.tensor.dtype is not tile.dtype:
         raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong dtype", span,
@@ -218,7 +223,8 @@ def _check_tile(definition: KernelDef, param: KernelParam, view: View, tile: Til
                                  help=_shape_help(view, dims, tile))
 
 
-def _check_region(definition: KernelDef, param: KernelParam, view: View, span: Span) -> None:
+def check_region(definition: KernelDef, param: KernelParam, view: View, span: Span) -> None:
+    """Raise T103 unless a view binds to a Tensor parameter."""
     _dims(definition, param, view, span, expected="a view with two dimensions (or one, as a single row)")
 
 

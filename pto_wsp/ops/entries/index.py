@@ -16,7 +16,7 @@ from pto_wsp.ops import rules
 from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.dtypes import ALL, COMPUTED, NUMBERS, Array
 from pto_wsp.ops.entries.create import expand
-from pto_wsp.ops.entry import Work, positional
+from pto_wsp.ops.entry import Arguments, Work, positional
 from pto_wsp.ops.tracing import Attrs, Operand, active, is_tile
 from pto_wsp.ops.whole import CArgument, CCall, IndexFault, Pointer, RowStep, Slot, TileFunction
 from pto_wsp.source import here
@@ -79,9 +79,13 @@ def _topk_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]
     return (x,), (("k", k), ("descending", _as_flag("topk", "largest", bound["largest"])))
 
 
+def _topk_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+    return operands, {"largest" if name == "descending" else name: value for name, value in attrs}
+
+
 _topk = TileFunction(
     name="topk", doc="Return the columns of the k largest (or smallest) elements of each row, the best first, i32.",
-    npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_topk_parts, call=_order_call,
+    npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_topk_parts, join=_topk_call, call=_order_call,
     parameters=Signature([Parameter("x", _KIND), Parameter("k", _KIND), Parameter("largest", _KIND, default=True)]),
     result=lambda types, attrs: TileType(types[0].rows, _attr(attrs, "k"), DType.I32),
     ref=lambda operands, attrs: _columns_in_order(operands[0], bool(_attr(attrs, "descending")))[:, :_attr(attrs, "k")])

@@ -15,7 +15,7 @@ import numpy as np
 from pto_wsp.errors import ArgumentKindError, OperandShapeError
 from pto_wsp.ops import rules
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.ops.entry import positional, shape_attr
+from pto_wsp.ops.entry import Arguments, positional, shape_attr
 from pto_wsp.ops.slices import WHOLE, Picked, pick
 from pto_wsp.ops.tracing import Attrs
 from pto_wsp.ops.whole import Copy, Movement
@@ -72,6 +72,16 @@ def _slice_parts(bound: Mapping[str, object]) -> _Parts:
     return (x,), (("rows", pick(bound["rows"], x.shape[0], "row")), ("cols", pick(bound["cols"], x.shape[1], "column")))
 
 
+def _slice_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+    return (*operands, *map(_bracket, picked(attrs))), {}
+
+
+def _bracket(part: Picked) -> slice:
+    first, count, step = map(int, part)
+    behind = first + (count - 1) * step + (1 if step > 0 else -1)
+    return slice(first, None if behind < 0 else behind, step)
+
+
 def picked(attrs: Attrs) -> tuple[Picked, Picked]:
     """Return what a slice picks of the rows and of the columns."""
     (r, rows, r_step), (c, cols, c_step) = (value for _, value in attrs if isinstance(value, tuple))
@@ -96,7 +106,7 @@ def _sliced_array(operands: Sequence[Array], attrs: Attrs) -> Array:
 
 slice_ = Movement(name="slice", doc="Return x[rows, cols]: Python slices of constants; also written x[2:6, 0::2].", npu="TEXTRACT",
                   parameters=Signature([Parameter("x", _KIND), Parameter("rows", _KIND), Parameter("cols", _KIND, default=WHOLE)]),
-                  parts=_slice_parts, shape=_sliced_shape, ref=_sliced_array, copies=_sliced)
+                  parts=_slice_parts, shape=_sliced_shape, ref=_sliced_array, copies=_sliced, join=_slice_call)
 
 
 def _every_second(name: str, first: int, doc: str) -> Movement:
@@ -129,6 +139,12 @@ def _concat_parts(bound: Mapping[str, object]) -> _Parts:
     if not isinstance(tiles, tuple) or not tiles:
         raise ArgumentKindError("`pto.concat` takes tiles", here(), expected="pto.concat(a, b, axis=1)", found="none")
     return tuple(rules.require_tile("concat", tile) for tile in tiles), (("axis", axis),)
+
+
+def _pad_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
+    (above, left), (rows, cols), (x, value) = _corner(attrs), shape_attr(attrs), operands
+    widths = ((above, rows - above - types[0].rows), (left, cols - left - types[0].cols))
+    return (x,), {"value": value, "widths": widths}
 
 
 def _axis(attrs: Attrs) -> int:
@@ -240,7 +256,7 @@ def _padded_array(operands: Sequence[Array], attrs: Attrs) -> Array:
 
 
 pad = Movement(name="pad", doc="Return x in a larger tile of `value`: at the top left of `shape`, or in a frame of `widths`.",
-               npu="TFILLPAD", parts=_pad_parts, shape=_padded_shape, ref=_padded_array, copies=_padded, fills=True,
+               npu="TFILLPAD", parts=_pad_parts, shape=_padded_shape, ref=_padded_array, copies=_padded, fills=True, join=_pad_call,
                parameters=Signature([Parameter("x", _KIND), Parameter("shape", _KIND, default=None),
                                      Parameter("value", _KIND, default=0), Parameter("widths", _KIND, default=None)]))
 

@@ -31,6 +31,7 @@ from pto_wsp.types.symbolic import Symbolic, as_scalar
 
 MAX_PAYLOAD = 8
 MAX_DEPTH = 1 << 20
+MAX_REPLICAS = 1024     # of one process
 _ids = itertools.count()
 _events: WeakValueDictionary[int, Event] = WeakValueDictionary()
 

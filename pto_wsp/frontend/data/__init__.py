@@ -1,0 +1,1 @@
+"""Kernels and workloads that were read as data, held to the rules of traced ones."""
