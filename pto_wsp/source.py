@@ -14,12 +14,14 @@ import linecache
 import os
 import re
 import sys
+from collections import Counter
 from itertools import islice
 from types import CodeType, FrameType
 
 from pto_wsp.values import dataclass
 
 _LONGEST_HEAD = 64   # lines of decorators and parameters
+_OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -73,6 +75,27 @@ def user_frame() -> FrameType:
     while frame.f_back is not None and is_internal(frame.f_code):
         frame = frame.f_back
     return frame
+
+
+def repeated(problem: RecursionError) -> tuple[str, int, Span] | None:
+    """Return which of the user's functions a recursion error ran through most often, how often, and where it went on; None for a few times.
+
+    To be called where the error is caught: the frames above stand there, those below are in its traceback.
+    """
+    frames: list[FrameType] = []
+    above: FrameType | None = sys._getframe(1)
+    while above is not None:
+        frames.append(above)
+        above = above.f_back
+    step = problem.__traceback__
+    while step is not None:
+        frames.append(step.tb_frame)
+        step = step.tb_next
+    counts = Counter(frame.f_code for frame in frames if not is_internal(frame.f_code))
+    code, count = counts.most_common(1)[0]
+    if count < _OFTEN:
+        return None
+    return code.co_name, count, span_of(next(frame for frame in frames if frame.f_code is code))
 
 
 def is_internal(code: CodeType) -> bool:

@@ -35,6 +35,7 @@ from pto_wsp.errors.kernel import ArityError as ArityError
 from pto_wsp.errors.kernel import BufferMisuseError as BufferMisuseError
 from pto_wsp.errors.kernel import CapacityError as CapacityError
 from pto_wsp.errors.kernel import CarriedValueError as CarriedValueError
+from pto_wsp.errors.kernel import DepthError as DepthError
 from pto_wsp.errors.kernel import EscapedValueError as EscapedValueError
 from pto_wsp.errors.kernel import InstructionError as InstructionError
 from pto_wsp.errors.kernel import KernelSignatureError as KernelSignatureError
@@ -45,6 +46,7 @@ from pto_wsp.errors.kernel import OutNeverStoredError as OutNeverStoredError
 from pto_wsp.errors.kernel import OutsideTraceError as OutsideTraceError
 from pto_wsp.errors.kernel import OwnBodyError as OwnBodyError
 from pto_wsp.errors.kernel import SymbolicControlError as SymbolicControlError
+from pto_wsp.errors.kernel import UnknownNameError as UnknownNameError
 from pto_wsp.errors.kernel import UnsupportedDTypeError as UnsupportedDTypeError
 from pto_wsp.errors.kernel import ViewBoundsError as ViewBoundsError
 from pto_wsp.errors.kernel import ViewIndexError as ViewIndexError

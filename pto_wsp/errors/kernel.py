@@ -83,6 +83,13 @@ class InstructionError(PtoError):
     fix = "Declare the tile: t = ptoisa.Tile(rows, cols, dtype), and write it: ptoisa.TADDS(t, t, 1)."
 
 
+class DepthError(PtoError):
+    code = "K112"
+    cause = "A kernel's body goes too deep: a function that calls itself without end, or too many loops and branches in each other."
+    example = "def f(x):\n    return f(x + 1)"
+    fix = "The body is traced once: end a recursion by a Python number, and compute several indices from one loop."
+
+
 class ArityError(PtoError):
     code = "T101"
     cause = "A call has too few, too many, unknown or repeated arguments."
@@ -137,6 +144,10 @@ class ArgumentKindError(PtoError):
     cause = "A value of a kind that the place does not take."
     example = "k[b](x=3.0, y=Y[b])"
     fix = "The error says which kind is expected."
+
+
+class UnknownNameError(ArgumentKindError, AttributeError):
+    """A value has no attribute of that name. Also an AttributeError, so that `hasattr` and `getattr` with a default work."""
 
 
 class ViewBoundsError(PtoError):

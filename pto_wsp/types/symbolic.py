@@ -5,25 +5,33 @@ A symbolic value never turns into a Python number, bool or string by accident: e
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
 
-from pto_wsp.errors import ArgumentKindError, SymbolicControlError
+import numpy as np
+
+from pto_wsp.errors import ArgumentKindError, SymbolicControlError, UnknownNameError
 from pto_wsp.source import here
 from pto_wsp.types import scalar
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.types.scalar_text import print_scalar
 
+DEEPEST = 128         # operations in each other: every walk over an expression recurses
+LARGEST = 1 << 15     # operations in all, each counted as often as it stands there: x = x + x doubles them
+_LEAF = (1, 1)
+_LONGEST_SHOWN = 200     # characters of an expression in a message
+
 
 class Symbolic:
     """A scalar known only at run time: a loop variable, a Symbol, a tensor's element, or arithmetic on them."""
 
-    __slots__ = ("holds", "node")
-    __array_ufunc__ = None   # numpy scalars on the left hand the operation over
+    __slots__ = ("holds", "node", "weight")
 
-    def __init__(self, node: scalar.Scalar, holds: tuple[object, ...] = ()) -> None:
+    def __init__(self, node: scalar.Scalar, holds: tuple[object, ...] = (), weight: tuple[int, int] | None = None) -> None:
         self.node = node
         self.holds = holds   # the tensors that it reads: the node knows them by id alone
+        self.weight = weight or _weighed(node)   # how deep its operations are in each other, and how many they are, or a bound of these
 
     @property
     def position(self) -> Symbolic:
@@ -81,13 +89,37 @@ class Symbolic:
         return _binary(Op.OR, other, self)
 
     def __neg__(self) -> Symbolic:
-        return Symbolic(scalar.unary(Op.NEG, self.node), self.holds)
+        return _made(scalar.unary(Op.NEG, self.node), self)
 
     def __pos__(self) -> Symbolic:
         return self
 
     def __invert__(self) -> Symbolic:
-        return Symbolic(scalar.unary(Op.NOT, self.node), self.holds)
+        return _made(scalar.unary(Op.NOT, self.node), self)
+
+    def __abs__(self) -> Symbolic:
+        return self.max(-self)
+
+    def __divmod__(self, other: ScalarLike) -> tuple[Symbolic, Symbolic]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: ScalarLike) -> tuple[Symbolic, Symbolic]:
+        return _binary(Op.FLOORDIV, other, self), _binary(Op.MOD, other, self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Symbolic:
+        """Return what a ufunc of NumPy means on scalars: np.minimum(n, 3) is n.min(3), np.int64(2) * n is 2 * n.
+
+        Raises: T205 for a ufunc that scalars do not have, and for its methods and options.
+        """
+        if any(hasattr(type(value), "__pto_tile__") for value in inputs):   # a tile's own takes over
+            return NotImplemented  # type: ignore[no-any-return]
+        if method == "__call__" and not options:
+            if ufunc in _UFUNCS:
+                return _binary(_UFUNCS[ufunc], *inputs)
+            if ufunc in (np.negative, np.absolute, np.invert):
+                return -self if ufunc is np.negative else abs(self) if ufunc is np.absolute else ~self
+        raise ArgumentKindError(f"scalars have no np.{ufunc.__name__}", here(), expected="+ - * / // % & | ~, comparisons, abs, np.minimum "
+                                "and np.maximum", found=_shown(self.node), help="compute it in a kernel, on tiles")
 
     def __eq__(self, other: object) -> Symbolic:  # type: ignore[override]
         return _binary(Op.EQ, self, other)
@@ -114,11 +146,11 @@ class Symbolic:
                                 help="i * i for a square; i * 2 and i // 2 for shifts")
 
     __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = _no_operator
-    __matmul__ = __rmatmul__ = __divmod__ = __rdivmod__ = _no_operator
+    __matmul__ = __rmatmul__ = _no_operator
 
     def where(self, then: ScalarLike, other: ScalarLike) -> Symbolic:
         """Return `then` where this condition holds, else `other`."""
-        return Symbolic(scalar.select(self.node, as_scalar(then), as_scalar(other)), held_by(self, then, other))
+        return _made(scalar.select(self.node, as_scalar(then), as_scalar(other)), self, then, other)
 
     def min(self, other: ScalarLike) -> Symbolic:
         """Return the smaller of this and `other`."""
@@ -130,7 +162,7 @@ class Symbolic:
 
     def ceildiv(self, other: ScalarLike) -> Symbolic:
         """Return this divided by `other`, rounded up."""
-        return Symbolic(scalar.ceil_div(self.node, as_scalar(other)), held_by(self, other))
+        return _made(scalar.ceil_div(self.node, as_scalar(other)), self, other)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({print_scalar(self.node)})"
@@ -162,6 +194,48 @@ class Symbolic:
 
     def __iter__(self) -> NoReturn:
         _refuse(self, "iter", "loop over a symbolic extent with P(...) in a workload or pto.range(...) in a kernel")
+
+    def __len__(self) -> NoReturn:
+        _refuse(self, "len", "a scalar is one number; a loop's bound and a slice's end take it as it is")
+
+    def __complex__(self) -> NoReturn:
+        _refuse(self, "complex", "the value is known only at run time; use it in arithmetic as it is")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse(self, "array", "NumPy arrays need a number now; wrap the array as a Tensor to read its elements: Tensor(array)[n]")
+
+    def __array_function__(self, function: object, *_: object) -> NoReturn:
+        _refuse(self, f"np.{getattr(function, '__name__', function)}", "c.where(a, b) chooses, n.min(m) and n.max(m) compare")
+
+    def _rounded(self, what: str) -> Symbolic:
+        if not scalar.scalar_dtype(self.node).is_integer:
+            _refuse(self, what, "a // b floors whole numbers, and ceildiv(a, b) rounds up: both give a whole number")
+        return self
+
+    def __round__(self, digits: int | None = None) -> Symbolic:
+        return self._rounded("round")
+
+    def __floor__(self) -> Symbolic:
+        return self._rounded("floor")
+
+    def __ceil__(self) -> Symbolic:
+        return self._rounded("ceil")
+
+    def __trunc__(self) -> Symbolic:
+        return self._rounded("trunc")
+
+    def __getitem__(self, item: object) -> NoReturn:
+        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and has no elements", here(), found="an index",
+                                help="index the Tensor that it came from with all indices at once: X[b, h]")
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and cannot be called", here())
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"the scalar `{_shown(self.node)}` has no `{name}`", here(),
+                               expected="arithmetic, comparisons, .where(a, b), .min(x), .max(x), .ceildiv(x)")
 
 
 ScalarLike: TypeAlias = Symbolic | int | float | bool | object
@@ -223,8 +297,71 @@ def held_by(*values: object) -> tuple[object, ...]:
 def _binary(op: Op, lhs: object, rhs: object) -> Symbolic:
     if hasattr(type(rhs), "__pto_tile__"):   # a tile's own operator takes over
         return NotImplemented  # type: ignore[no-any-return]
-    return Symbolic(scalar.binary(op, as_scalar(lhs), as_scalar(rhs)), held_by(lhs, rhs))
+    return _made(scalar.binary(op, as_scalar(lhs), as_scalar(rhs)), lhs, rhs)
+
+
+_UFUNCS: Mapping[np.ufunc, Op] = {
+    np.add: Op.ADD, np.subtract: Op.SUB, np.multiply: Op.MUL, np.true_divide: Op.DIV, np.floor_divide: Op.FLOORDIV, np.remainder: Op.MOD,
+    np.minimum: Op.MIN, np.maximum: Op.MAX, np.bitwise_and: Op.AND, np.bitwise_or: Op.OR, np.equal: Op.EQ, np.not_equal: Op.NE,
+    np.less: Op.LT, np.less_equal: Op.LE, np.greater: Op.GT, np.greater_equal: Op.GE,
+}
+
+
+# ---- size ----
+
+def _made(node: scalar.Scalar, *operands: object) -> Symbolic:
+    """Return the symbolic value of an operation on some others.
+
+    Raises: T205 where its operations are too deep in each other, or too many.
+    """
+    weights = [operand.weight if isinstance(operand, Symbolic) else _LEAF for operand in operands]
+    depth, size = 1 + max(depth for depth, _ in weights), 1 + sum(size for _, size in weights)
+    if depth <= DEEPEST and size <= LARGEST:
+        return Symbolic(node, held_by(*operands), (depth, size))
+    return Symbolic(_balanced(node), held_by(*operands))     # what was folded is less: weighed anew
+
+
+_GROUPED = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX, Op.AND, Op.OR})    # in any way, of whole numbers that wrap and of truth values
+
+
+def _balanced(node: scalar.Scalar) -> scalar.Scalar:
+    """Return a long chain of one operation as a tree of even depth: ((a + b) + c) + d → (a + b) + (c + d). Floats stay as they are."""
+    if not isinstance(node, scalar.Binary) or node.op not in _GROUPED or scalar.scalar_dtype(node).is_float:
+        return node
+    op, todo, parts = node.op, list[scalar.Scalar]((node,)), list[scalar.Scalar]()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, scalar.Binary) and each.op is op:
+            todo += [each.rhs, each.lhs]
+        else:
+            parts.append(each)
+    while len(parts) > 1:
+        pairs = [scalar.Binary(op, lhs, rhs) for lhs, rhs in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, *parts[2 * len(pairs):]]
+    return parts[0]
+
+
+def _weighed(node: scalar.Scalar) -> tuple[int, int]:
+    """Return how deep the operations of an expression are in each other, and how many they are, without recursion.
+
+    Raises: T205 where either is too much.
+    """
+    todo, depth, size = [(node, 1)], 0, 0
+    while todo:
+        each, level = todo.pop()
+        depth, size = max(depth, level), size + 1
+        if depth > DEEPEST or size > LARGEST:
+            raise ArgumentKindError("a scalar expression is too large", here(), expected=f"at most {DEEPEST} operations in each other, and "
+                                    f"{LARGEST} in all", help="join many parts in pairs, (a & b) & (c & d), or keep them in a Tensor and "
+                                    "read its elements")
+        todo.extend((child, level + 1) for child in scalar.children(each))
+    return depth, size
+
+
+def _shown(node: scalar.Scalar) -> str:
+    text = print_scalar(node)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
 
 
 def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:
-    raise SymbolicControlError(f"{what}() of a value known only at run time: {print_scalar(value.node)}", here(), help=advice)
+    raise SymbolicControlError(f"{what}() of a value known only at run time: {_shown(value.node)}", here(), help=advice)

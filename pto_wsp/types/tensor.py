@@ -220,6 +220,8 @@ class Tensor(TensorView):
         """
         if dtype is not None and not isinstance(dtype, DType):
             raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
+        if name is not None and (not isinstance(name, str) or not name.isprintable()):
+            raise TensorDataError("a Tensor's name is printable text", here(), expected='text, e.g. name="X"', found=ascii(name))
         if data is None:
             if shape is None or dtype is None:
                 raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),

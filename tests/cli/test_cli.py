@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
-from pto_wsp.cli.main import main
+from pto_wsp import cli
+from pto_wsp.cli.main import main, show
 
 MODEL = """\
 import numpy as np
@@ -132,6 +137,52 @@ def test_memory_is_shown_as_a_share_of_what_there_is(model: Path) -> None:
     used = next(line for line in lines if line.startswith("scaled  UB"))
     bytes_used = json.loads((model / "package" / "manifest.json").read_text())["kernels"][0]["on_chip"][0][1]
     assert used.split() == ["scaled", "UB", "#" + "." * 31, str(bytes_used), str(184 * 1024)]
+
+
+NAMES_LIKE_MARKUP = """\
+import numpy as np
+from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+
+F32 = DType.F32
+bold, b = Tensor(np.arange(3), name="bold"), 0
+X, Y = Tensor(np.ones((16, 4), np.float32), name="X"), Tensor(np.zeros((3, 4), np.float32), name="[/red]:b:")
+
+@kernel
+def copy(x: In[Tile[1, 4, F32]], y: Out[Tile[1, 4, F32]]):
+    pto.store(y, x)
+
+@workload
+def copies():
+    for b in P(3):
+        copy[b](X[bold[b]:bold[b] + 1], Y[b:b + 1])
+"""
+
+
+def test_brackets_and_colons_are_shown_as_they_are(tmp_path: Path) -> None:
+    """Names, views and checks look like markup of what draws the tables: every word of the manifest is shown."""
+    (tmp_path / "model.py").write_text(NAMES_LIKE_MARKUP)
+    run(tmp_path, "compile", "model.py", "--target", "cpu_sim", "--out", "saved")
+    shown = "".join(run(tmp_path, "inspect", "saved").split())
+    manifest = json.loads((tmp_path / "saved" / "manifest.json").read_text())
+    said = [part for check in manifest["checks"] for part in check.values()] + [tensor["name"] for tensor in manifest["tensors"]]
+    assert any("X[bold[b]:bold[b] + 1]" in text for text in said) and "[/red]:b:" in said
+    for text in said:
+        assert "".join(text.split()) in shown, text
+
+
+@pytest.mark.parametrize("part", ["[b]", "[/b]", "X[ST[b]:ST[b] + 1, h][c * 32:]", ":b: :warning:", "\\\\[x]", "[link=x]y[/link]", "[red]"])
+def test_whatever_is_shown_is_text(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(part)
+    table.add_row(part)
+    for shown in (part, Text(part), table, Group(part, Text(part))):
+        show(shown)
+        assert part in capsys.readouterr().out
+
+
+def test_all_that_the_command_shows_goes_through_one_function() -> None:
+    folder = Path(cli.__file__).parent
+    users = {path.name for path in folder.glob("*.py") if re.search(r"\b(Console|print|from_markup)\(|rich import print", path.read_text())}
+    assert users == {"main.py"}
 
 
 def test_how_files_came_about_is_no_difference(model: Path) -> None:

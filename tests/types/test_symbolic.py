@@ -54,6 +54,18 @@ def test_functions_take_symbolic_values() -> None:
     assert [value(f, 9) for f in found if isinstance(f, Symbolic)] == [3, 5, 4, 9]
 
 
+@pytest.mark.parametrize("n", [-7, 0, 3, 9, -(1 << 63)])
+@pytest.mark.parametrize("of", [
+    abs, round, math.floor, math.ceil, math.trunc, lambda n: abs(n - 5), lambda n: divmod(n, 4)[0], lambda n: divmod(n, 4)[1],
+    lambda n: divmod(7, n - 100)[1], lambda n: np.minimum(n, 3), lambda n: np.maximum(np.int64(3), n), lambda n: np.add(n, np.int32(2)),
+    lambda n: np.int64(2) * n, lambda n: np.abs(n), lambda n: np.negative(n), lambda n: np.float64(2) + n])
+def test_functions_of_python_and_numpy_mean_what_they_say(of: Callable[..., object], n: int) -> None:
+    with np.errstate(over="ignore"):
+        expected = n if of in (round, math.trunc) else of(np.int64(n))
+    made = of(N)
+    assert isinstance(made, Symbolic) and value(made, n) == (expected if isinstance(expected, float) else int(expected))  # type: ignore[call-overload]
+
+
 REFUSED: dict[str, Callable[[Symbolic], object]] = {
     "bool": lambda n: 1 if n > 2 else 0,
     "and": lambda n: n and 1,
@@ -61,7 +73,14 @@ REFUSED: dict[str, Callable[[Symbolic], object]] = {
     "chain": lambda n: 0 < n < 4,
     "int": int,
     "float": float,
-    "floor": math.floor,
+    "floor": lambda n: math.floor(n / 2),
+    "round": lambda n: round(n / 2),
+    "len": len,
+    "complex": complex,
+    "numpy element": lambda n: np.array([1, 2, 3])[n],
+    "numpy array": lambda n: np.asarray([n, 1]),
+    "numpy function": lambda n: np.where(n > 1, 2, 3),
+    "numpy sum": lambda n: np.sum(n),
     "index": lambda n: [1, 2][n],
     "range": range,
     "hash": lambda n: {n: 1},

@@ -53,14 +53,14 @@ class Kernel(KernelNamed):
         """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one a specialisation: see `ir_of`."""
         return self.ir_of()
 
-    def ir_of(self, **given: object) -> str:
+    def ir_of(self, /, **given: object) -> str:
         """Return the IR of a specialisation as text, from the values of Constexpr parameters and the dtypes of Tensor ones.
 
         Raises: T101 when one is missing.
         """
         return print_kernel(self.specialise(**given))
 
-    def specialise(self, **given: object) -> KernelIR:
+    def specialise(self, /, **given: object) -> KernelIR:
         """Return the kernel IR for the given Constexpr values and the dtypes of Tensor parameters (a DType, an array or a Tensor).
 
         Raises: T101 when one is missing.
@@ -75,7 +75,7 @@ class Kernel(KernelNamed):
         dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
         return self._definition.trace(constexprs, dtypes)
 
-    def cost(self, arch: str | Arch = "unit", **given: object) -> KernelCost:
+    def cost(self, /, arch: str | Arch = "unit", **given: object) -> KernelCost:
         """Return what one task costs, in cycles by pipe and in all: a number, or a formula where a size is not known.
 
         `given`: Constexpr values; dtypes, arrays or Tensors for Tensor parameters, which bind their extents too; numbers for Scalar
@@ -84,7 +84,7 @@ class Kernel(KernelNamed):
         """
         return self._alone().cost(arch, given)
 
-    def check(self, arch: str | Arch, **given: object) -> MemoryMap:
+    def check(self, /, arch: str | Arch, **given: object) -> MemoryMap:
         """Return who lives in the on-chip memories of an arch where each is fullest. `given`: as for `cost`.
 
         Raises: K110 when a memory is too small.
@@ -94,11 +94,11 @@ class Kernel(KernelNamed):
     def __getitem__(self, index: object) -> BoundKernel:
         return BoundKernel(self._definition, index if isinstance(index, tuple) else (index,))
 
-    def at(self, **index: object) -> BoundKernel:
+    def at(self, /, **index: object) -> BoundKernel:
         """Return the kernel with bracket indices by name: `k.at(b=b, t=t)(x=…)` is `k[b, t](x=…)`."""
         return BoundKernel(self._definition, tuple(index.values()))
 
-    def __call__(self, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
         """Add a task without bracket indices to the workload being traced.
 
         Raises: K105 outside a workload, which points to `run`.
@@ -109,7 +109,7 @@ class Kernel(KernelNamed):
                                          f"{self.name}.run(...)")
         return call_kernel(self._definition, (), args, kwargs, after)
 
-    def run(self, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
+    def run(self, /, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
         """Run the kernel on NumPy arrays at once and return its outputs: one array, or a tuple in the order of the parameters.
 
         Shapes: a Tile parameter takes an array of its shape, or a smaller one as its valid part; an Out one may be left out.
@@ -147,7 +147,7 @@ class BoundKernel:
         self._definition = definition
         self._index = index
 
-    def __call__(self, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
         """Add a task to the workload being traced; `after` takes handles of tasks that must come first."""
         return call_kernel(self._definition, self._index, args, kwargs, after)
 

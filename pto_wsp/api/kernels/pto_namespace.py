@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from inspect import Signature
 from types import MappingProxyType
 
-from pto_wsp.errors import ArgumentKindError
+from pto_wsp.errors import UnknownNameError
 from pto_wsp.frontend.kernel import control as kernel_control
 from pto_wsp.frontend.kernel import memory as kernel_memory
 from pto_wsp.frontend.kernel import picked_rows as kernel_rows
@@ -20,10 +20,6 @@ from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
 from pto_wsp.source import here
 from pto_wsp.wording import nearest
-
-
-class UnknownNameError(ArgumentKindError, AttributeError):
-    """`pto` has no such name; an AttributeError as well, so that `hasattr` and `getattr` with a default work."""
 
 
 class OpFunction:

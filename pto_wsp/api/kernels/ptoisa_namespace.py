@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pto_wsp.api.kernels.pto_namespace import UnknownNameError
+from pto_wsp.errors import UnknownNameError
 from pto_wsp.frontend.kernel.instructions import CmpMode, declare, instructions
 from pto_wsp.source import here
 from pto_wsp.wording import nearest

@@ -64,7 +64,7 @@ class Program:
 
     # ---- running ----
 
-    def execute(self, **bindings: object) -> None:
+    def execute(self, /, **bindings: object) -> None:
         """Start a run. Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes, axes for Ragged and Sparse ones;
         they last this one run.
 
@@ -171,7 +171,7 @@ class Program:
         if prints.shown or prints.n_dropped:
             print(run_text(self.plan, prints), end="")
 
-    def run(self, **bindings: object) -> Program:
+    def run(self, /, **bindings: object) -> Program:
         """Start a run, wait for it, and return the program."""
         return self._run_to_end(bindings, 0)
 
@@ -201,7 +201,7 @@ class Program:
         self._finish()
         return self
 
-    def verify(self, *, rtol: float | None = None, atol: float | None = None, **bindings: object) -> Verification:
+    def verify(self, /, *, rtol: float | None = None, atol: float | None = None, **bindings: object) -> Verification:
         """Hold the artifact against the NumPy meaning: run both on copies of what `run` would work on, and compare what they leave.
 
         No array and nothing of the last run changes. |found - expected| <= rtol * |expected| + atol for floats; None: some units in the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from pto_wsp.schedule.directives import (
 )
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.source import here
+from pto_wsp.source import here, repeated
 from pto_wsp.types.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Workload(Scheduled):
         """Axes, tasks and kind: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`, in lines of at most 100 columns."""
         return type_of(self.node)
 
-    def tasks(self, **sizes: object) -> TaskList:
+    def tasks(self, /, **sizes: object) -> TaskList:
         """Return the tasks of a small workload in program order, each with its indices and the regions that it is bound to. None runs.
 
         `sizes`: symbols, axes and tensors by name, as for `run`.
@@ -190,7 +191,10 @@ class Workload(Scheduled):
                                     help="compile the workload that has both tasks")
         from pto_wsp.api.programs.making import compile_program  # loads what compiles and what runs
 
-        return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
+        try:
+            return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
+        except RecursionError as problem:
+            raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 
 
 class WorkloadFunction:
@@ -202,7 +206,7 @@ class WorkloadFunction:
         self._signature = inspect.signature(function) if self._usual else None
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: object, **kwargs: object) -> Workload:
+    def __call__(self, /, *args: object, **kwargs: object) -> Workload:
         """Trace the function with these arguments; a Tunable that is left out is its first value. Inside another workload, the tasks
         also become part of that one."""
         if self._signature is not None:
@@ -212,15 +216,23 @@ class WorkloadFunction:
         kwargs = {name: usual_value(value) for name, value in kwargs.items()}
         try:
             node, trace = trace_workload(self._function.__name__, lambda: embed(self._function(*args, **kwargs)))
-        except RecursionError:
-            raise WorkloadStructureError(f"workload `{self._function.__name__}` calls itself without end", here(),
-                                         help="a workload is traced once: recursion needs a Python number that ends it") from None
+        except RecursionError as problem:
+            raise _too_deep(f"workload `{self._function.__name__}`", problem) from None
         workload = Workload(node, trace.tensors)
         workload._placed = place(node.body, trace.tensors)
         return workload
 
     def __repr__(self) -> str:
         return f"workload {self._function.__name__}"
+
+
+def _too_deep(what: str, problem: RecursionError) -> WorkloadStructureError:
+    """Return the error for what ran into Python's recursion limit."""
+    again = repeated(problem)
+    found = None if again is None else f"`{again[0]}` has called itself {again[1]} times"
+    return WorkloadStructureError(f"{what} goes deeper than Python's recursion limit", here() if again is None else again[2], found=found,
+                                  help="a workload is traced once: recursion needs a Python number that ends it; "
+                                       f"sys.setrecursionlimit({2 * sys.getrecursionlimit()}) allows more")
 
 
 def workload(function: Callable[..., object]) -> WorkloadFunction:
@@ -233,12 +245,30 @@ def workload(function: Callable[..., object]) -> WorkloadFunction:
 
 def sequential(*parts: Workload) -> Workload:
     """Return the workloads one after the other, in program order."""
-    return _together("sequential", parts, lambda blocks: wl.Block(tuple(blocks)))
+    return _together("sequential", parts, _one_after_the_other)
 
 
 def combine(*parts: Workload) -> Workload:
     """Return the workloads side by side, without an order between them."""
-    return _together("combine", parts, lambda blocks: wl.Block((wl.Combine(tuple(blocks)),)))
+    return _together("combine", parts, _side_by_side)
+
+
+def _one_after_the_other(blocks: Sequence[wl.Block]) -> wl.Block:
+    """Return a body of bodies; those that are such bodies themselves give their parts, so that a >> b >> c is as deep as a >> b."""
+    return wl.Block(tuple(part for block in blocks for part in
+                          (block.items if block.items and all(isinstance(item, wl.Block) for item in block.items) else (block,))))
+
+
+def _side_by_side(blocks: Sequence[wl.Block]) -> wl.Block:
+    """Return a body of sides; those that are nothing but sides themselves give theirs, so that a | b | c is as deep as a | b."""
+    sides: list[wl.Block] = []
+    for block in blocks:
+        match block.items:
+            case (wl.Combine(inner),):
+                sides += inner
+            case _:
+                sides.append(block)
+    return wl.Block((wl.Combine(tuple(sides)),))
 
 
 def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Block]], wl.Block]) -> Workload:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import field
 from typing import NoReturn
 
-from pto_wsp.errors import BufferMisuseError, SymbolicControlError, unreachable
+from pto_wsp.errors import BufferMisuseError, DepthError, SymbolicControlError, unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
+
+MOST_NESTED = 64     # loops and branches in each other: every walk over a body recurses
 
 
 @dataclass(slots=True)
@@ -73,6 +75,9 @@ class Blocks:
         return frozenset(block.opener.var for block in self.open if isinstance(block.opener, k.For))
 
     def _push(self, opener: k.For | k.If, kind: str) -> None:
+        if len(self.open) > MOST_NESTED:
+            raise DepthError(f"more than {MOST_NESTED} loops and branches stand in each other", opener.span,
+                             help="compute several indices from one loop, i // n and i % n; join conditions with &")
         self.open.append(Block(len(self._kinds), opener, written=set(self.innermost.written)))
         self._kinds.append(kind)
 

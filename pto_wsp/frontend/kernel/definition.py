@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TypeVar, assert_never
 
-from pto_wsp.errors import ArgumentKindError, ArityError, KernelSignatureError, OutNeverStoredError, raise_all
+from pto_wsp.errors import ArgumentKindError, ArityError, DepthError, KernelSignatureError, OutNeverStoredError, raise_all
 from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import (
     ConstexprAnnotation,
@@ -26,7 +26,7 @@ from pto_wsp.frontend.kernel.own_body import check_names, constants_of, read_bod
 from pto_wsp.frontend.kernel.tile_value import TensorParamRef, TileParamRef
 from pto_wsp.frontend.kernel.trace import KernelTrace
 from pto_wsp.ops.tracing import activate
-from pto_wsp.source import Span, definition_span, here
+from pto_wsp.source import Span, definition_span, here, repeated
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import ParamScalar
 from pto_wsp.types.symbolic import Symbolic
@@ -79,7 +79,14 @@ class KernelDef:
                 declared.append(node)
             arguments.append(argument)
         with activate(trace):
-            result = self.function(*arguments)
+            try:
+                result = self.function(*arguments)
+            except RecursionError as problem:
+                again = repeated(problem)
+                raise DepthError(f"kernel `{self.name}` goes deeper than Python's recursion limit",
+                                 self.span if again is None else again[2],
+                                 found=None if again is None else f"`{again[0]}` has called itself {again[1]} times",
+                                 help="a kernel's body is traced once: recursion needs a Python number that ends it") from None
             if result is not None:
                 raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",
                                            found=repr(result), help="add an Out parameter and pto.store the value to it")

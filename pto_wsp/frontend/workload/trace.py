@@ -23,6 +23,8 @@ from pto_wsp.types.tensor import Tensor, live_tensor, watch_empty
 from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
+MOST_NESTED = 64     # bodies in each other: every walk over a workload recurses
+
 
 @dataclass(slots=True)
 class Scope:
@@ -79,6 +81,7 @@ class WorkloadTrace:
     open_vars: set[int] = field(default_factory=set)
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches that no `with` has opened
+    n_around: int = 0        # bodies around this one, of workloads that call it
     called_in: Scope | None = None     # of a workload called in a loop's body, a branch or a process: what stands for that body
 
     # ---- structure ----
@@ -103,6 +106,9 @@ class WorkloadTrace:
     @contextmanager
     def scope(self, *variables: s.Var, choice: object = None) -> Iterator[Scope]:
         """Open a body; items go there until the block ends. The first of its variables is the user's."""
+        if self.n_around + len(self.scopes) > MOST_NESTED:
+            raise WorkloadStructureError(f"more than {MOST_NESTED} loops, branches and bodies stand in each other", here(),
+                                         help="compute several indices from one loop, i // n and i % n; join conditions with &")
         inner = Scope(var=variables[0] if variables else None, choice=choice)
         self.scopes.append(inner)
         self.open_vars.update(variable.id for variable in variables)
@@ -296,6 +302,10 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
     outer = _current.get()
     if outer is not None:   # loop variables of the outer workload may appear inside
         trace.open_vars = set(outer.open_vars)
+        trace.n_around = outer.n_around + len(outer.scopes)
+        if trace.n_around > MOST_NESTED:
+            raise WorkloadStructureError(f"more than {MOST_NESTED} workloads, loops and branches stand in each other", here(),
+                                         help="a workload is traced once: recursion needs a Python number that ends it")
         trace.kernels = outer.kernels
         if outer.called_in is not None or any(not scope.is_pipe for scope in outer.scopes[1:]):
             trace.called_in = Scope(trace.scopes[0].items)

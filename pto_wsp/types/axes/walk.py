@@ -55,6 +55,9 @@ def walk_of(axis: object) -> Walk:
         case range():
             if axis.step < 1:
                 raise WorkloadStructureError("a loop's range goes upwards", here(), found=repr(axis))
+            if axis.start < -(1 << 63) or max(axis.start, axis.stop) - 1 + axis.step >= 1 << 63:
+                raise WorkloadStructureError("a loop's range does not fit 64 bits", here(), found=repr(axis),
+                                             expected="a start from -2**63 on, and a last number that a step leads from below 2**63")
             return Walk(s.Const(axis.start), s.Const(max(axis.start, axis.stop)), s.Const(axis.step), repr(axis), axis)
         case bool() | float() | str():
             pass
