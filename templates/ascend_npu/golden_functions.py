@@ -222,6 +222,22 @@ def _floats(rng, shape, dtype, positive=False):
     return x.astype(dtype)
 
 
+def _largest(generate, compute, outputs):
+    """Return how large results get, of several outputs that which stays smallest, to two digits; 1 where that is not above 16.
+
+    Large results are sums of terms that may cancel: their errors are those of the terms, whatever is left. Where nothing is known
+    before a run (a symbol without a value, a kernel without a meaning here), it is 1.
+    """
+    try:
+        given = dict(generate())
+        compute(given)
+    except Exception:  # whatever it is, who runs these functions is told
+        return 1.0
+    floats = [np.asarray(given[name]).astype(np.float64) for name in outputs if np.asarray(given[name]).dtype.kind not in "iub"]
+    least = min((float(np.abs(value[np.isfinite(value)]).max(initial=0.0)) for value in floats), default=0.0)
+    return float(f"{least:.1e}") if least > 16 else 1.0
+
+
 def _whole_numbers(rng, shape, dtype):
     """Return small whole numbers."""
     return rng.integers(-8 if np.dtype(dtype).kind == "i" else 0, 9, shape).astype(dtype)

@@ -13,7 +13,7 @@ from tests.npu.harness import check_package
 F32, I32 = DType.F32, DType.I32
 ROWS = Tile[8, 16, F32]
 KERNELS = ("half", "new", "TADD", "Größe", "EVENT_ID0", "kernel_entry")
-TENSORS = ("float", "x_shape", "task", 'a "quoted\\name"\nof two lines', "a|b`c*/ ??/", "task")
+TENSORS = ("{7}", "x_shape", "_floats", 'a "quoted\\name"\nof two lines', "a|b`c*/ ??/", "task")
 
 
 def _named(name: str):
@@ -29,7 +29,7 @@ def _named(name: str):
 
 def hostile() -> Workload:
     """Return a workload in which little is named as one would."""
-    source = Tensor(np.zeros((2, 8, 16), np.float32), name="inputs")
+    source = Tensor(np.zeros((2, 8, 16), np.float32), name="#1")
     out = tuple(Tensor(np.zeros((2, 2, 8, 16), np.float32), name=name) for name in TENSORS)
     kernels = tuple(_named(name) for name in KERNELS)
 

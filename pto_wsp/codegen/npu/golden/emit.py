@@ -42,6 +42,7 @@ class _GoldenUnit(Unit):
     tasks: tuple[str, ...]
     functions: tuple[tuple[str, ...], ...]
     brought: tuple[str, ...]
+    grows: bool
 
 
 def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[int, Number]) -> str:
@@ -66,12 +67,12 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     tasks = emit_tasks(plan, functions, tensors, symbols, local)
     tolerance = tolerance_of(plan)
     lines = (*made, *entries, *arguments, *tasks, *(line for body in bodies for line in body))
-    brought = _brought_for("\n".join(lines))
+    brought = _brought_for("\n".join((*lines, *(["_largest()"] if tolerance.grows else []))))
     return render("ascend_npu/golden.py.j2", _GoldenUnit(
         name=plan.name, imports=_imports("\n".join((*lines, *brought))),
         outputs=repr([tensors[slot.ref.id] for slot in plan.tensors if slot.writes and not slot.allocated]).replace("'", '"'),
         rtol=tolerance.rtol, atol=tolerance.atol, tensors=made, entries=entries, arguments=tuple(arguments), tasks=tasks,
-        functions=bodies, brought=brought))
+        functions=bodies, brought=brought, grows=tolerance.grows))
 
 
 def _argument(slot: TensorSlot, name: str) -> str:

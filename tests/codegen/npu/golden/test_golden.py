@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import ctypes
+import keyword
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pto_wsp import DType, In, InOut, Out, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.codegen.npu.golden.emit import emit_golden
+from pto_wsp.codegen.npu.golden.names import Scope
 from pto_wsp.codegen.npu.golden.spelling import NUMPY
 from pto_wsp.errors import InternalError
 from pto_wsp.ops.table import ENTRIES, TABLE
@@ -224,6 +227,65 @@ def test_results_that_are_only_scaled_are_compared_in_small_rows_too() -> None:
     assert (module["RTOL"], module["ATOL"]) == (1e-5, 1e-11)
     module = execute(text_of(elementwise("neg", dtype=DType.F16)))
     assert (module["RTOL"], module["ATOL"]) == (2e-3, 6e-8)
+
+
+def scan(factor: float, *, watched: bool = False) -> Workload:
+    """A state that grows by a factor in every turn, and what is left of it in each; `watched`: how often it grew is an output as well."""
+    s, a, y = (Tensor(np.zeros(shape, np.float32), name=name) for name, shape in (("s", (8, 16)), ("a", (12, 8, 16)), ("y", (12, 8, 16))))
+    n = Tensor(np.zeros((8, 16), np.float32), name="n")
+
+    @kernel
+    def step(s: InOut[Tile[8, 16, F32]], a: In[Tile[8, 16, F32]], y: Out[Tile[8, 16, F32]]) -> None:
+        value = s * factor + a
+        pto.store(s, value)
+        pto.store(y, value - s * 2)
+
+    @kernel
+    def count(n: InOut[Tile[8, 16, F32]]) -> None:
+        pto.store(n, pto.minimum(pto.abs(n) + 1, 4))
+
+    @workload
+    def turns() -> None:
+        for i in P.seq(12):
+            step[i](s, a[i], y[i])
+            if watched:
+                count[i](n)
+    return turns()
+
+
+def test_a_tolerance_knows_how_large_results_get() -> None:
+    """A scan of factor 3 gets to 10^6: what cancels is as exact as that, and a wrong term is not taken for it."""
+    module = execute(text_of(scan(3)))
+    given = dict(module["generate_inputs"]())
+    module["compute_golden"](given)
+    largest = float(np.abs(given["s"]).max())
+    assert largest > 1e5 and module["RTOL"] == 1e-6
+    assert float(np.abs(given["y"]).max()) * 1e-6 * 0.9 < module["ATOL"] < largest * 1e-6 * 1.1
+
+    def is_near(found: Array) -> bool:
+        return bool(np.allclose(found, given["y"], rtol=module["RTOL"], atol=module["ATOL"]))
+    assert is_near(given["y"] + np.float32(2e-7 * largest))
+    assert not is_near(given["y"] * np.float32(1 + 1e-5)) and not is_near(np.roll(given["y"], 1, axis=0))
+    for turn in range(8):                     # a term of any but the last turns, which have not grown
+        wrong = dict(module["generate_inputs"]())
+        wrong["a"][turn] = 0
+        module["compute_golden"](wrong)
+        assert not is_near(wrong["y"]), turn
+
+
+def test_results_that_stay_small_are_compared_as_before() -> None:
+    """An output that stays small keeps the tolerance for all; 16 is where results count as large."""
+    for module in (execute(text_of(scan(0.5))), execute(text_of(scan(3, watched=True)))):
+        assert module["ATOL"] == module["RTOL"] < 1e-5
+
+
+@given(st.lists(st.text(max_size=6) | st.sampled_from(("class", "np", "rng", "print", "_floats", "{7}", "#1", "__init__", "\n", "*/")),
+                min_size=1, max_size=6))
+def test_any_names_become_identifiers_of_their_own(wanted: list[str]) -> None:
+    scope = Scope(frozenset(("tensors", "_floats")))
+    names = [scope.take(name, "tensor") for name in wanted]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() and not keyword.iskeyword(name) and not hasattr(builtins, name) for name in names)
 
 
 # ---- bodies in other languages ----
