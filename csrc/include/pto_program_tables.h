@@ -11,6 +11,7 @@ typedef struct pto_program_slot {
     int32_t is_signed;         /* of whole numbers */
     int32_t is_injective;      /* contracts, of a tensor that no task writes */
     int32_t is_monotone;
+    int32_t fixed;             /* bit k: dimension k is bound with the extent declared */
 } pto_program_slot;
 
 /* A check of the orchestrator, by its number. */

@@ -4,6 +4,29 @@
 
 #include "program.h"
 
+/* May two elements lie at one address? Strides, from the least on, each step over what lies inside them, or they may. */
+static bool overlaps_itself(const pto_program_array *a)
+{
+    int64_t inside = 1, below = -1;
+    for (int32_t done = 0; done < a->rank; ++done) {
+        int64_t least = INT64_MAX, reach = 0;
+        for (int32_t k = 0; k < a->rank; ++k) {
+            int64_t step = a->stride[k] < 0 ? -a->stride[k] : a->stride[k];
+            if (a->dim[k] > 1 && step > below && step < least)
+                least = step, reach = step * (a->dim[k] - 1);
+            else if (a->dim[k] > 1 && step == least)
+                return true;
+        }
+        if (least == INT64_MAX)
+            return false;
+        if (least < inside)
+            return true;
+        inside += reach;
+        below = least;
+    }
+    return false;
+}
+
 static int32_t check_array(const pto_program_tensor *t, const pto_program_slot *slot, const pto_program_array *a, pto_program_result *r)
 {
     if (a->rank != t->rank)
@@ -17,6 +40,12 @@ static int32_t check_array(const pto_program_tensor *t, const pto_program_slot *
     }
     if (a->data == NULL && !is_empty)
         return pto_refuse(r, PTO_E_ARGUMENT, "tensor `%s` is bound to no memory", t->name);
+    for (int32_t k = 0; k < a->rank; ++k)
+        if (slot->fixed >> k & 1 && a->dim[k] != t->dim[k])
+            return pto_refuse(r, PTO_E_ARGUMENT, "tensor `%s` is bound at another size than the workload was made for: extent %d is %lld, "
+                              "and the workload has read it as the number %lld", t->name, k, (long long)a->dim[k], (long long)t->dim[k]);
+    if (t->is_written && !is_empty && overlaps_itself(a))
+        return pto_refuse(r, PTO_E_ARGUMENT, "tensor `%s`, which tasks write, has elements that share memory", t->name);
     if (slot->is_unit_inner && a->rank > 0 && !is_empty && a->dim[a->rank - 1] > 1 && a->stride[a->rank - 1] != 1)
         return pto_refuse(r, PTO_E_ARGUMENT, "tensor `%s` is bound to an array whose last dimension is strided", t->name);
     return PTO_OK;

@@ -132,7 +132,8 @@ def _slots(plan: TaskPlan) -> list[str]:
     return [_row(is_scalars=int(slot.scalars), is_unit_inner=int(slot.ref.layout.unit_inner),
                  is_signed=int(slot.ref.dtype.family is Family.INT),
                  is_injective=int(Contract.INJECTIVE in slot.ref.contracts and not slot.writes),
-                 is_monotone=int(Contract.MONOTONE in slot.ref.contracts and not slot.writes)) for slot in plan.tensors]
+                 is_monotone=int(Contract.MONOTONE in slot.ref.contracts and not slot.writes),
+                 fixed=sum(1 << one.dim for one in slot.fixed)) for slot in plan.tensors]
 
 
 def _symbol(plan: TaskPlan, symbol: SymbolRef) -> str:

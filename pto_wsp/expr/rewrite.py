@@ -157,7 +157,7 @@ def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.W
                 return replace(item, processes=tuple(
                     replace(process, consumes=rewrite(process.consumes, change), produces=rewrite(process.produces, change),
                             body=block(process.body)) for process in processes))
-            case wl.SetSlot() | wl.Fresh() | wl.Receive() | wl.Record() | wl.Synchronize():
+            case wl.SetSlot() | wl.Fresh() | wl.Fixed() | wl.Receive() | wl.Record() | wl.Synchronize():
                 return rewrite(item, change)
             case wl.Combine() | wl.Block():
                 return wl.with_inner(item, walk)

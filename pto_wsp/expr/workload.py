@@ -132,6 +132,15 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """The body was made for the declared extent of a tensor's dimension, which it read as a number: no other may be bound."""
+
+    tensor: TensorRef
+    dim: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Combine:
     """Sides without an order between them."""
 
@@ -227,7 +236,8 @@ class Block:
     items: tuple[Item, ...] = ()
 
 
-Item: TypeAlias = (Task | Loop | Choice | SetSlot | Fresh | Combine | Block | Pipeline | Send | Receive | Consume | Record | Synchronize)
+Item: TypeAlias = (Task | Loop | Choice | SetSlot | Fresh | Fixed | Combine | Block | Pipeline | Send | Receive | Consume | Record
+                   | Synchronize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +259,7 @@ def inner_items(item: Item) -> tuple[Item, ...]:
             return parts
         case Pipeline(processes):
             return tuple(process.body for process in processes)
-        case Task() | SetSlot() | Fresh() | Send() | Receive() | Record() | Synchronize():
+        case Task() | SetSlot() | Fresh() | Fixed() | Send() | Receive() | Record() | Synchronize():
             return ()
 
 
@@ -270,7 +280,7 @@ def with_inner(item: Item, change: Callable[[Item], Item]) -> Item:
             return Block(tuple(change(inner) for inner in items))
         case Pipeline(processes):
             return replace(item, processes=tuple(replace(process, body=block(process.body)) for process in processes))
-        case Task() | SetSlot() | Fresh() | Send() | Receive() | Record() | Synchronize():
+        case Task() | SetSlot() | Fresh() | Fixed() | Send() | Receive() | Record() | Synchronize():
             return item
 
 

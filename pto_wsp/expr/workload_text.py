@@ -65,6 +65,8 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             yield f"{pad}slot_set_u64({slot}, {print_scalar(value)})"
         case wl.Fresh(tensor):
             yield f"{pad}{tensor.shown} = Tensor.empty({_shape(tensor)}, DType.{tensor.dtype.name})"
+        case wl.Fixed():      # the numbers that came of it stand where they are used
+            return
         case wl.Pipeline(processes):
             yield f"{pad}with P.pipe():"
             channels = dict.fromkeys(channel for process in processes for channel in (*process.produces, *process.consumes))

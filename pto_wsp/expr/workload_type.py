@@ -61,7 +61,7 @@ def _kind(item: wl.Item) -> str:
 
 def _shown(body: wl.Block) -> tuple[wl.Item, ...]:
     """Return the statements of a body that a type shows; blocks in it are parts of it."""
-    return tuple(inner for item in body.items if not isinstance(item, wl.Fresh | wl.SetSlot)
+    return tuple(inner for item in body.items if not isinstance(item, wl.Fresh | wl.Fixed | wl.SetSlot)
                  for inner in (_shown(item) if isinstance(item, wl.Block) else (item,)))
 
 
@@ -104,7 +104,7 @@ def _item(item: wl.Item) -> Text:
             return f"synchronize {event.name}"
         case wl.Block():
             return _body(item)
-        case wl.Fresh() | wl.SetSlot():
+        case wl.Fresh() | wl.Fixed() | wl.SetSlot():
             return "nothing"
 
 

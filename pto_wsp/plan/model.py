@@ -25,10 +25,19 @@ _ZERO = Const(0)
 
 
 @dataclass(frozen=True, slots=True)
+class FixedExtent:
+    """A dimension whose declared extent the workload's body has read as a number, and where."""
+
+    dim: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TensorSlot:
     """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it.
 
     `fresh`: a `Fresh` of the plan makes it, each time another one. `kept`: what tasks write into it counts in a window of bytes.
+    `fixed`: dimensions that are bound with the extents declared.
     """
 
     ref: TensorRef
@@ -38,6 +47,7 @@ class TensorSlot:
     allocated: bool = False
     fresh: bool = False
     kept: bool = False
+    fixed: tuple[FixedExtent, ...] = ()
 
     def is_between_tasks(self, intermediates: Set[int]) -> bool:
         """Tell whether it only hands values from task to task: one that nobody reads is a result, one that nobody writes is given."""

@@ -48,7 +48,7 @@ def evaluate_columns(node: s.Scalar, leaf: Leaf) -> Column:
 def _value(node: s.Scalar, leaf: Leaf) -> Column:
     known = constant(node.value) if isinstance(node, s.Const) else leaf(node)
     if known is not None:
-        if s.is_unsigned(node) and not isinstance(node, s.Const) and (known.astype(np.int64) < 0).any():
+        if known.dtype.kind in "iu" and (known.astype(np.int64) < 0).any() and s.is_unsigned(node):
             raise UnknownColumn(node)     # a column holds signed numbers
         return known
     match node:

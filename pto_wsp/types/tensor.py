@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -27,14 +28,16 @@ from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.brackets import cut, element, pick
 from pto_wsp.types.dtype import DType
+from pto_wsp.types.extent import Extent, Shape
 from pto_wsp.types.layout import Contract, Layout, TensorRef
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, held_by
 from pto_wsp.types.view import Clip, Permute, Reshape, Step, View, ViewDim, declared, place_of, print_view
+from pto_wsp.values import dataclass
 
 MAX_RANK = 8
 _ids = itertools.count()
-_watcher: ContextVar[Callable[[Tensor], None] | None] = ContextVar("pto_wsp_made_empty", default=None)
+_watcher: ContextVar[Watcher | None] = ContextVar("pto_wsp_tensors_watcher", default=None)
 _live: WeakValueDictionary[int, Tensor] = WeakValueDictionary()   # an element's scalar knows its tensor by id alone
 
 Item: TypeAlias = object   # an int, a symbolic scalar, a slice, ... or a tuple of them
@@ -46,10 +49,18 @@ class Body(Protocol):
     closed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """What a trace hears of tensors: each Tensor.empty that is made, and each dimension whose extent is computed with."""
+
+    made: Callable[[Tensor], None]
+    read: Callable[[TensorRef, int], None]
+
+
 @contextmanager
-def watch_empty(watcher: Callable[[Tensor], None]) -> Iterator[None]:
-    """Show each Tensor.empty that is made to `watcher`, for the length of a `with`; it may set `made_in`."""
-    token = _watcher.set(watcher)
+def watch_tensors(made: Callable[[Tensor], None], read: Callable[[TensorRef, int], None]) -> Iterator[None]:
+    """Tell of tensors for the length of a `with`; `made` may set `made_in`."""
+    token = _watcher.set(Watcher(made, read))
     try:
         yield
     finally:
@@ -85,8 +96,13 @@ class TensorView:
     @property
     def shape(self) -> tuple[int | Symbolic, ...]:
         """The extents: numbers where the declared shape tells, else scalars known at run time."""
-        known = (declared(dim.extent) for dim in self.dims)
-        return tuple(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in known)
+        extents = [dim.extent for dim in self.dims]
+        known = tuple(int(e.value) if isinstance(e, s.Const) else Symbolic(e) for e in map(declared, extents))
+        watcher = _watcher.get()
+        if watcher is None:
+            return known
+        return Shape(Extent.of(n, partial(_heard, watcher, extent)) if isinstance(n, int) else n
+                     for n, extent in zip(known, extents, strict=True))
 
     @property
     def T(self) -> TensorView:
@@ -276,7 +292,7 @@ class Tensor(TensorView):
         tensor.intermediate = True
         watcher = _watcher.get()
         if watcher is not None:
-            watcher(tensor)
+            watcher.made(tensor)
         if tensor.made_in is None:
             tensor.data = np.empty(tensor.ref.shape, dtype.np)
         return tensor
@@ -328,6 +344,14 @@ def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) ->
     if data.size and math.prod(data.shape[-1:]) == 1 and data.ndim:
         strides = (*strides[:-1], 1)   # NumPy leaves the stride of a dimension of extent 1 open
     return data.shape, found, Layout(strides)
+
+
+def _heard(watcher: Watcher, extent: s.Scalar) -> None:
+    """Tell a trace that is still there which dimensions of tensors an extent depends on."""
+    if _watcher.get() is watcher:
+        for leaf in s.leaves(extent):
+            if isinstance(leaf, s.DimOf):
+                watcher.read(leaf.tensor, leaf.dim)
 
 
 def _whole(value: object) -> int | None:

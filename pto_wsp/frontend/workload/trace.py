@@ -19,7 +19,7 @@ from pto_wsp.types.axes.walk import Walk
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
-from pto_wsp.types.tensor import Tensor, live_tensor, watch_empty
+from pto_wsp.types.tensor import Tensor, live_tensor, watch_tensors
 from pto_wsp.types.view import View
 from pto_wsp.values import dataclass
 
@@ -82,6 +82,7 @@ class WorkloadTrace:
     kernels: dict[object, object] = field(default_factory=dict)   # kernel specialisations of this trace
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches that no `with` has opened
     n_around: int = 0        # bodies around this one, of workloads that call it
+    fixed: dict[tuple[int, int], wl.Fixed] = field(default_factory=dict)     # by tensor and dimension: extents read as numbers
     called_in: Scope | None = None     # of a workload called in a loop's body, a branch or a process: what stands for that body
 
     # ---- structure ----
@@ -133,6 +134,10 @@ class WorkloadTrace:
             tensor.rename(assigned_name(user_frame()) or "")
             scope.items.append(wl.Fresh(tensor.ref, here()))
 
+    def read_extent(self, ref: TensorRef, dim: int) -> None:
+        """Note that the body computes with the extent of a tensor's dimension, a Python number."""
+        self.fixed.setdefault((ref.id, dim), wl.Fixed(ref, dim, here()))
+
     def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: Scope, *, ordered: bool, frame: FrameType,
                    span: Span) -> None:
         """Add the loop whose body is `inner`; `position` is the variable of a walk whose positions lead to `var`."""
@@ -159,7 +164,7 @@ class WorkloadTrace:
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
-        body = wl.Block(tuple(self.scopes[0].items))
+        body = wl.Block((*self.fixed.values(), *self.scopes[0].items))
         for node in rewrite.free_handles(body):
             raise LoopVariableError("after= names a task that has been put into another workload since", node.span,
                                     help="order whole workloads with sequential(a, b) or a >> b")
@@ -311,7 +316,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
             trace.called_in = Scope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
-        with watch_empty(trace.made_empty):
+        with watch_tensors(trace.made_empty, trace.read_extent):
             body()
         workload = trace.finish()
     except LoopVariableError as problem:

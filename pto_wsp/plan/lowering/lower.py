@@ -22,6 +22,7 @@ from pto_wsp.plan.model import (
     CheckKind,
     Choice,
     Consume,
+    FixedExtent,
     Fresh,
     Item,
     KernelUse,
@@ -62,6 +63,7 @@ class _Tables:
     kernels: dict[tuple[str, tuple[bool, ...]], int] = field(default_factory=dict)
     uses: list[KernelUse] = field(default_factory=list)
     positions: set[int] = field(default_factory=set)     # loop variables that no user knows: those of walks through sparse rows
+    fixed: dict[int, list[FixedExtent]] = field(default_factory=dict)     # by the tensor's id
     n_sites: int = 0
     network: Network = field(default_factory=Network)
 
@@ -85,6 +87,12 @@ class _Tables:
                     case _:
                         pass
 
+    def fix(self, item: wl.Fixed) -> None:
+        """Note the dimension of a tensor that is bound as it was declared, once."""
+        known = self.fixed.setdefault(item.tensor.id, [])
+        if all(one.dim != item.dim for one in known):
+            known.append(FixedExtent(item.dim, item.span))
+
     def kernel(self, kernel: Kernel, unit_inner: tuple[bool, ...]) -> int:
         key = (kernel_digest(kernel), unit_inner)
         if key not in self.kernels:
@@ -101,7 +109,8 @@ def lower(workload: wl.Workload) -> TaskPlan:
     raise_all(pipeline_errors(workload.body))
     tables = _Tables()
     body = _block(workload.body, (), tables)
-    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars, fresh=k in tables.fresh)
+    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars, fresh=k in tables.fresh,
+                             fixed=tuple(tables.fixed.get(ref.id, ())))
                   for k, ref in enumerate(tables.refs))
     _refuse_unwritten(slots, tables.fresh)
     plan = TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
@@ -120,6 +129,9 @@ def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, .
 def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
     items: list[Item] = []
     for item in block.items:
+        if isinstance(item, wl.Fixed):
+            tables.fix(item)
+            continue
         items.append(_item(item, loops, tables))
         if isinstance(item, wl.Receive):
             loops = (*loops, *item.vars)
@@ -145,6 +157,8 @@ def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
             return Sides(tuple(_block(side, loops, tables) for side in sides))
         case wl.Block():
             return _block(item, loops, tables)
+        case wl.Fixed():
+            return _block(wl.Block((item,)), loops, tables)
         case wl.Pipeline():
             return tables.network.pipeline(item, lambda body: _block(body, loops, tables))
         case wl.Send():

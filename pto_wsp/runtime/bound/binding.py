@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pto_wsp.errors import BindingError, DataDependentError, PtoError, UnboundSymbolError, raise_all
 from pto_wsp.expr.rewrite import nodes
 from pto_wsp.plan.model import Loop, Submit, TaskPlan, TensorSlot, is_float_symbol
-from pto_wsp.source import Span
+from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import SymbolRef
 from pto_wsp.values import dataclass
@@ -121,6 +121,14 @@ def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | 
     if array.ndim != ref.rank:
         return BindingError(f"{name} is bound to an array of another rank", expected=f"{ref.rank} dimensions, as {list(ref.shape)}",
                             found=f"{array.ndim}, {list(array.shape)}")
+    for fixed in slot.fixed:
+        declared, given = ref.shape[fixed.dim], array.shape[fixed.dim]
+        if given != declared:
+            read = f"`{ref.shown}.shape[{fixed.dim}]`"
+            return BindingError(f"{name} is bound at another size than the workload was made for", expected=f"{read} == {declared}",
+                                found=f"{given}: an array of shape {list(array.shape)}",
+                                help="let each run say how many there are: a Symbol, or an axis of DenseDyn, in place of the number",
+                                also=() if fixed.span == UNKNOWN else ((f"{read} was read as a number here", fixed.span),))
     if any(stride % array.itemsize for stride in array.strides):
         return BindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
     unit = array.ndim == 0 or array.shape[-1] == 1 or array.size == 0 or array.strides[-1] == array.itemsize
