@@ -39,7 +39,8 @@ Folder = Annotated[Path, typer.Argument(help="A package: the folder with manifes
 
 def console() -> Console:
     """Return where results go: as wide as the terminal, or wide enough for a file."""
-    return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), highlight=False)
+    return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), highlight=False, markup=False,
+                   emoji=False)
 
 
 def show(part: RenderableType) -> None:
