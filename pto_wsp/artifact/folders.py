@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import stat
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # a pipe without a writer does not wait
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS = 40
-_MOST_BYTES = 1 << 30
+_PIECE_BYTES = 1 << 20
+MOST_BYTES = 1 << 30
 _OWN_FOLDER = "set PTO_WSP_CACHE_DIR to a folder that is yours alone, as `mkdir -m 700` makes one"
 
 
@@ -48,20 +50,35 @@ class Folder:
         """
         return Folder(self.path / name, self._open_folder(name, create), is_private=self.is_private)
 
-    def read(self, name: str, most_bytes: int = _MOST_BYTES) -> bytes:
+    def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
         """Return the contents of a file; `name` may lead through folders, as a/b.
 
         Raises: OSError for what is no regular file, or larger; C106 for one that others could have written.
         """
-        with open(self._open_file(name), "rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_size > most_bytes:
-                raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(self.path / name))
-            return file.read()
+        with self._opened(name, most_bytes) as file:
+            return file.read(most_bytes)
 
-    def sha256(self, name: str) -> str:
-        """Return the SHA-256 of a file's contents; raises as `read`."""
-        with open(self._open_file(name), "rb", buffering=0) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    def checksum(self, name: str, most_bytes: int = MOST_BYTES) -> tuple[str, int]:
+        """Return the SHA-256 of a file's contents and how many bytes they are; raises as `read`."""
+        with self._opened(name, most_bytes) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+
+    def copy(self, name: str, target: Path) -> str:
+        """Write the contents of a file to a new file, and return the SHA-256 of what was written; raises as `read`."""
+        state = hashlib.sha256()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._opened(name, MOST_BYTES) as file, open(target, "xb", buffering=0) as copied:
+            while piece := file.read(_PIECE_BYTES):
+                state.update(piece)
+                copied.write(piece)
+        return state.hexdigest()
+
+    def _opened(self, name: str, most_bytes: int) -> io.FileIO:
+        file = open(self._open_file(name), "rb", buffering=0)
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            file.close()
+            raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(self.path / name))
+        return file
 
     def write(self, name: str, text: str) -> None:
         """Write a file so that no reader ever sees half of it, in the place of whatever file or link has this name."""

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
-from pto_wsp.artifact.folders import Folder, open_folder
+from pto_wsp.artifact.folders import MOST_BYTES, Folder, open_folder
 from pto_wsp.errors import CacheCorruptError, CommandError
 from pto_wsp.records import Record, first_problem
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+_MOST_MANIFEST_BYTES = 1 << 26
+_MOST_FILES = 1 << 16
 
 
 class KernelEntry(Record):
@@ -146,7 +148,7 @@ AnyManifest = TypeVar("AnyManifest", bound=Sealed)
 
 
 def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
-    """Read and verify an artifact's manifest, and every file against it.
+    """Read and verify an artifact's manifest, and every file against it: plain names below the folder, regular files, 1 GiB at most in all.
 
     Raises: C103 naming the folder and the first thing that does not match; C106 for a file of the store that others could have written.
     """
@@ -158,7 +160,7 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
         with folder:
             return read_manifest(folder, kind)
     try:
-        manifest = kind.model_validate_json(root.read(MANIFEST))
+        manifest = kind.model_validate_json(root.read(MANIFEST, _MOST_MANIFEST_BYTES))
     except OSError as problem:
         raise damaged(root.path, MANIFEST, str(problem.strerror)) from None
     except RecursionError:
@@ -168,14 +170,30 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
         raise damaged(root.path, MANIFEST, f"{where}: {expected}" if where else expected) from None
     if manifest.digest != manifest.computed_digest():
         raise damaged(root.path, MANIFEST, "its digest is not that of its contents")
+    flaw = _flaw(manifest)
+    if flaw is not None:
+        raise damaged(root.path, MANIFEST, flaw)
+    left_bytes = MOST_BYTES
     for name, digest in manifest.files:
         try:
-            found = root.sha256(name)
+            found, size_bytes = root.checksum(name, left_bytes)
         except OSError as problem:
             raise damaged(root.path, name, str(problem.strerror)) from None
         if found != digest:
             raise damaged(root.path, name, "its checksum is not the manifest's")
+        left_bytes -= size_bytes
     return manifest
+
+
+def _flaw(manifest: Sealed) -> str | None:
+    """Say why the files that a manifest lists cannot be those of an artifact, or return None."""
+    names = [name for name, _ in manifest.files]
+    if len(names) > _MOST_FILES or len(set(names)) < len(names) or MANIFEST in names:
+        return f"it lists {len(names)} files, too many, or one twice"
+    if not all(name.isprintable() for name in names):
+        return "it lists a file with a name that does not print"
+    library = manifest.library if isinstance(manifest, Manifest | RuntimeManifest) else names[0] if names else ""
+    return None if library in names else f"its library {library!r:.60} is no file that it lists"
 
 
 def read_target_manifest(root: Path) -> Manifest | PackageManifest:
@@ -184,12 +202,25 @@ def read_target_manifest(root: Path) -> Manifest | PackageManifest:
     Raises: C108 for a folder that is no artifact, C103 as `read_manifest`.
     """
     try:
-        target = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["target"]
+        with open_folder(root) as folder:
+            _, target = read_head(folder)
+            return read_manifest(folder, Manifest) if target == "cpu_sim" else read_manifest(folder, PackageManifest)
     except OSError as problem:
         raise CommandError(f"{root} is no artifact", None, expected=f"a folder with {MANIFEST}", found=str(problem.strerror)) from None
-    except (ValueError, KeyError, TypeError):
-        raise damaged(root, MANIFEST, "it names no target") from None
-    return read_manifest(root, Manifest) if target == "cpu_sim" else read_manifest(root, PackageManifest)
+    except ValueError:
+        raise damaged(root, MANIFEST, "it names no format and no target") from None
+
+
+def read_head(folder: Folder) -> tuple[object, object]:
+    """Return the format and the target of a manifest that nothing has verified yet.
+
+    Raises: OSError when it cannot be read, ValueError when it names none.
+    """
+    try:
+        said = json.loads(folder.read(MANIFEST, _MOST_MANIFEST_BYTES))
+        return said["format_version"], said["target"]
+    except (KeyError, TypeError, RecursionError) as problem:
+        raise ValueError(str(problem)) from None
 
 
 def _sha256(path: Path) -> str:

@@ -204,19 +204,42 @@ def writing() -> Iterator[None]:
         raise _unusable(problem) from None
 
 
-def copy_artifact(root: Path, manifest: Sealed, folder: Path) -> Path:
-    """Copy the files of an artifact, those that its manifest lists, to a folder that is not there yet, or is empty, and return it.
+def keep(folder: Folder, manifest: AnyManifest, name: str) -> tuple[Path, AnyManifest]:
+    """Return the store's copy of a folder that is not the store's own, made now where there is none: what runs is run from there.
 
-    Raises: C107 when something is there already, or when it cannot be written.
+    Every file is hashed as it is copied, so that the copy is what the manifest says, whatever becomes of the folder meanwhile.
+    Raises: C103 for a folder that changes meanwhile, C106 as `publish`.
     """
-    with writing_to(folder):
-        if folder.is_dir() and any(folder.iterdir()):
-            raise ArtifactFolderError(f"{folder} is not empty", here(), expected="a folder that is new or empty",
+    key = hashlib.sha256(f"kept\0{manifest.digest}".encode()).hexdigest()
+    found = lookup(key, name, type(manifest))
+    if found is not None:
+        return found
+
+    def fill(root: Path) -> AnyManifest:
+        _copy_files(folder, manifest, root)
+        return manifest
+
+    return publish(key, name, type(manifest), fill)
+
+
+def copy_artifact(folder: Folder, manifest: Sealed, target: Path) -> None:
+    """Copy the files of an artifact, those that its manifest lists, and the manifest, to a folder that is not there yet, or is empty.
+
+    Raises: C107 when something is there already, or when it cannot be written; C103 for an artifact that changes meanwhile.
+    """
+    with writing_to(target):
+        if target.is_dir() and any(target.iterdir()):
+            raise ArtifactFolderError(f"{target} is not empty", here(), expected="a folder that is new or empty",
                                       help="remove what is there, or name another folder")
-        for name in (MANIFEST, *(name for name, _ in manifest.files)):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / name, folder / name)
-    return folder
+        _copy_files(folder, manifest, target)
+        target.mkdir(parents=True, exist_ok=True)
+        manifest.write(target)
+
+
+def _copy_files(folder: Folder, manifest: Sealed, target: Path) -> None:
+    for name, digest in manifest.files:
+        if folder.copy(name, target / name) != digest:
+            raise damaged(folder.path, name, "its checksum is not the manifest's")
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from pto_wsp.artifact.manifest import MANIFEST, read_target_manifest
+from pto_wsp.artifact.manifest import MANIFEST
+from pto_wsp.cli.package_files import PackageFiles
 from pto_wsp.values import dataclass
 
 _LISTINGS = "ir/"
@@ -32,16 +33,16 @@ def differences(one: Path, other: Path, brief: bool) -> Difference:
 
     Raises: C108 for a folder that is no artifact, C103 for a damaged one.
     """
-    left, right = ({path: digest for path, digest in read_target_manifest(root).files if not path.startswith(_LISTINGS)}
-                   for root in (one, other))
+    mine, theirs = PackageFiles(one), PackageFiles(other)
+    left, right = ({path: digest for path, digest in files.manifest.files if not path.startswith(_LISTINGS)} for files in (mine, theirs))
     lines: list[str] = []
     for path in sorted({*left, *right}):
         if path not in right or path not in left:
             lines.append(f"only in {one if path in left else other}: {path}")
         elif left[path] != right[path]:
-            mine, theirs = one / path, other / path
-            lines.extend([f"differs: {path}"] if brief else _changed(mine, theirs, _text(mine), _text(theirs)))
-    before, after = _described(one), _described(other)
+            lines.extend([f"differs: {path}"] if brief else
+                         _changed(one / path, other / path, mine.text(path) or "", theirs.text(path) or ""))
+    before, after = _described(mine), _described(theirs)
     if not lines and before != after:
         lines = [f"differs: {MANIFEST}"] if brief else list(_changed(one / MANIFEST, other / MANIFEST, before, after))
     text = Text()
@@ -50,14 +51,10 @@ def differences(one: Path, other: Path, brief: bool) -> Difference:
     return Difference(bool(lines), text if lines else Text("the packages are the same"))
 
 
-def _described(root: Path) -> str:
+def _described(files: PackageFiles) -> str:
     """Return what a manifest says beside checksums."""
-    fields = json.loads(_text(root / MANIFEST))
-    return json.dumps({name: value for name, value in fields.items() if name not in _CHECKSUMS}, indent=2, sort_keys=True)
-
-
-def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8", "replace")
+    return json.dumps({name: value for name, value in files.manifest.model_dump().items() if name not in _CHECKSUMS}, indent=2,
+                      sort_keys=True)
 
 
 def _changed(one: Path, other: Path, before: str, after: str) -> Iterator[str]:

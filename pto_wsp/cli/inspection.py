@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.artifact.manifest import PackageManifest, read_target_manifest
+from pto_wsp.artifact.manifest import PackageManifest
+from pto_wsp.cli.package_files import PackageFiles
 from pto_wsp.cli.summary import checks_line, kernel_table
 from pto_wsp.errors import CommandError
 
 _BAR = 32      # cells of a memory's bar
+_LISTINGS = "ir/kernels"
 
 
 def inspection(root: Path, kernel: str) -> Iterator[RenderableType]:
@@ -22,9 +24,10 @@ def inspection(root: Path, kernel: str) -> Iterator[RenderableType]:
 
     Raises: C108 for a folder that is no artifact or has no such kernel, C103 for a damaged one.
     """
-    manifest = read_target_manifest(root)
+    files = PackageFiles(root)
+    manifest = files.manifest
     if kernel:
-        yield _listing(root, manifest.name, kernel)
+        yield _listing(files, kernel)
         return
     yield Text(f"{manifest.name}: {manifest.target}, {manifest.arch}, digest {manifest.digest[:12]}", style="bold")
     if isinstance(manifest, PackageManifest):
@@ -36,15 +39,15 @@ def inspection(root: Path, kernel: str) -> Iterator[RenderableType]:
     if isinstance(manifest, PackageManifest) and any(entry.on_chip for entry in manifest.kernels):
         yield _head("Memory")
         yield _memory(manifest)
-    plan = root / "ir" / "plan.wsp"
-    if plan.is_file():
+    plan = files.text("ir/plan.wsp")
+    if plan is not None:
         yield _head("Tasks")
-        yield Text(plan.read_text(encoding="utf-8").rstrip())
+        yield Text(plan.rstrip())
     if isinstance(manifest, PackageManifest):
         for entry in manifest.kernels:
-            if (root / "ir" / "kernels" / f"{entry.name}.wsp").is_file():
+            if _file_of(entry.name) in files.names(_LISTINGS):
                 yield _head(f"Kernel {entry.func_id}, {entry.name}")
-                yield _listing(root, manifest.name, entry.name)
+                yield _listing(files, entry.name)
     yield _head("Checks")
     yield checks_line(manifest.checks)
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -76,14 +79,19 @@ def _memory(manifest: PackageManifest) -> Table:
     for kernel in manifest.kernels:
         for name, used in kernel.on_chip:
             usable = arch.memory(name).usable_bytes or used
-            cells = -(-used * _BAR // usable)
+            cells = min(max(-(-used * _BAR // max(usable, 1)), 0), _BAR)
             table.add_row(kernel.name, name, "#" * cells + "." * (_BAR - cells), str(used), str(usable))
     return table
 
 
-def _listing(root: Path, name: str, kernel: str) -> Text:
-    path = root / "ir" / "kernels" / f"{kernel}.wsp"
-    if not path.is_file():
-        known = sorted(file.stem for file in (root / "ir" / "kernels").glob("*.wsp"))
-        raise CommandError(f"{name} has no listing of a kernel `{kernel}`", None, expected=f"one of {', '.join(known)}" if known else None)
-    return Text(path.read_text(encoding="utf-8").rstrip())
+def _listing(files: PackageFiles, kernel: str) -> Text:
+    text = files.text(_file_of(kernel)) if _file_of(kernel) in files.names(_LISTINGS) else None
+    if text is None:
+        known = [name.rpartition("/")[2].removesuffix(".wsp") for name in files.names(_LISTINGS)]
+        raise CommandError(f"{files.manifest.name} has no listing of a kernel `{kernel}`", None,
+                           expected=f"one of {', '.join(known)}" if known else None)
+    return Text(text.rstrip())
+
+
+def _file_of(kernel: str) -> str:
+    return f"{_LISTINGS}/{kernel}.wsp"

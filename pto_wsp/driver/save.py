@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from pto_wsp.artifact.manifest import Manifest, read_manifest
+from pto_wsp.artifact.folders import open_folder
+from pto_wsp.artifact.manifest import MANIFEST, Manifest, damaged, read_manifest
 from pto_wsp.artifact.store import copy_artifact, writing_to
 from pto_wsp.codegen.program import emit_program
 from pto_wsp.driver.compiled import Compiled
@@ -32,7 +33,15 @@ def save_compiled(compiled: Compiled, intermediates: Sequence[int], folder: Path
     root, manifest = compiled.artifact_dir, compiled.manifest
     if root is None or manifest is None:
         raise InternalError("an artifact without a folder", compiled.plan.name)
-    copy_artifact(root, read_manifest(root, type(manifest)), folder)     # read again: what is damaged is not passed on
+    try:
+        opened = open_folder(root)
+    except OSError as problem:
+        raise damaged(root, MANIFEST, str(problem.strerror)) from None
+    with opened:
+        found = read_manifest(opened, type(manifest))     # read again: what is damaged is not passed on
+        if found.digest != manifest.digest:
+            raise damaged(root, MANIFEST, "it is that of another program, written there since")
+        copy_artifact(opened, found, folder)
     if isinstance(manifest, Manifest):
         with writing_to(folder):
             (folder / PLAN).write_text(_plan_text(compiled, intermediates), encoding="utf-8")

@@ -142,14 +142,19 @@ def loads(text: str) -> object:
     """
     try:
         node = from_data(json.loads(text))
-        wrong = _misfit(node)
+        check_types(node)
     except RecursionError:
         raise too_deep() from None
     except (ValueError, TypeError) as problem:
         raise WorkloadStructureError("this is not JSON", here(), found=f"{problem!s:.200}") from None
+    return node
+
+
+def check_types(node: object) -> None:
+    """Raise W102 unless every field of a tree is of the type that its node declares."""
+    wrong = _misfit(node)
     if wrong is not None:
         raise WorkloadStructureError("this JSON is not a workload", here(), found=wrong)
-    return node
 
 
 def too_deep() -> WorkloadStructureError:
@@ -163,7 +168,7 @@ def _misfit(node: object) -> str | None:
         return f"a number of {node.bit_length()} bits, which has 64 at most"
     if isinstance(node, str) and not _is_utf8(node):
         return f"the text {node!r:.60}, which is no UTF-8"
-    if isinstance(node, tuple):
+    if isinstance(node, tuple | frozenset):
         return next((wrong for item in node if (wrong := _misfit(item)) is not None), None)
     if not is_dataclass(node) or isinstance(node, type):
         return None
@@ -199,6 +204,8 @@ def _fits(value: object, hint: object) -> bool:
         if len(args) == 2 and args[1] is Ellipsis:
             return all(_fits(item, args[0]) for item in value)
         return len(value) == len(args) and all(_fits(item, arg) for item, arg in zip(value, args, strict=True))
+    if origin is frozenset:
+        return isinstance(value, frozenset) and all(_fits(item, args[0]) for item in value)
     if args:   # a union
         return any(_fits(value, arg) for arg in args)
     if hint is int:

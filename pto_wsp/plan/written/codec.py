@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 
 from pto_wsp.errors import WorkloadStructureError
-from pto_wsp.expr.codec import ENUMS, NODES, Data, NodeCodec
+from pto_wsp.expr.codec import ENUMS, NODES, Data, NodeCodec, check_types
 from pto_wsp.plan import model, rules
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.source import here
@@ -38,4 +38,5 @@ def plan_from_data(data: Data) -> TaskPlan:
     plan = _CODEC.from_data(data)
     if not isinstance(plan, TaskPlan):
         raise WorkloadStructureError("this JSON is not a plan", here(), found=f"{type(plan).__name__}")
+    check_types(plan)
     return plan
