@@ -25,7 +25,7 @@ from pto_wsp.errors import AbiMismatchError, CacheCorruptError, CompilerFailedEr
 from pto_wsp.resources import csrc_dir
 from pto_wsp.values import dataclass
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 _LIBRARY = "libpto_runtime.so"
 _ABI_MODULE = "pto_abi_parsed.py"
 _SUMS = "SHA256SUMS"

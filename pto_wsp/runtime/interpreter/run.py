@@ -33,12 +33,18 @@ StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | 
 class _Stream:
     """What the enumeration writes, in order; a node is its place here. `execute` is called for each where the stream waits, in order."""
 
-    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None) -> None:
+    def __init__(self, plan: TaskPlan, execute: Callable[[StreamNode], None] | None = None, turn: Callable[[], None] | None = None) -> None:
+        """`turn` is called in each turn of a loop and before each task, and may raise."""
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
         self._plan = plan
         self._execute = execute
         self._n_executed = 0
+        self._turn = turn
+
+    def turn(self) -> None:
+        if self._turn is not None:
+            self._turn()
 
     def submit(self, task: TaskInstance) -> int:
         return self._add(task)
@@ -64,6 +70,7 @@ class _Stream:
     def catch_up(self) -> None:
         """Execute what has been added since the last time."""
         while self._n_executed < len(self.nodes):
+            self.turn()
             node = self.nodes[self._n_executed]
             self._n_executed += 1
             match node:
@@ -108,6 +115,7 @@ class Interpreter:
         self._recorder: Recorder | None = None
         self._prints = PrintKeeper()
         self.look_first: LookFirst | None = None
+        self._is_cancelled = False
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task in program order, whatever `order_seed` says: where the plan waits those made so far, else when all are made.
@@ -126,7 +134,7 @@ class Interpreter:
                 self._task(n_run, node, bindings, stream.memory)
                 n_run += 1
 
-        stream = _Stream(self.plan, execute)
+        stream = _Stream(self.plan, execute, self._turn)
         enumerate_tasks(self.plan, bindings, stream, lambda: n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings
@@ -145,14 +153,23 @@ class Interpreter:
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
         try:
             with np.errstate(all="ignore"):
-                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index), self._turn)
         except FaultFound as found:
             raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
         if failed is not None:
             raise kernel_guard_error(self.plan, task.submit, task.index, failed)
 
+    def begin(self) -> None:
+        """Forget a cancel() of an earlier run, before the next one starts."""
+        self._is_cancelled = False
+
     def cancel(self) -> None:
-        """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
+        """Ask a run in another thread, or one that is about to start there, to stop: it ends with KeyboardInterrupt."""
+        self._is_cancelled = True
+
+    def _turn(self) -> None:
+        if self._is_cancelled:
+            raise KeyboardInterrupt
 
     def take_prints(self) -> Prints:
         """Return what the last run printed, once."""
