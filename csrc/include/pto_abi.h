@@ -5,7 +5,7 @@
    directives but #define of plain numbers. Sizes are in elements unless the name ends in _bytes; ids count from 0.
    Ownership: whoever calls *_new calls *_free; every pointer passed in is borrowed for the call unless said otherwise. */
 
-#define PTO_ABI_VERSION 5
+#define PTO_ABI_VERSION 6
 #define PTO_RANK 2
 #define PTO_TENSOR_RANK 8
 #define PTO_MAX_ARGS 32
@@ -100,9 +100,13 @@ typedef struct pto_context {
     void (*print)(struct pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows,
                   int64_t cols, int64_t row_step, int64_t col_step);
     pto_fault fault;
+    const volatile int32_t *cancel;    /* not 0: nobody wants what the task makes, it may return PTO_CANCELLED. Never NULL */
 } pto_context;
 
-/* A kernel's entry: 0, or 1 + the number of what failed, its guards first. Scalars are 64-bit slots (floats: bits of a
+/* what an entry returns that has seen its run cancelled: what the task writes is undefined then */
+#define PTO_CANCELLED -1
+
+/* A kernel's entry: 0, PTO_CANCELLED, or 1 + the number of what failed, its guards first. Scalars are 64-bit slots (floats: bits of a
    double). scratch is 64-byte aligned and private to the thread. */
 typedef int32_t (*pto_kernel_fn)(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context);
 
@@ -193,7 +197,8 @@ typedef struct pto_stuck {
 /* What an orchestrator writes to. Functions return a node id >= 0, or -1 after an error that is kept in status: the
    orchestrator then returns at once. A join of no nodes is `empty`, of one node is that node.
    fresh makes a contiguous tensor that shares memory with no other, for tasks submitted between it and release; the memory is
-   the record's. Its contents are undefined. Both return a status, as fail and stuck do. */
+   the record's. Its contents are undefined. Both return a status, as fail and stuck do.
+   A loop that may take long without a call looks at cancel: not 0, and the orchestrator returns PTO_E_CANCELLED at once. */
 typedef struct pto_sink {
     int64_t (*submit)(struct pto_sink *sink, const pto_task *task);
     int64_t (*join_open)(struct pto_sink *sink);
@@ -204,6 +209,7 @@ typedef struct pto_sink {
     int32_t (*fresh)(struct pto_sink *sink, pto_tensor *out, int32_t elem_bytes, int32_t rank, const int64_t *dims);
     int32_t (*release)(struct pto_sink *sink, const pto_tensor *tensor);
     int32_t (*stuck)(struct pto_sink *sink, const pto_stuck *rows, int32_t n);     /* PTO_E_DEADLOCK */
+    const volatile int32_t *cancel;    /* never NULL */
     int32_t status;
     int32_t reserved;
 } pto_sink;

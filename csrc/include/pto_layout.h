@@ -23,7 +23,7 @@
     PTO_LAYOUT_STRUCT(pto_fault) PTO_LAYOUT_FIELD(pto_fault, row) PTO_LAYOUT_FIELD(pto_fault, col) \
     PTO_LAYOUT_FIELD(pto_fault, value) PTO_LAYOUT_FIELD(pto_fault, lower) PTO_LAYOUT_FIELD(pto_fault, upper) \
     PTO_LAYOUT_STRUCT(pto_context) PTO_LAYOUT_FIELD(pto_context, node) PTO_LAYOUT_FIELD(pto_context, prints) PTO_LAYOUT_FIELD(pto_context, print) \
-    PTO_LAYOUT_FIELD(pto_context, fault) \
+    PTO_LAYOUT_FIELD(pto_context, fault) PTO_LAYOUT_FIELD(pto_context, cancel) \
     PTO_LAYOUT_STRUCT(pto_kernel) PTO_LAYOUT_FIELD(pto_kernel, entry) PTO_LAYOUT_FIELD(pto_kernel, scratch_bytes) \
     PTO_LAYOUT_STRUCT(pto_task) PTO_LAYOUT_FIELD(pto_task, kernel) PTO_LAYOUT_FIELD(pto_task, site) PTO_LAYOUT_FIELD(pto_task, worker) \
     PTO_LAYOUT_FIELD(pto_task, cost) PTO_LAYOUT_FIELD(pto_task, n_args) PTO_LAYOUT_FIELD(pto_task, n_scalars) \
@@ -50,7 +50,7 @@
     PTO_LAYOUT_STRUCT(pto_sink) PTO_LAYOUT_FIELD(pto_sink, submit) PTO_LAYOUT_FIELD(pto_sink, join_open) \
     PTO_LAYOUT_FIELD(pto_sink, join_add) PTO_LAYOUT_FIELD(pto_sink, join_close) PTO_LAYOUT_FIELD(pto_sink, fail) \
     PTO_LAYOUT_FIELD(pto_sink, mark) PTO_LAYOUT_FIELD(pto_sink, fresh) PTO_LAYOUT_FIELD(pto_sink, release) \
-    PTO_LAYOUT_FIELD(pto_sink, stuck) \
+    PTO_LAYOUT_FIELD(pto_sink, stuck) PTO_LAYOUT_FIELD(pto_sink, cancel) \
     PTO_LAYOUT_FIELD(pto_sink, status) PTO_LAYOUT_FIELD(pto_sink, reserved) \
     PTO_LAYOUT_STRUCT(pto_layout) PTO_LAYOUT_FIELD(pto_layout, name) PTO_LAYOUT_FIELD(pto_layout, size_bytes) \
     PTO_LAYOUT_FIELD(pto_layout, offset_bytes) \
@@ -138,7 +138,8 @@
     PTO_LAYOUT_FIELD(pto_sim_options, window_unit) PTO_LAYOUT_FIELD(pto_sim_options, window_mode) \
     PTO_LAYOUT_FIELD(pto_sim_options, start_after) PTO_LAYOUT_FIELD(pto_sim_options, submit_cycles) \
     PTO_LAYOUT_FIELD(pto_sim_options, dispatch_cycles) PTO_LAYOUT_FIELD(pto_sim_options, retire_cycles) \
-    PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) \
+    PTO_LAYOUT_FIELD(pto_sim_options, bytes_per_cycle) PTO_LAYOUT_FIELD(pto_sim_options, interruptible) \
+    PTO_LAYOUT_FIELD(pto_sim_options, reserved) \
     PTO_LAYOUT_STRUCT(pto_sim_result) PTO_LAYOUT_FIELD(pto_sim_result, total_cycles) PTO_LAYOUT_FIELD(pto_sim_result, n_tasks) \
     PTO_LAYOUT_FIELD(pto_sim_result, n_executors) PTO_LAYOUT_FIELD(pto_sim_result, critical_path) \
     PTO_LAYOUT_FIELD(pto_sim_result, work) PTO_LAYOUT_FIELD(pto_sim_result, window_stalls) \

@@ -249,7 +249,8 @@ typedef struct pto_execute_options {
     int32_t by_priority;       /* 1: a thread takes the ready task with the highest task_priority, of equal ones the lowest, of its own
                                   with PTO_PLACE_HOME, of all with PTO_PLACE_ANY */
     int32_t reserved;
-    int32_t *cancel;           /* not 0 ends this run, and no other one of the pool; see pto_pool_cancel_run. NULL: only with the pool */
+    int32_t *cancel;           /* not 0 ends this run, and no other one of the pool: its loops that make tasks, and those of kernels, look at
+                                  it; see pto_pool_cancel_run. NULL: only with the pool */
     pto_prints *prints;        /* NULL: what kernels print is not kept */
     pto_sanitizer *sanitizer;  /* NULL: nothing is watched; else order_seed is not 0 */
     pto_wall *wall;            /* NULL: nobody looks at a clock; else sanitizer is NULL */
@@ -266,7 +267,7 @@ typedef struct pto_execute_result {
 pto_pool *pto_pool_new(int32_t threads);            /* NULL when no thread could start or memory ran out */
 void pto_pool_free(pto_pool *pool);
 int32_t pto_pool_threads(const pto_pool *pool);
-void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks */
+void pto_pool_cancel(pto_pool *pool);               /* from any thread: the running execute stops after its current tasks, or within them */
 void pto_pool_cancel_run(pto_pool *pool, int32_t *cancel);     /* the same of the run with this cancel, which may wait for the pool still */
 int32_t pto_execute(pto_pool *pool, const pto_record *record, const pto_kernel *kernels, int32_t n_kernels,
                     const pto_execute_options *options, pto_execute_result *result);
@@ -343,6 +344,8 @@ typedef struct pto_sim_options {
     int64_t dispatch_cycles;   /* of a task's worker before it runs: one task after another */
     int64_t retire_cycles;     /* of a task's worker after it has run, before others see it completed */
     double bytes_per_cycle;    /* of the memory that all cores share, 0: not bounded. Running tasks that ask for more slow down evenly */
+    int32_t interruptible;     /* 1: the main thread calls; SIGINT ends the simulation with PTO_E_CANCELLED, unseen by its handler */
+    int32_t reserved;
 } pto_sim_options;
 
 /* pto_sim_result.held: what a task waited for last before it ran */

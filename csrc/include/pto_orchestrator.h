@@ -73,6 +73,14 @@ static __attribute__((unused)) int64_t pto_wait(pto_sink *sink, int32_t stream, 
     return sink->mark(sink, &mark);
 }
 
+/* Note that the run is cancelled. Returns the status to return. */
+static __attribute__((cold, noinline, unused)) int32_t pto_cancelled(pto_sink *sink)
+{
+    if (sink->status == PTO_OK)
+        sink->status = PTO_E_CANCELLED;
+    return sink->status;
+}
+
 /* Report a failed check; loops are the values of the loop variables around it. Returns the status to return. */
 static __attribute__((cold, noinline, unused)) int32_t pto_fail(pto_sink *sink, int32_t guard, int64_t found, int64_t lower,
                                                                int64_t upper, const int64_t *loops, int32_t n_loops)

@@ -58,6 +58,7 @@ int32_t pto_program_tensors(const pto_program *program, const pto_program_tensor
 int32_t pto_program_symbols(const pto_program *program, const pto_program_symbol **out);
 
 /* Run. arrays and values are in the order of the tables; threads 0: all that this process may use. Returns result->status.
-   Arrays are borrowed for the call. Several threads may run programs at a time, each on arrays of its own. */
+   Arrays are borrowed for the call. Where the caller is the process's first thread and handles SIGINT, the signal ends the run, with
+   PTO_E_CANCELLED, and the handler is called then. Several threads may run programs at a time, each on arrays of its own. */
 int32_t pto_program_run(const pto_program *program, const pto_program_array *arrays, const pto_program_value *values, int32_t threads,
                         pto_program_result *result);

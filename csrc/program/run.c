@@ -1,10 +1,12 @@
 /* run.c: one run of a saved program: bind, make the tasks, run them, simulate them. */
 #define _GNU_SOURCE            /* sched_getaffinity */
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #if defined __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #endif
 
 #include "program.h"
@@ -46,6 +48,16 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+/* A process's first thread, which is given signals: Python's main one. Elsewhere than on Linux nobody says which that is. */
+static bool is_main_thread(void)
+{
+#if defined __linux__
+    return syscall(SYS_gettid) == getpid();
+#else
+    return false;
+#endif
+}
+
 /* Feed what the record holds, where it holds all, and drain. */
 static int32_t simulate(const pto_record *record, pto_sim *sim, pto_sim_result *timed)
 {
@@ -75,10 +87,13 @@ static int32_t rehearse(const pto_program *p, const pto_run_options *options, pt
     pto_sim *sim = pto_sim_new(&p->sim);
     if (sim == NULL)
         return refuse_simulator(r);
-    const pto_run_options rehearsal = {.orchestrate = options->orchestrate, .bindings = options->bindings, .sim = sim};
+    const pto_run_options rehearsal = {.orchestrate = options->orchestrate, .bindings = options->bindings, .sim = sim,
+                                       .interruptible = options->interruptible};
     pto_execute_result none;
     pto_sim_result timed;
     int32_t status = pto_run(NULL, record, &rehearsal, &none);
+    if (status == PTO_E_CANCELLED)
+        pto_refuse(r, status, "interrupted");
     bool is_made = status == PTO_OK || is_of_simulator(status);
     if (is_made)
         status = simulate(record, sim, &timed);
@@ -107,18 +122,23 @@ static int32_t run_tasks(const pto_program *p, const pto_run_options *options, p
     r->total_cycles = timed.total_cycles;
     if (is_of_simulator(status))
         return pto_tell_ended(p, record, status, timed.failed_task, r);
+    if (status == PTO_E_CANCELLED)
+        return pto_refuse(r, status, "interrupted");
     return status == PTO_OK ? PTO_OK : pto_refuse(r, status, "the simulation ended with status %d", status);
 }
 
 static int32_t run_bound(const pto_program *p, const pto_bound *bound, pto_pool *pool, pto_record *record, pto_program_result *r)
 {
     bool is_calendar = p->sim.is_calendar != 0;
-    pto_sim *sim = pto_sim_new(&p->sim);
+    pto_sim_options simulated = p->sim;
+    simulated.interruptible = is_main_thread();
+    pto_sim *sim = pto_sim_new(&simulated);
     if (sim == NULL)
         return refuse_simulator(r);
     const pto_bindings bindings = {bound->tensors, bound->symbols, p->n_tensors, p->n_symbols};
     const pto_run_options options = {.orchestrate = p->artifact->orchestrate, .bindings = &bindings, .kernels = p->artifact->kernels,
-                                     .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = p->execute};
+                                     .n_kernels = p->artifact->n_kernels, .sim = sim, .execute = p->execute,
+                                     .interruptible = is_main_thread()};
     int32_t status = is_calendar || p->sim.window_mode == PTO_WINDOW_ABORT ? rehearse(p, &options, record, r) : PTO_OK;
     if (status == PTO_OK)
         status = run_tasks(p, &options, pool, record, r);
@@ -147,5 +167,7 @@ EXPORTED int32_t pto_program_run(const pto_program *p, const pto_program_array *
     if (pool != NULL)
         pto_pool_free(pool);
     pto_unbind(p, &bound);
+    if (status == PTO_E_CANCELLED)
+        raise(SIGINT);         /* what ended the run: for the handler that was there before */
     return r->status = status;
 }

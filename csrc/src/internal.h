@@ -413,6 +413,7 @@ void pto_record_free_columns(pto_record *record);
 
 /* ---- record.c, for marks.c ---- */
 int64_t pto_record_fail(pto_record *record, int32_t status);           /* keeps the first status; -1 */
+extern const volatile int32_t pto_never_cancelled;                     /* what a sink looks at outside a run */
 int32_t pto_record_hand_over(pto_record *record);                      /* on_full, then drop */
 int32_t pto_record_add_named(pto_record *record, const int64_t *nodes, int64_t n, int32_t why);
 bool pto_record_reserve_node(pto_record *record);                      /* and its edges */
@@ -426,14 +427,18 @@ int32_t pto_sink_release(pto_sink *sink, const pto_tensor *tensor);
 int32_t pto_sink_stuck(pto_sink *sink, const pto_stuck *rows, int32_t n);
 
 /* ---- sim.c, for run.c ---- */
+void pto_sim_watch(pto_sim *sim, const volatile int32_t *cancel);      /* not 0 ends the simulation; NULL: nothing does */
 int64_t pto_sim_completed(const pto_sim *sim);             /* all nodes before this one have completed at its time */
 
 /* ---- interrupt.c: on the main thread ---- */
-bool pto_interrupt_open(pto_pool *pool, int32_t *cancel);  /* from here on SIGINT cancels; false: nobody handles it, nothing changed */
+/* From here on SIGINT cancels: sets *cancel, and ends the run of the pool that has it (NULL: there is none). False, and nothing changed: nobody
+   handles the signal, or another call has it. */
+bool pto_interrupt_open(pto_pool *pool, int32_t *cancel);
 void pto_interrupt_close(int32_t status);                  /* back to what was; status: how the run ended */
 
 /* ---- execute.c, for run.c: the caller holds the pool ---- */
-bool pto_pool_hold(pto_pool *pool, int32_t *cancel);       /* waits for other runs; clears a stale cancel. False: cancelled while it waited */
+/* Waits for other runs, and clears a stale cancel of the pool. NULL: the run has one of the pool's own. False: cancelled while it waited. */
+bool pto_pool_hold(pto_pool *pool, int32_t *cancel);
 void pto_pool_release(pto_pool *pool);
 bool pto_pool_cancelled(pto_pool *pool);
 /* Run the tasks behind `done`, which have not run; the rest has. */

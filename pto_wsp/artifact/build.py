@@ -25,7 +25,7 @@ from pto_wsp.errors import AbiMismatchError, CompilerFailedError
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 _RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"
 

@@ -1,7 +1,7 @@
 """The edges between the tasks of a record, as columns: joins and marks are resolved to the tasks that they stand for.
 
-Nothing is resolved before somebody asks for it, and then only of the tasks that are asked about: a join of a thousand tasks that a
-thousand others wait for stands for a million edges.
+A join of a thousand tasks that a thousand others wait for stands for a million edges. So where all edges are listed or counted such a join
+stays as a barrier, with an edge from each task that it waits for and one to each that waits for it; the edges of one task are resolved.
 
 >>> Edges(columns).into([3])
 EdgeTable(source=array([1, 2]), target=array([3, 3]), bits=array([1, 9]), arg=array([65536, -1]))
@@ -24,6 +24,7 @@ from pto_wsp.values import dataclass
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _ROWS_AT_A_TIME = 1 << 20
+MOST_RESOLVED = 1024       # edges that a join may stand for where all are listed
 
 # by the bits of PTO_EDGE_
 _WORDS = {reason: reason.name if reason in EdgeReason.RAW | EdgeReason.WAR | EdgeReason.WAW else str(reason.name).lower()
@@ -36,6 +37,7 @@ DATA_REASONS = frozenset({"RAW", "WAR", "WAW"})
 class Edge:
     """Task `target` waits for task `source`; `bits` says why, `reasons` in words.
 
+    Below 0 either is a barrier: -1 is the first of the graph's `barriers`, -2 the second, and so on.
     `arg`: of an edge from regions, the argument of the source in the upper 16 bits, that of the target in the lower; else -1.
     """
 
@@ -51,6 +53,21 @@ class Edge:
         channel, event: a token or a recorded event; read: control flow that reads what the source writes; stream: a stream of the schedule.
         """
         return tuple(str(word) for bit, word in _WORDS.items() if self.bits & bit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier:
+    """A join of many tasks that many others wait for: it completes when all in `before` have, and those in `after` wait for it.
+
+    `number`: how edges name it, below 0. Both arrays hold tasks, and other barriers by their numbers.
+    """
+
+    number: int
+    before: Array
+    after: Array
+
+    def __str__(self) -> str:
+        return f"barrier {-self.number}: {len(self.before)} before, {len(self.after)} after"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,16 +88,17 @@ class EdgeTable:
 
 
 class Edges(Sequence[Edge]):
-    """All edges between the tasks of a record, in the order of their targets, each made when it is asked for."""
+    """All edges between the tasks of a record and its barriers, in the order of their targets, each made when it is asked for."""
 
     def __init__(self, columns: RecordColumns) -> None:
         self._columns = columns
-        self._marked = MarkedEdges(columns) if len(columns.mark_node) else None
+        self._marked = MarkedEdges(columns, MOST_RESOLVED) if len(columns.mark_node) else None
 
     def into(self, tasks: Sequence[int] | Array) -> EdgeTable:
-        """Return the edges into some tasks, which are ascending."""
+        """Return the edges into some tasks, which are ascending, from tasks alone."""
         if self._marked is None:
-            return self._from_columns(np.asarray(tasks, np.int64))
+            nodes = self._columns.task_node[np.asarray(tasks, np.int64)] - self._columns.first_node
+            return self._from_columns(nodes, np.zeros(len(self._columns.node_kind), np.bool_))
         rows = [(source, int(task), bits) for task in tasks for source, bits in self._marked.into(int(task)).items()]
         source, target, bits = np.array(rows, np.int64).reshape(-1, 3).T
         return EdgeTable(source, target, bits, self._direct_args(source, target))
@@ -95,18 +113,39 @@ class Edges(Sequence[Edge]):
 
     def tables(self) -> Iterator[EdgeTable]:
         """Yield all edges, a bounded number at a time."""
-        ends = np.cumsum(self._weights)
+        nodes = self._listed
+        ends = np.cumsum(self._weights[0][nodes])
         first = 0
         while first < len(ends):
             done = int(ends[first - 1]) if first else 0
             last = max(first + 1, int(np.searchsorted(ends, done + _ROWS_AT_A_TIME, side="right")))
-            yield self.into(np.arange(first, last))
+            yield self._listed_into(nodes[first:last])
             first = last
+
+    @property
+    def n_barriers(self) -> int:
+        """How many joins stay as barriers."""
+        return int(np.count_nonzero(self._is_barrier))
+
+    @cached_property
+    def barriers(self) -> tuple[Barrier, ...]:
+        """The joins that stay as barriers, in the order of the record."""
+        before: list[list[Array]] = [[] for _ in range(self.n_barriers)]
+        after: list[list[Array]] = [[] for _ in range(self.n_barriers)]
+        for table in self.tables() if before else ():
+            for numbers, others, found in ((table.target, table.source, before), (table.source, table.target, after)):
+                mine = np.flatnonzero(numbers < 0)
+                mine = mine[np.argsort(-numbers[mine], kind="stable")]
+                names, starts = np.unique(-numbers[mine], return_index=True)
+                for name, part in zip(names.tolist(), np.split(others[mine], starts[1:]), strict=False):
+                    found[name - 1].append(part)
+        none = np.zeros(0, np.int64)
+        return tuple(Barrier(-1 - k, np.concatenate([none, *before[k]]), np.concatenate([none, *after[k]])) for k in range(len(before)))
 
     @property
     def at_most(self) -> int:
         """A bound on how many there are, which needs no resolving."""
-        return int(self._weights.sum())
+        return int(self._weights[0][self._listed].sum())
 
     def __len__(self) -> int:
         return int(self._counts[-1])
@@ -127,9 +166,9 @@ class Edges(Sequence[Edge]):
         if not -len(self) <= at < len(self):
             raise IndexError(at)
         at %= len(self)
-        task = int(np.searchsorted(self._counts, at, side="right"))
-        before = int(self._counts[task - 1]) if task else 0
-        return list(self.into([task]))[at - before]
+        place = int(np.searchsorted(self._counts, at, side="right"))
+        before = int(self._counts[place - 1]) if place else 0
+        return list(self._listed_into(self._listed[place:place + 1]))[at - before]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edges | tuple | list) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
@@ -143,38 +182,69 @@ class Edges(Sequence[Edge]):
 
     @cached_property
     def _counts(self) -> Array:
-        """How many edges there are into the first task, the first two, and so on."""
-        counts = np.zeros(max(1, self._columns.n_tasks), np.int64)
+        """How many edges there are into the first task or barrier, the first two, and so on."""
+        place = np.zeros(self._columns.n_tasks + self.n_barriers, np.int64)      # by number, barriers behind the tasks from the last on
+        place[self._numbers[self._listed]] = np.arange(len(self._listed))
+        counts = np.zeros(max(1, len(place)), np.int64)
         for table in self.tables():
-            np.add.at(counts, table.target, 1)
+            np.add.at(counts, place[table.target], 1)
         return np.cumsum(counts)
 
     @cached_property
-    def _weights(self) -> Array:
-        """By task, as how many edges its predecessors count at most."""
+    def _listed(self) -> Array:
+        """The nodes whose edges are listed: tasks and barriers."""
+        return np.flatnonzero((self._columns.node_kind == NodeKind.TASK) | self._is_barrier)
+
+    @cached_property
+    def _numbers(self) -> Array:
+        """By node, the number of its task, or what stands for its barrier."""
+        return np.where(self._is_barrier, -np.cumsum(self._is_barrier), self._columns.node_task)
+
+    @property
+    def _is_barrier(self) -> Array:
+        return self._weights[1]
+
+    @cached_property
+    def _weights(self) -> tuple[Array, Array]:
+        """By node, as how many edges its predecessors count at most, and whether it stays as a barrier."""
         columns = self._columns
-        size = np.ones(len(columns.node_kind), np.int64)
+        n_nodes = len(columns.node_kind)
+        if self._marked is not None:
+            is_barrier = self._marked.is_barrier
+            return self._marked.n_into, is_barrier
+        is_barrier = np.zeros(n_nodes, np.bool_)
+        size = np.ones(n_nodes, np.int64)
         sources = columns.edge_src - columns.first_node
+        n_users = np.bincount(sources[sources >= 0], minlength=n_nodes)
         for node in np.flatnonzero(columns.node_kind).tolist():
             mine = sources[columns.pred_begin[node]:columns.pred_begin[node + 1]]
             size[node] = min(int(size[mine[mine >= 0]].sum()), columns.n_tasks)
+            if size[node] * n_users[node] > MOST_RESOLVED:
+                is_barrier[node], size[node] = True, 1
         ends = np.concatenate(([0], np.cumsum(np.where(sources < 0, 0, size[np.maximum(sources, 0)]))))
-        nodes = columns.task_node - columns.first_node
-        found: Array = ends[columns.pred_begin[nodes + 1]] - ends[columns.pred_begin[nodes]] if len(nodes) else np.zeros(0, np.int64)
-        return found
+        return ends[columns.pred_begin[1:]] - ends[columns.pred_begin[:-1]], is_barrier
 
-    def _from_columns(self, tasks: Array) -> EdgeTable:
+    def _listed_into(self, nodes: Array) -> EdgeTable:
+        """Return the edges into tasks and barriers, by their nodes."""
+        if self._marked is None:
+            return self._from_columns(nodes, self._is_barrier)
+        rows = [(source, int(number), bits) for node, number in zip(nodes.tolist(), self._numbers[nodes].tolist(), strict=True)
+                for source, bits in self._marked.listed_into(node).items()]
+        source, target, bits = np.array(rows, np.int64).reshape(-1, 3).T
+        return EdgeTable(source, target, bits, self._direct_args(source, target))
+
+    def _from_columns(self, nodes: Array, keeps: Array) -> EdgeTable:
+        """Return the edges into some nodes, with the joins that `keeps` names as barriers and no others."""
         columns = self._columns
-        target = tasks
-        nodes = columns.task_node[tasks] - columns.first_node
+        target = nodes
         at, row = _predecessors(columns, nodes)
         target, source, bits, arg = target[row], columns.edge_src[at] - columns.first_node, columns.edge_why[at], columns.edge_arg[at]
         found = []
         while True:
             known = source >= 0
-            is_join = known & (columns.node_kind[np.maximum(source, 0)] == NodeKind.JOIN)
+            is_join = known & (columns.node_kind[np.maximum(source, 0)] == NodeKind.JOIN) & ~keeps[np.maximum(source, 0)]
             plain = known & ~is_join
-            found.append((target[plain], columns.node_task[source[plain]], bits[plain], arg[plain]))
+            found.append((target[plain], source[plain], bits[plain], arg[plain]))
             if not is_join.any():
                 break
             # of what is joined twice one is enough: joins of joins would double at each step
@@ -182,14 +252,18 @@ class Edges(Sequence[Edge]):
             at, row = _predecessors(columns, joins)
             target, source, bits, arg = target[row], columns.edge_src[at] - columns.first_node, bits[row], np.full(len(at), -1)
         target, source, bits, arg = _merged(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-        return EdgeTable(source, target, bits, arg)
+        numbers = self._numbers if keeps.any() else columns.node_task
+        return EdgeTable(numbers[source], numbers[target], bits, arg)
 
     def _direct_args(self, source: Array, target: Array) -> Array:
         """Return the arguments of edges that no join or mark stands between."""
         columns = self._columns
         found = np.full(len(source), -1, np.int64)
-        nodes = columns.task_node[target]
+        between = (source >= 0) & (target >= 0)     # tasks
+        nodes = np.where(between, columns.task_node[target], 0)
         for k, (node, wanted) in enumerate(zip((nodes - columns.first_node).tolist(), columns.task_node[source].tolist(), strict=True)):
+            if not between[k]:
+                continue
             begin, end = int(columns.pred_begin[node]), int(columns.pred_begin[node + 1])
             at = begin + int(np.searchsorted(columns.edge_src[begin:end], wanted))
             if at < end and columns.edge_src[at] == wanted:

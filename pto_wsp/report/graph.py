@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.report.edges import DATA_REASONS, Edge, Edges
+from pto_wsp.report.edges import DATA_REASONS, Barrier, Edge, Edges
 from pto_wsp.report.regions import Conflict, Regions
 from pto_wsp.report.tasks import TaskLike, find_task
 from pto_wsp.runtime.failures.errors import TaskNames
 from pto_wsp.source import here
 from pto_wsp.wording import counted
 
-__all__ = ["Edge", "EdgeList", "TaskGraph"]
+__all__ = ["Barrier", "Edge", "EdgeList", "TaskGraph"]
 
 _SHOWN = 1000      # edges of a printed graph
 _COUNTED = 1 << 22
@@ -55,13 +55,19 @@ def _check_edge(edge: object) -> None:
 class TaskGraph:
     """Tasks in submission order, and the edges between them. An edge is made when it is asked for.
 
-    `tasks`: their names. `edges`: all of them, in the order of their targets.
+    `tasks`: their names. `edges`: all of them, in the order of their targets. Where many tasks wait for many a barrier stands between them,
+    which edges name by its number below 0, as `barriers` do. Edges of one task (edges_into, edges_out_of, why) are between tasks.
     """
 
     def __init__(self, tasks: TaskNames, edges: Edges, regions: Regions) -> None:
         self.tasks: Sequence[str] = tasks
         self.edges = edges
         self._names, self._regions = tasks, regions
+
+    @property
+    def barriers(self) -> tuple[Barrier, ...]:
+        """What stands between many tasks and many that wait for all of them."""
+        return self.edges.barriers
 
     def edges_into(self, task: TaskLike) -> EdgeList:
         """Return what a task waits for: a task by its number, its name, or (kernel, indices).
@@ -103,8 +109,11 @@ class TaskGraph:
     def describe(self, edge: Edge) -> str:
         """Return an edge as a line: both tasks, the reasons with the elements, where the workload makes the tasks."""
         _check_edge(edge)
-        lines = " → ".join(dict.fromkeys(self._names.span_of(task).short for task in (edge.source, edge.target)))
-        return f"{edge.source} {self.tasks[edge.source]} → {edge.target} {self.tasks[edge.target]}  {self.reason(edge)}  ({lines})"
+        lines = " → ".join(dict.fromkeys(self._names.span_of(task).short for task in (edge.source, edge.target) if task >= 0))
+        return f"{self._end(edge.source)} → {self._end(edge.target)}  {self.reason(edge)}" + f"  ({lines})" * bool(lines)
+
+    def _end(self, number: int) -> str:
+        return f"barrier {-number}" if number < 0 else f"{number} {self.tasks[number]}"
 
     def reason(self, edge: Edge) -> str:
         """Return why an edge is there: `RAW on X[0, 0:4, 0:8], order`."""

@@ -14,7 +14,7 @@ from pto_wsp.runtime.failures.errors import bounds_error
 from pto_wsp.runtime.interpreter.run import record_stream, stream_of
 from pto_wsp.runtime.native.recorder import Recorder
 from pto_wsp.runtime.native.run import raw_bindings
-from pto_wsp.runtime.native.status import check_status
+from pto_wsp.runtime.native.status import check_status, interruptible
 from pto_wsp.source import here
 
 
@@ -43,7 +43,7 @@ def orchestrated_again(artifact: LoadedArtifact, plan: TaskPlan, bindings: Bindi
     callback = ffi.callback(dict(ffi.typeof("pto_run_options").fields)["on_chunk"].type, on_chunk)
     bound = raw_bindings(artifact.runtime, plan, bindings)
     options = ffi.new("pto_run_options *", {"orchestrate": artifact.table.orchestrate, "bindings": bound[0], "on_chunk": callback,
-                                            "sim": ffi.NULL if sim is None else sim})
+                                            "sim": ffi.NULL if sim is None else sim, "interruptible": interruptible()})
     result = ffi.new("pto_execute_result *")
     status = lib.pto_run(ffi.NULL, recorder.raw, options, result)
     if raised:

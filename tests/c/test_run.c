@@ -1,6 +1,9 @@
 /* test_run.c: whole runs: orchestrate, chunks past the cap, guards, the handshake table. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
 #include "check.h"
 #include "pto_layout.h"
 
@@ -275,6 +278,132 @@ static void an_ignored_interrupt_stays_ignored(void)
     pto_record_free(record);
 }
 
+/* ---- what looks whether it is cancelled ---- */
+
+static int32_t orchestrate_nothing(const pto_bindings *bindings, pto_sink *sink)
+{
+    (void)bindings;
+    raise(SIGINT);
+    while (__atomic_load_n(sink->cancel, __ATOMIC_RELAXED) == 0)
+        ;
+    return PTO_E_CANCELLED;
+}
+
+static _Atomic int32_t is_pressed;
+
+static int32_t loop_for_long(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
+{
+    if (pressed_at >= 0 && scalars[0] >= pressed_at && !atomic_exchange(&is_pressed, 1))
+        kill(getpid(), SIGINT);            /* helpers block it: the main thread gets it */
+    while (pressed_at >= 0 && scalars[0] >= pressed_at)
+        if (__atomic_load_n(context->cancel, __ATOMIC_RELAXED) != 0)
+            return PTO_CANCELLED;
+    return add_neighbour(args, scalars, scratch, context);
+}
+
+static int32_t run_once(pto_pool *pool, pto_orchestrate_fn make, pto_kernel_fn entry, uint64_t seed)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    pto_bindings bindings = {.symbols = (int64_t[]){-1, -1}, .n_symbols = 2};
+    pto_execute_result result;
+    pto_run_options options = {.orchestrate = make, .bindings = &bindings, .kernels = &(pto_kernel){entry, 0}, .n_kernels = 1,
+                               .execute = {.order_seed = seed}, .interruptible = 1};
+    atomic_store(&n_seen, 0);
+    atomic_store(&n_called, 0);
+    signal(SIGINT, see);
+    int32_t status = pto_run(pool, record, &options, &result);
+    CHECK(signal(SIGINT, SIG_DFL) == see);
+    pto_record_free(record);
+    return status;
+}
+
+static void an_interrupt_ends_a_loop_that_makes_no_tasks(void)
+{
+    pto_pool *pool = pto_pool_new(2);
+    CHECK_EQ(run_once(pool, orchestrate_nothing, add_neighbour, 0), PTO_E_CANCELLED);
+    CHECK_EQ(run_once(NULL, orchestrate_nothing, add_neighbour, 0), PTO_E_CANCELLED);      /* which only records */
+    CHECK_EQ(n_seen, 0);
+    pressed_at = -1;
+    CHECK_EQ(run_once(pool, orchestrate, loop_for_long, 0), PTO_OK);
+    CHECK_EQ(n_called, CELLS * STEPS);
+    pto_pool_free(pool);
+}
+
+static void an_interrupt_ends_a_loop_in_a_kernel(void)
+{
+    for (int32_t threads = 1; threads <= 3; threads++)
+        for (uint64_t seed = 0; seed < 2; seed++) {
+            pto_pool *pool = pto_pool_new(threads);
+            pressed_at = 700;
+            atomic_store(&is_pressed, 0);
+            CHECK_EQ(run_once(pool, orchestrate, loop_for_long, seed), PTO_E_CANCELLED);
+            CHECK(n_called < CELLS * STEPS);
+            CHECK_EQ(n_seen, 0);
+            pressed_at = -1;
+            CHECK_EQ(run_once(pool, orchestrate, loop_for_long, seed), PTO_OK);
+            CHECK_EQ(n_called, CELLS * STEPS);
+            pto_pool_free(pool);
+        }
+}
+
+static void *cancel_soon(void *pool)
+{
+    struct timespec nap = {0, 20000000};
+    nanosleep(&nap, NULL);
+    pto_pool_cancel(pool);
+    return NULL;
+}
+
+static void a_cancelled_pool_ends_a_loop_in_a_kernel(void)
+{
+    pto_pool *pool = pto_pool_new(2);
+    pthread_t thread;
+    pressed_at = 1;
+    atomic_store(&is_pressed, 1);          /* nobody presses it */
+    CHECK(pthread_create(&thread, NULL, cancel_soon, pool) == 0);
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    CHECK_EQ(orchestrate(&(pto_bindings){.symbols = (int64_t[]){-1, -1}, .n_symbols = 2}, pto_record_sink(record)), PTO_OK);
+    pto_execute_result result;
+    CHECK_EQ(pto_execute(pool, record, &(pto_kernel){loop_for_long, 0}, 1, &(pto_execute_options){0}, &result), PTO_E_CANCELLED);
+    pthread_join(thread, NULL);
+    pressed_at = -1;
+    CHECK_EQ(pto_execute(pool, record, &(pto_kernel){loop_for_long, 0}, 1, &(pto_execute_options){0}, &result), PTO_OK);
+    pto_record_free(record);
+    pto_pool_free(pool);
+}
+
+static void *press_soon(void *process)
+{
+    struct timespec nap = {0, 10000000};
+    nanosleep(&nap, NULL);
+    kill(*(pid_t *)process, SIGINT);
+    return NULL;
+}
+
+static void an_interrupt_ends_a_simulation(void)
+{
+    pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
+    CHECK_EQ(orchestrate(&(pto_bindings){.symbols = (int64_t[]){-1, -1}, .n_symbols = 2}, pto_record_sink(record)), PTO_OK);
+    pthread_t thread;
+    pid_t process = getpid();
+    atomic_store(&n_seen, 0);
+    signal(SIGINT, see);
+    CHECK(pthread_create(&thread, NULL, press_soon, &process) == 0);
+    int32_t status = PTO_OK;
+    while (status == PTO_OK && atomic_load(&n_seen) == 0) {        /* seen: it came between two calls */
+        pto_sim *sim = pto_sim_new(&(pto_sim_options){.n_workers = 3, .window = 8, .interruptible = 1});
+        pto_sim_result timed;
+        status = pto_sim_feed(sim, record);
+        if (status == PTO_OK)
+            status = pto_sim_finish(sim, &timed);
+        pto_sim_free(sim);
+    }
+    pthread_join(thread, NULL);
+    CHECK(signal(SIGINT, SIG_DFL) == see);
+    CHECK_EQ(status == PTO_E_CANCELLED, n_seen == 0);
+    pto_record_free(record);
+}
+
 static void the_layout_table_covers_the_text(void)
 {
     static const pto_layout artifact[] = {PTO_LAYOUT_ARTIFACT};
@@ -300,6 +429,8 @@ int main(void)
         TEST(pruning_spares_the_chunk_that_will_run), TEST(memory_of_a_long_stream_is_bounded),
         TEST(a_guard_below_the_cap_runs_nothing), TEST(a_kernel_failure_names_the_absolute_task),
         TEST(an_interrupt_ends_the_run_and_is_not_told_twice), TEST(an_interrupt_of_the_last_task_reaches_the_handler),
-        TEST(an_ignored_interrupt_stays_ignored), TEST(the_layout_table_covers_the_text)};
+        TEST(an_ignored_interrupt_stays_ignored),
+        TEST(an_interrupt_ends_a_loop_that_makes_no_tasks), TEST(an_interrupt_ends_a_loop_in_a_kernel),
+        TEST(a_cancelled_pool_ends_a_loop_in_a_kernel), TEST(an_interrupt_ends_a_simulation), TEST(the_layout_table_covers_the_text)};
     return RUN_TESTS(tests);
 }

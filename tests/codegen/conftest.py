@@ -93,10 +93,12 @@ class Built:
         slots = [float_bits(args[p.name]) if p.dtype.is_float else int(args[p.name])  # type: ignore[arg-type]
                  for p in self.kernel.scalar_params]
         memory = np.full(self.code.scratch_bytes + 128, 0xFF, np.uint8)
+        cancel = ffi.new("int32_t *")
+        context = ffi.new("pto_context *", {"cancel": cancel})
         start = -memory.__array_interface__["data"][0] % 64
         scratch = memory[start:]
         found: int = getattr(self.library.lib, self.code.symbol)(
-            views, ffi.new("int64_t[]", slots or [0]), self.library.pointer("char *", scratch), ffi.new("pto_context *"))
+            views, ffi.new("int64_t[]", slots or [0]), self.library.pointer("char *", scratch), context)
         assert (scratch[self.code.scratch_bytes:] == 0xFF).all(), "wrote behind its scratch"
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,11 +13,13 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, TILE_PASSES, run_kernel_passes
+from pto_wsp.plan.kernel.rows import fuse_rows
 from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
 from tests.laws.generated_kernels import Recipe, Step, recipes
 
 OPTIONAL = ("forward_buffers", "simplify", "merge_common", "narrow_loads", "hoist_invariants", "fuse_products", "accumulate_in_place",
             "drop_dead_code", "schedule_rows", "vectorise")
+NAMES = tuple(step.name for step in KERNEL_PASSES)
 
 
 def traced(recipe: Recipe) -> k.Kernel:
@@ -33,6 +37,19 @@ def contexts(kernel: k.Kernel) -> st.SearchStrategy[KernelContext]:
 def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes(max_steps=14)))
     check_kernel_passes(kernel, data.draw(contexts(kernel)), KERNEL_PASSES)
+
+
+@pytest.mark.parametrize("weight", [1, 3])
+@given(st.data())
+@settings(max_examples=8)
+def test_loops_that_are_cut_keep_the_numbers(weight: int, data: st.DataObject) -> None:
+    kernel = traced(data.draw(recipes(max_steps=14)))
+    context = data.draw(contexts(kernel))
+    with mock.patch.object(fuse_rows, "MAX_WEIGHT", weight):
+        check_kernel_passes(kernel, context, KERNEL_PASSES)
+        lowered = run_kernel_passes(kernel, context, KERNEL_PASSES[:NAMES.index("fuse_rows") + 1])
+    assert all(len(rows.body) == 1 or sum(map(fuse_rows.weight_of, rows.body)) <= weight
+               for rows in walk(lowered.body) if isinstance(rows, k.Rows))
 
 
 @pytest.mark.slow

@@ -80,9 +80,42 @@ def test_a_join_of_many_before_many_is_resolved_for_those_that_are_asked_about()
     n = 100_000
     ones, waiting = [(0, {})] * n, [(0, {n: (8, -1)})] * n
     edges = Edges(record([*ones, (1, {k: (0, -1) for k in range(n)}), *waiting]))     # type: ignore[list-item]
-    assert edges.at_most == n * n
+    assert edges.at_most == len(edges) == 2 * n and [str(barrier) for barrier in edges.barriers] == [f"barrier 1: {n} before, {n} after"]
+    assert edges[n - 1:n + 1] == (Edge(n - 1, -1, 0), Edge(-1, n, 8))
     table = edges.into([n])
     assert len(table) == n and set(table.bits.tolist()) == {8} and table.source.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("most", [0, 2, 6])
+def test_barriers_stand_for_the_edges_that_a_walk_finds(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pto_wsp.report.edges.MOST_RESOLVED", most)
+    nodes = random_record(seed)
+    edges = Edges(record(nodes))
+    listed = list(edges)
+    assert len(edges) == len(listed) <= edges.at_most and [edges[k] for k in range(len(listed))] == listed
+    into: dict[int, dict[int, int]] = {}
+    for edge in listed:
+        into.setdefault(edge.target, {})[edge.source] = edge.bits
+
+    def stands_for(number: int, bits: int) -> set[tuple[int, int]]:
+        return {(number, bits)} if number >= 0 else {found for source in into[number] for found in stands_for(source, bits)}
+
+    found: dict[tuple[int, int], int] = {}
+    for edge in listed:
+        for source, bits in stands_for(edge.source, edge.bits) if edge.target >= 0 else ():
+            found[source, edge.target] = found.get((source, edge.target), 0) | bits
+    assert found == {(source, target): bits for source, target, bits, _ in walked(nodes)}
+    for barrier in edges.barriers:
+        assert barrier.before.tolist() == sorted(into[barrier.number], key=lambda n: position(nodes, n, edges))
+        assert barrier.after.tolist() == [edge.target for edge in listed if edge.source == barrier.number]
+    if most == 0:
+        assert edges.n_barriers == sum(kind and any(node in sources for _, sources in nodes) for node, (kind, _) in enumerate(nodes))
+
+
+def position(nodes: list[tuple[int, dict[int, tuple[int, int]]]], number: int, edges: Edges) -> int:
+    """Return the node of a task or barrier."""
+    return int(np.flatnonzero(edges._numbers == number)[0] if number < 0 else np.flatnonzero([kind == 0 for kind, _ in nodes])[number])
 
 
 def test_edges_say_why_in_words() -> None:

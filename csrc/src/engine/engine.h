@@ -78,6 +78,7 @@ struct pto_pool {
     _Atomic int32_t shut_down;
     _Alignas(PTO_CACHE_LINE) _Atomic uint32_t stop;        /* PTO_STOP_ bits, and how many runs there were */
     int32_t *_Atomic cancel;           /* of the run that holds the pool */
+    int32_t own_cancel;                /* for a run that brings none */
     _Alignas(PTO_CACHE_LINE) _Atomic int64_t remaining;    /* nodes not completed, as far as workers have said */
 
     /* the run, constant while open */

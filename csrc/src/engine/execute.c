@@ -243,7 +243,8 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_don
         pto_worker *worker = &pool->workers[i];
         worker->n_run = worker->n_done = 0;
         worker->context = (pto_context){.prints = options->prints,
-                                        .print = options->prints == NULL ? print_nothing : pto_print_value};
+                                        .print = options->prints == NULL ? print_nothing : pto_print_value,
+                                        .cancel = atomic_load(&pool->cancel)};
     }
 
     status = run(pool, record, done, options->order_seed);

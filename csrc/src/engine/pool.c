@@ -241,6 +241,7 @@ int32_t pto_pool_threads(const pto_pool *pool)
 /* Only atomics, so a signal handler may call these two: whoever runs a task sees it afterwards. */
 void pto_pool_cancel(pto_pool *pool)
 {
+    __atomic_store_n(&pool->own_cancel, 1, __ATOMIC_SEQ_CST);
     atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
 }
 
@@ -274,7 +275,8 @@ bool pto_pool_hold(pto_pool *pool, int32_t *cancel)
     }
     uint32_t generation = (atomic_load(&pool->stop) / PTO_STOP_GENERATION + 1) * PTO_STOP_GENERATION;
     atomic_store(&pool->stop, generation);
-    atomic_store(&pool->cancel, cancel);
+    __atomic_store_n(&pool->own_cancel, 0, __ATOMIC_SEQ_CST);
+    atomic_store(&pool->cancel, cancel != NULL ? cancel : &pool->own_cancel);
     if (cancel != NULL && __atomic_load_n(cancel, __ATOMIC_SEQ_CST) != 0)
         atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
     return true;

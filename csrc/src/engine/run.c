@@ -84,10 +84,9 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     }
     chunked_run run = {pool, options, result};
     int32_t status = PTO_OK;
-    bool interruptible = false;
     int32_t own = 0, *cancel = options->execute.cancel != NULL ? options->execute.cancel : &own;
+    bool interruptible = options->interruptible && pto_interrupt_open(pool, cancel);
     if (pool != NULL) {
-        interruptible = options->interruptible && pto_interrupt_open(pool, cancel);
         if (!pto_pool_hold(pool, cancel)) {
             if (interruptible)
                 pto_interrupt_close(PTO_E_CANCELLED);
@@ -96,6 +95,9 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
         if (options->execute.wall != NULL)
             pto_wall_start(options->execute.wall);
     }
+    record->sink.cancel = cancel;
+    if (options->sim != NULL)
+        pto_sim_watch(options->sim, cancel);
     if (options->orchestrate != NULL)
         status = orchestrate(record, &run);
     else if (record->first_node > 0)
@@ -105,6 +107,9 @@ int32_t pto_run(pto_pool *pool, pto_record *record, const pto_run_options *optio
     if (status == PTO_OK)
         status = finish_chunk(record, &run, record->first_node > 0);
     record->done = (pto_done){0};
+    record->sink.cancel = &pto_never_cancelled;
+    if (options->sim != NULL)
+        pto_sim_watch(options->sim, NULL);
     if (interruptible)
         pto_interrupt_close(status);
     if (pool != NULL)

@@ -55,6 +55,10 @@ static PTO_INLINE bool run_node(pto_worker *worker, uint32_t at, manner how)
     if (node->kernel >= 0) {
         worker->context.node = pool->graph->begin + at;
         int32_t code = how == WATCHED ? pto_sanitize_task(worker, at) : how == TIMED ? call_by_the_clock(worker, at) : call(worker, at);
+        if (code == PTO_CANCELLED) {   /* whoever set what it has seen may not have told the pool yet */
+            atomic_fetch_or(&pool->stop, PTO_STOP_CANCELLED);
+            return false;
+        }
         if (code != 0) {
             note_failure(worker, at, code);
             return true;

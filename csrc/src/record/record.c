@@ -7,6 +7,8 @@
 
 #define SHAPE_SETS 8           /* a power of two */
 
+const volatile int32_t pto_never_cancelled = 0;
+
 int64_t pto_record_fail(pto_record *r, int32_t status)
 {
     if (r->sink.status == PTO_OK)
@@ -372,7 +374,7 @@ pto_record *pto_record_new(const pto_record_options *options)
         return NULL;
     }
     r->sink = (pto_sink){submit, join_open, join_add, join_close, fail_guard, pto_sink_mark, pto_sink_fresh,
-                         pto_sink_release, pto_sink_stuck, PTO_OK, 0};
+                         pto_sink_release, pto_sink_stuck, &pto_never_cancelled, PTO_OK, 0};
     r->options = *options;
     pto_arena_init(&r->arena, options->arena_bytes > 0 ? options->arena_bytes : PTO_ARENA_BYTES, options->poison != 0);
     r->shapes = calloc(SHAPE_SETS * PTO_MAX_ARGS, sizeof *r->shapes);

@@ -115,6 +115,8 @@ int32_t pto_sanitize_races(pto_sanitizer *s, const pto_record *r, int64_t begin)
 {
     s->order.steps = PTO_ORDER_STEPS;
     for (int64_t at = begin; at < r->n_nodes; at++) {
+        if (__atomic_load_n(r->sink.cancel, __ATOMIC_RELAXED) != 0)
+            return PTO_E_CANCELLED;
         bool has_room = r->first_node + at == s->order.n && s->order.n < PTO_ORDER_NODES;
         int32_t status = has_room ? enter(s, r, at) : PTO_OK;
         if (status != PTO_OK)

@@ -224,7 +224,7 @@ int32_t pto_sanitize_task(pto_worker *worker, uint32_t at)
         n_read += pto_reads(&w.args[i]) ? n : 0;
         n_written += pto_writes(&w.args[i]) ? n : 0;
     }
-    if (node->kernel < w.s->options.n_kernels && w.s->options.own_body[node->kernel])
-        return pto_sanitize_body(&w);
-    return n_read + n_written > 0 ? run_twice(&w, n_read) : run_entry(&w, true);
+    bool is_own = node->kernel < w.s->options.n_kernels && w.s->options.own_body[node->kernel];
+    int32_t code = is_own ? pto_sanitize_body(&w) : n_read + n_written > 0 ? run_twice(&w, n_read) : run_entry(&w, true);
+    return __atomic_load_n(worker->context.cancel, __ATOMIC_RELAXED) != 0 ? PTO_CANCELLED : code;     /* of a task that has ended early nothing is found out */
 }

@@ -177,7 +177,21 @@ int32_t pto_sim_feed(pto_sim *s, const pto_record *record)
     return pto_sim_feed_columns(s, &c);
 }
 
-int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
+void pto_sim_watch(pto_sim *s, const volatile int32_t *cancel)
+{
+    s->cancel = cancel != NULL ? cancel : &s->own_cancel;
+}
+
+bool pto_sim_cancelled(pto_sim *s)
+{
+    if (__atomic_load_n(s->cancel, __ATOMIC_RELAXED) == 0)
+        return false;
+    if (s->status == PTO_OK)
+        s->status = PTO_E_CANCELLED;
+    return true;
+}
+
+static int32_t feed(pto_sim *s, const pto_columns *columns)
 {
     pto_columns c = *columns;
     if (s->status != PTO_OK)
@@ -196,6 +210,8 @@ int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
     for (int64_t i = 0; i < c.n_nodes; i++) {
         const int64_t *src = c.edge_src + c.pred_begin[i];
         int64_t n_src = c.pred_begin[i + 1] - c.pred_begin[i];
+        if (pto_sim_cancelled(s))
+            return s->status;
         bool fed = c.node_kind[i] == PTO_NODE_TASK   ? feed_task(s, &c, c.node_task[i], src, n_src)
                    : c.node_kind[i] == PTO_NODE_MARK ? feed_mark(s, &c, mark++, src, n_src, c.edge_why + c.pred_begin[i])
                                                      : feed_join(s, src, n_src);
@@ -205,6 +221,15 @@ int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
     return s->status;
 }
 
+int32_t pto_sim_feed_columns(pto_sim *s, const pto_columns *columns)
+{
+    bool interruptible = s->options.interruptible && pto_interrupt_open(NULL, &s->own_cancel);
+    int32_t status = feed(s, columns);
+    if (interruptible)
+        pto_interrupt_close(status);
+    return status;
+}
+
 int64_t pto_sim_completed(const pto_sim *s)
 {
     return s->ring.first;
@@ -212,8 +237,11 @@ int64_t pto_sim_completed(const pto_sim *s)
 
 int32_t pto_sim_finish(pto_sim *s, pto_sim_result *out)
 {
+    bool interruptible = s->options.interruptible && pto_interrupt_open(NULL, &s->own_cancel);
     while (s->status == PTO_OK && pto_sim_advance(s))
         ;
+    if (interruptible)
+        pto_interrupt_close(s->status);
     if (s->status == PTO_OK && s->ring.first < s->ring.next)
         s->status = PTO_E_DEADLOCK;
     s->finished = true;
@@ -261,6 +289,7 @@ pto_sim *pto_sim_new(const pto_sim_options *options)
     if (s == NULL)
         return NULL;
     s->options = *options;
+    pto_sim_watch(s, NULL);
     s->links_free = -1;
     s->to_complete = -1;
     s->chain_limit = PTO_MIN_CHAINS;

@@ -56,6 +56,8 @@ struct pto_sim {
     pto_sim_options options;
     int32_t status;            /* the first error: a simulation that lost a task cannot go on */
     int64_t failed_task;       /* that the status is about; -1: none in particular */
+    const volatile int32_t *cancel;    /* not 0 ends it */
+    int32_t own_cancel;        /* while no run has brought one */
     bool finished;
     int64_t now;
     int64_t last_completion;   /* of a task */
@@ -177,6 +179,9 @@ int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n);   /* ex
 int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool);   /* whose head goes first of all that workers have, -1: none is ready */
 bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out);
 void pto_sim_close(pto_sim *s);                            /* frees pools, queues, executors */
+
+/* sim.c */
+bool pto_sim_cancelled(pto_sim *s);    /* then the simulation has ended */
 
 /* sim_step.c; those that return bool return false after an error */
 bool pto_sim_task_submitted(pto_sim *s, int64_t node);     /* it may run once it is ready and PTO_SIM_RELEASED is set in its flags */

@@ -343,7 +343,7 @@ static bool end_of_time(pto_sim *s)
 /* All that is to happen at the next time completes, then streams submit what they may. */
 bool pto_sim_advance(pto_sim *s)
 {
-    if (!pto_sim_settle(s) || !dispatch(s))
+    if (pto_sim_cancelled(s) || !pto_sim_settle(s) || !dispatch(s))
         return false;
     int64_t next = next_time(s);
     if (next != s->now && s->n_overflows > 0)

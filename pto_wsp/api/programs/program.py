@@ -51,8 +51,8 @@ class Program:
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._given = ProgramBindings(self.plan, wrapped)
-        self._over: threading.Event | None = None      # of a run that was started and not waited for
-        self._in_place = False      # a call of this program prepares a run, or runs it
+        self._over: _Ending | None = None      # of a run that was started and not waited for
+        self._call: object | None = None       # a call of this program that prepares a run, or runs it
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
         self._failure: BaseException | None = None
@@ -73,18 +73,24 @@ class Program:
         self._start(bindings, 0)
 
     def _start(self, bindings: Mapping[str, object], order_seed: int) -> None:
-        bound = self._prepare(bindings)
-        over = threading.Event()
-        thread = threading.Thread(target=copy_context().run, args=(self._run_until, over, bound, order_seed),
-                                  name=f"pto_wsp {self.plan.name}", daemon=True)
+        call = object()
         try:
-            thread.start()
-        except RuntimeError:
-            self._in_place = False
-            raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
-                                   help="run() from the main thread needs none; or raise `ulimit -u`") from None
-        with self._changing:
-            self._over, self._in_place = over, False
+            bound = self._prepare(call, bindings)
+            over = self._over = _Ending()
+            thread = threading.Thread(target=copy_context().run, args=(self._run_until, over, bound, order_seed),
+                                      name=f"pto_wsp {self.plan.name}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                self._over = None
+                raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
+                                       help="run() from the main thread needs none; or raise `ulimit -u`") from None
+            except BaseException:     # Ctrl-C while the thread starts, or before that
+                self._abandon(over)
+                raise
+        finally:
+            if self._call is call:
+                self._call = None
 
     @property
     def _runner(self) -> Engine | Interpreter:
@@ -95,27 +101,25 @@ class Program:
                                     help="save(dir) copies it; a driver of the device runtime builds and runs it")
         return runner
 
-    def _prepare(self, bindings: Mapping[str, object]) -> Bindings:
-        self._enter()
-        try:
-            bound = self._bound = self._given.of_run(bindings)
-        except BaseException:
-            self._in_place = False
-            raise
+    def _prepare(self, call: object, bindings: Mapping[str, object]) -> Bindings:
+        self._enter(call)
+        bound = self._bound = self._given.of_run(bindings)
+        self._runner.begin()
+        self._failure = None
         if self._finished is not None:
             self._finished.is_over = True
         self._ran, self._finished = False, None
         return bound
 
-    def _enter(self) -> None:
-        """Begin a call that no other one of this program may come between."""
+    def _enter(self, call: object) -> None:
+        """Begin a call that no other one of this program may come between; whoever calls takes `_call` back when it is theirs."""
         self._runner  # noqa: B018 - there must be one
         with self._changing:
-            if self._over is not None or self._in_place:
+            if self._over is not None or self._call is not None:
                 raise ProgramStateError("the program is running already", here(),
                                         help="call synchronize() between two execute(); for runs side by side, compile a program for "
                                         "each thread")
-            self._in_place = True
+            self._call = call
 
     def _run(self, bound: Bindings, order_seed: int) -> None:
         started = time.perf_counter()
@@ -125,11 +129,24 @@ class Program:
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
-    def _run_until(self, over: threading.Event, bound: Bindings, order_seed: int) -> None:
+    def _run_until(self, over: _Ending, bound: Bindings, order_seed: int) -> None:
         try:
-            self._run(bound, order_seed)
+            with self._changing:
+                over.has_begun = not over.is_abandoned
+            if over.has_begun:
+                self._run(bound, order_seed)
         finally:
             over.set()
+
+    def _abandon(self, over: _Ending) -> None:
+        """End a run that has been started, perhaps, and wait until nothing of it goes on. A second Ctrl-C ends the wait, and leaves the
+        program running."""
+        with self._changing:
+            over.is_abandoned = True
+        if over.has_begun:
+            self._runner.cancel()
+            over.wait()
+        self._over, self._failure = None, None
 
     def synchronize(self) -> None:
         """Wait for the run, print what its tasks printed, and raise what went wrong in it.
@@ -144,10 +161,8 @@ class Program:
         try:
             while not over.wait(0.2):    # in steps, so that Ctrl-C is seen; not join(), which takes an interrupted thread for a stopped one
                 pass
-        except KeyboardInterrupt:
-            self._runner.cancel()
-            over.wait()
-            self._over, self._failure = None, None
+        except BaseException:    # KeyboardInterrupt, or what a handler of the user's own raises
+            self._abandon(over)
             self._show_prints()
             raise
         with self._changing:
@@ -193,11 +208,12 @@ class Program:
             self._start(bindings, order_seed)
             self.synchronize()
             return self
-        bound = self._prepare(bindings)
+        call = object()
         try:             # no thread of its own: starting one takes longer than a small run
-            self._run(bound, order_seed)
+            self._run(self._prepare(call, bindings), order_seed)
         finally:
-            self._in_place = False
+            if self._call is call:
+                self._call = None
         self._finish()
         return self
 
@@ -217,19 +233,21 @@ class Program:
         if not isinstance(runner, Engine):
             raise ProgramStateError(f"a program for target {self._compiled.target} is the NumPy meaning itself", here(),
                                     expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")
-        self._enter()
+        call = object()
         try:
+            self._enter(call)
             return verify_artifact(runner, self._given.of_run(bindings), tolerance, check_finite=self._compiled.options.check_finite)
         except PtoError as problem:
             for error in (problem, *problem.others):
                 error.span = error.span or here()
             raise
         finally:
-            self._in_place = False
+            if self._call is call:
+                self._call = None
 
     def is_complete(self) -> bool:
         """Tell whether no run is under way."""
-        return not self._in_place and (self._over is None or self._over.is_set())
+        return self._call is None and (self._over is None or self._over.is_set())
 
     def set_symbol_u64(self, name: str, value: int) -> None:
         """Give a symbol (or DenseDyn axis) a value for all later runs."""
@@ -397,6 +415,13 @@ class Program:
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+
+class _Ending(threading.Event):
+    """Set when a run in a thread of its own is over. The last two are read and written under the program's lock."""
+
+    has_begun = False
+    is_abandoned = False     # nobody waits for it: it does not begin
 
 
 def _check_calendar(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:

@@ -117,6 +117,7 @@ class _Emission:
         self.tensors = {p.name for p in kernel.params if isinstance(p, k.TensorParam)}
         self.uses = use_counts(kernel.body)
         self.short = short_rows(kernel)
+        self.n_loops = 0      # around the statement being written
 
     def body(self, stmts: Sequence[k.Stmt]) -> list[c.Stmt]:
         """Return C for a body."""
@@ -295,9 +296,7 @@ class _Emission:
                 self.env.values[result.id] = self.env.buffers[buffer.id]
                 return []
             case k.For():
-                name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
-                start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-                return [c.For("int64_t", name, start, stop, step, tuple(self.body(stmt.body)), wraps=c.may_wrap(stop, step))]
+                return [self._loop(stmt)]
             case k.If(condition, then, other):
                 test = self.env.scalar(condition)
                 if not then:
@@ -320,6 +319,17 @@ class _Emission:
                 unreachable(f"{type(stmt).__name__} outside rows")
             case _:
                 assert_never(stmt)
+
+    def _loop(self, stmt: k.For) -> c.Stmt:
+        """Return a loop; the outermost one looks once a turn whether the run is cancelled."""
+        name = self.env.variables[stmt.var] = self.env.name(stmt.var.name)
+        start, stop, step = (self.env.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
+        self.n_loops += 1
+        body = self.body(stmt.body)
+        self.n_loops -= 1
+        if self.n_loops == 0:
+            body.insert(0, c.If(c.Prefix("*", c.Member(c.Name("context"), "cancel", arrow=True)), (c.Return(c.Name("PTO_CANCELLED")),)))
+        return c.For("int64_t", name, start, stop, step, tuple(body), wraps=c.may_wrap(stop, step))
 
     def _print(self, stmt: k.Print) -> list[c.Stmt]:
         if isinstance(stmt.value, k.Value):

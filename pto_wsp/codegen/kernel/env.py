@@ -49,6 +49,7 @@ class Env:
     few_rows: bool = False                                   # whether a product has that form
     short_rows: bool = False                                 # whether a product reads short operands
     _names: set[str] = field(default_factory=lambda: set(_RESERVED))
+    _counts: dict[str, int] = field(default_factory=dict)    # the highest number behind each name
     number: dict[int, int] = field(init=False)               # of each statement in pre-order, by its id()
     _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)
     _places: dict[k.Slot, Place] = field(default_factory=dict)
@@ -61,10 +62,11 @@ class Env:
     def name(self, wanted: str) -> str:
         """Return an identifier like `wanted` that nothing else in the function has."""
         stem = c.c_ident(wanted.rstrip("_") or wanted)
-        found, count = stem, 1
+        found, count = stem, self._counts.get(stem, 1)
         while found in self._names:
             count += 1
             found = f"{stem}_{count}"
+        self._counts[stem] = count       # all lower ones are taken for good
         self._names.add(found)
         return found
 

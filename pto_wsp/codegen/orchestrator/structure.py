@@ -52,6 +52,8 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
 
+_IF_CANCELLED = c.If(c.Prefix("*", c.Member(c.Name("sink"), "cancel", arrow=True)),
+                     (c.Return(c.Call("pto_cancelled", (c.Name("sink"),))),))
 _Parts: TypeAlias = Callable[[str | None, str | None], Iterator[c.Stmt]]
 
 
@@ -181,7 +183,7 @@ class _Lowering:
         stop, step = (yield from self._bound("stop", loop.stop)), (yield from self._bound("step", loop.step))
 
         def around(body: tuple[c.Stmt, ...]) -> c.For:
-            return c.For(type_, name, start, stop, step, body, wraps=c.may_wrap(stop, step))
+            return c.For(type_, name, start, stop, step, (_IF_CANCELLED, *body), wraps=c.may_wrap(stop, step))
 
         names.loops.append(loop.var)
         through = tuple(self._through(loop, after))

@@ -48,12 +48,13 @@ def run_kernel(kernel: k.Kernel, args: Mapping[str, Array | s.Number]) -> int | 
     return None if failed is None else failed.guard
 
 
-def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None) -> Failure | None:
+def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Show | None = None,
+               turn: Callable[[], None] | None = None) -> Failure | None:
     """Run a kernel as `run_kernel` does; return the guard that failed with what it knows, None when the kernel ran.
 
-    `show` is given what the kernel prints, when it does.
+    `show` is given what the kernel prints, when it does. `turn` is called in each turn of a loop, and may raise.
     """
-    run = _Run(kernel, args, show)
+    run = _Run(kernel, args, show, turn)
     try:
         run.body(kernel.body)
     except _GuardFailed as failed:
@@ -68,6 +69,7 @@ class _Run:
     kernel: k.Kernel
     args: Mapping[str, Array | s.Number]
     show: Show | None = None
+    turn: Callable[[], None] | None = None
     arrays: dict[str, Array] = field(init=False)
     numbers: dict[str, s.Number] = field(init=False)
     tensors: frozenset[str] = field(init=False)
@@ -120,6 +122,8 @@ class _Run:
                 check_value(number, self.values[value.id], made_from)
             case k.For(var, start, stop, step, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
+                    if self.turn is not None:
+                        self.turn()
                     self.variables[var] = index
                     self.body(body)
             case k.Rows(_, body) | k.Columns(_, body):

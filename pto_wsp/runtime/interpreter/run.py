@@ -6,7 +6,7 @@ The main program runs in program order; the processes of a pipeline in an order 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from itertools import combinations
 from typing import Any, Protocol, TypeAlias
@@ -52,7 +52,8 @@ class _Stream:
     order, those of a pipeline in an order that is drawn."""
 
     def __init__(self, plan: TaskPlan, bindings: Bindings, tasks: _Tasks | None = None, rules: OrderRules | None = None,
-                 seed: int = 0) -> None:
+                 seed: int = 0, turn: Callable[[], None] | None = None) -> None:
+        """`turn` is called in each turn of a loop and before each task, and may raise."""
         self.nodes: list[StreamNode] = []
         self.memory: dict[int, Array] = {}     # of tensors that bodies made and that are there yet
         self._plan = plan
@@ -65,6 +66,11 @@ class _Stream:
         self._slots: dict[int, int] = {}       # of tensors that bodies make
         self._numbers: list[int] = []          # of each node how many tasks are before it
         self._n_tasks = 0
+        self._turn = turn
+
+    def turn(self) -> None:
+        if self._turn is not None:
+            self._turn()
 
     def submit(self, task: TaskInstance) -> int:
         written = [arg for arg, place in enumerate(task.submit.places) if place.role.writes]
@@ -116,6 +122,7 @@ class _Stream:
         return next((number for number in range(self._n_executed, len(self.nodes)) if ends_pipeline(self.nodes[number])), len(self.nodes))
 
     def _run(self, number: int) -> None:
+        self.turn()
         node = self.nodes[number]
         match node:
             case Released(fresh):
@@ -172,6 +179,7 @@ class Interpreter:
         self._prints = PrintKeeper()
         self._failed_task: int | None = None
         self.look_first: LookFirst | None = None
+        self._is_cancelled = False
 
     def run(self, bindings: Bindings, order_seed: int = 0) -> None:
         """Run every task: where the plan waits those made so far, else when all are made. Of a pipeline in the order of `order_seed`.
@@ -183,7 +191,8 @@ class Interpreter:
         self._prints = PrintKeeper()
         tasks = _Run(self, bindings)
         writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
-        stream = _Stream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed)
+        stream = _Stream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed,
+                         self._turn)
         enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
         self._bindings = bindings
@@ -206,7 +215,7 @@ class Interpreter:
         args |= {param.name: value for param, value in zip(kernel.scalar_params, task.scalars, strict=True)}
         try:
             with np.errstate(all="ignore"):
-                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index))
+                failed = failure_of(kernel, args, self._prints.of_task(number, task.submit.site, task.index), self._turn)
         except FaultFound as found:
             raise finite_error(self.plan, task.submit, task.index, found.number, found.fault) from None
         if failed is not None:
@@ -216,8 +225,17 @@ class Interpreter:
         """Forget what tasks printed that program order has behind a task that failed."""
         self._failed_task = number
 
+    def begin(self) -> None:
+        """Forget a cancel() of an earlier run, before the next one starts."""
+        self._is_cancelled = False
+
     def cancel(self) -> None:
-        """Do nothing: the interpreter runs in the caller's thread of Python and stops at its own interrupt."""
+        """Ask a run in another thread, or one that is about to start there, to stop: it ends with KeyboardInterrupt."""
+        self._is_cancelled = True
+
+    def _turn(self) -> None:
+        if self._is_cancelled:
+            raise KeyboardInterrupt
 
     def take_prints(self) -> Prints:
         """Return what the last run printed, once."""

@@ -22,7 +22,7 @@ from pto_wsp.runtime.failures.simulation import SimulationEnded, ended_error
 from pto_wsp.runtime.failures.stuck import run_stuck_error
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
 from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
-from pto_wsp.runtime.native.status import check_status
+from pto_wsp.runtime.native.status import check_status, interruptible
 from pto_wsp.runtime.prints import Prints, has_prints, new_prints, read_prints, shortening, until
 from pto_wsp.runtime.record.wall import WallTimes, new_wall, read_wall
 from pto_wsp.types.scalar import wrap_i64
@@ -101,14 +101,13 @@ class Engine:
         options.n_kernels = self.artifact.table.n_kernels
         options.execute = {**self.plan.rules.execute_options(), "order_seed": order_seed, "threads": self.threads, "cancel": self._cancel,
                            "wall": self._wall}
-        options.interruptible = threading.current_thread() is threading.main_thread()
+        options.interruptible = interruptible()
         shortened = shortening() if self._has_prints else (0, 0)
         printed = new_prints(self.runtime, shortened) if self._has_prints else ffi.NULL
         options.execute.prints = printed
         if self._watch is not None:
             options.execute.sanitizer = self._watch.open(bindings, self._tensors[1])
         result = ffi.new("pto_execute_result *")
-        self._cancel[0] = 0
         self._pool = _pool(self.runtime, self.threads)
         status = lib.PTO_OK if self.look_first is None or reuse else self._look(options, result, bindings)
         if status == lib.PTO_OK:
@@ -159,8 +158,6 @@ class Engine:
 
             failure = native_error(self.plan, columns, result)
             raise with_seed(failure, order_seed) if order_seed else failure
-        if status == lib.PTO_E_CANCELLED:
-            raise KeyboardInterrupt
         if status == lib.PTO_E_DEADLOCK:
             raise run_stuck_error(self.plan, self.recorder.stuck(), bindings)
         if status in (lib.PTO_E_WINDOW, lib.PTO_E_OVERFLOW):      # found by the simulator while it was fed
@@ -174,7 +171,10 @@ class Engine:
         """
         lib = self.runtime.lib
         sim = new_sim(self.runtime, self.plan.rules, keep_trace=False)
-        if self._only_record(options, sim, self.runtime.ffi.new("pto_execute_result *")) not in (lib.PTO_OK, lib.PTO_E_WINDOW):
+        status = self._only_record(options, sim, self.runtime.ffi.new("pto_execute_result *"))
+        if status == lib.PTO_E_CANCELLED:
+            raise KeyboardInterrupt
+        if status not in (lib.PTO_OK, lib.PTO_E_WINDOW):
             return      # the run itself finds the same, and says what it is
         raw = self.recorder.raw_columns()
 
@@ -210,12 +210,18 @@ class Engine:
 
     def _only_record(self, options: Any, sim: Any, result: Any) -> int:
         """Orchestrate into the record, no kernel runs, and return the status; `sim` is fed the pieces of a stream too long to keep."""
-        only = self.runtime.ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim})
+        only = self.runtime.ffi.new("pto_run_options *", {"orchestrate": options.orchestrate, "bindings": options.bindings, "sim": sim,
+                                                          "interruptible": interruptible(), "execute": {"cancel": self._cancel}})
         status: int = self.runtime.lib.pto_run(self.runtime.ffi.NULL, self.recorder.raw, only, result)
         return status
 
+    def begin(self) -> None:
+        """Forget a cancel() of an earlier run, before the next one starts."""
+        self._cancel[0] = 0
+
     def cancel(self) -> None:
-        """Ask a run in another thread to stop after its current tasks."""
+        """Ask a run in another thread, or one that is about to start there, to stop: its tasks may end early."""
+        self._cancel[0] = 1
         if self._pool is not None:
             self.runtime.lib.pto_pool_cancel_run(self._pool, self._cancel)
 

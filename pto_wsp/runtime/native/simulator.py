@@ -10,7 +10,7 @@ import numpy as np
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.runtime.failures.simulation import CyclesOverflow, WindowFull
-from pto_wsp.runtime.native.status import check_status
+from pto_wsp.runtime.native.status import check_status, interruptible
 from pto_wsp.values import dataclass
 
 Column: TypeAlias = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
     ffi = runtime.ffi
     pools, starts = ffi.new("int64_t[]", list(rules.pool_size or (0,))), ffi.new("int64_t[]", list(rules.starts))
     options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
-                                            "starts": starts, "keep_trace": int(keep_trace)})
+                                            "starts": starts, "keep_trace": int(keep_trace), "interruptible": interruptible()})
     raw = runtime.lib.pto_sim_new(options)
     if raw == runtime.ffi.NULL:
         raise MemoryError("no memory for the simulator")
@@ -95,7 +95,7 @@ def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any
 def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
     """Give a simulator tasks: a pto_columns that follows what it has been fed.
 
-    Raises: SimulationStuck, SimulationEnded.
+    Raises: SimulationStuck, SimulationEnded, KeyboardInterrupt.
     """
     _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
 
@@ -103,7 +103,7 @@ def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
 def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
     """Drain a simulator and return what it found.
 
-    Raises: SimulationStuck, SimulationEnded.
+    Raises: SimulationStuck, SimulationEnded, KeyboardInterrupt.
     """
     ffi = runtime.ffi
     out = ffi.new("pto_sim_result *")

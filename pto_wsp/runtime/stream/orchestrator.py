@@ -110,6 +110,10 @@ class Sink(Protocol):
         """Take a tensor back at the end of its body."""
         ...
 
+    def turn(self) -> None:
+        """See that a loop goes on: raises KeyboardInterrupt where the run is cancelled."""
+        ...
+
     def array_of(self, fresh: int) -> Array:
         """Return the memory of a tensor that a body made and whose tasks so far have run."""
         ...
@@ -214,9 +218,11 @@ class Orchestrator:
             if loop.ordered:
                 after = self._sequence(loop.body, after)
             else:
-                ends.append(self._sequence(loop.body, after))
+                end = self._sequence(loop.body, after)
+                if end != after:
+                    ends.append(end)
         self.vars = outer
-        return after if loop.ordered else self._join([end for end in ends if end != after], after)
+        return after if loop.ordered else self._join(ends, after)
 
     def _bounds(self, loop: Loop, after: int) -> range:
         """Return the values of a loop's variable."""
@@ -226,6 +232,7 @@ class Orchestrator:
 
     def _enter(self, loop: Loop, value: int, after: int) -> None:
         """Begin a turn of a loop: set its variable, and the one that it leads to."""
+        self.sink.turn()
         self.vars[loop.var.id] = value
         if loop.through is not None:
             self._ready(loop.through, after)

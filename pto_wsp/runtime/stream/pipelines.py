@@ -189,10 +189,10 @@ class _Stream(Orchestrator):
             end = yield from self._waiting(loop.body, after)
             if loop.ordered:
                 after = end
-            else:
+            elif end != after:
                 ends.append(end)
         self.vars = outer
-        return after if loop.ordered else self._join([end for end in ends if end != after], after)
+        return after if loop.ordered else self._join(ends, after)
 
     def _send(self, send: Send, after: int) -> Steps:
         channel, latency = self.network.channels[send.channel], self.plan.channels[send.channel].latency

@@ -86,6 +86,9 @@ class _Sink:
     def release(self, released: Released) -> None:
         pass
 
+    def turn(self) -> None:
+        pass
+
     def array_of(self, fresh: int) -> Array:
         raise _DependsOnTasks
 

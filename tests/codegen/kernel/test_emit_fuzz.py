@@ -18,6 +18,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.frontend.kernel.annotations import In, InOut, Out
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.plan.kernel.rows import fuse_rows
 from pto_wsp.runtime.interpreter.kernel import run_kernel
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import Tile
@@ -146,6 +147,13 @@ BATCH = 10       # kernels of one library: gcc's time goes by their number, but 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("first", [pytest.param(n, marks=() if n in FAST else pytest.mark.slow) for n in range(0, 400, BATCH)])
 def test_random_kernels_match_the_interpreter(build_all: BuildAll, first: int) -> None:
+    _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("first", [0, pytest.param(BATCH, marks=pytest.mark.slow)])
+def test_random_kernels_match_with_their_loops_cut(build_all: BuildAll, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse_rows, "MAX_WEIGHT", 2)
     _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
 
 

@@ -31,6 +31,7 @@ from pto_wsp.types.scalar import Const
 from pto_wsp.types.tile import TileType
 
 ALIGN = 64
+_STRETCH = 16      # statements: most lives are short, and few others have to be looked at
 
 
 def plan_arena(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
@@ -40,9 +41,12 @@ def plan_arena(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
 def verify_after_plan_arena(kernel: k.Kernel) -> None:
     """Places that are needed at the same time do not overlap, and each is aligned."""
-    for at, one in enumerate(kernel.arena):
+    living: list[k.Slot] = []
+    for one in sorted(kernel.arena, key=lambda slot: slot.first):
         assert one.offset % ALIGN == 0, one
-        assert not any(_meet(one, other) and _overlap(one, other) for other in kernel.arena[:at]), one
+        living = [other for other in living if other.last >= one.first]
+        assert not any(_overlap(one, other) for other in living), one
+        living.append(one)
 
 
 class _Lives:
@@ -113,6 +117,7 @@ class _Lives:
         external = leaving(rows.body, self.uses)
         inside = use_counts(rows.body)
         for stmt in rows.body:
+            outliving = leaving((stmt,), inside)
             for made in stmt.body if isinstance(stmt, k.Columns) else (stmt,):
                 match made:
                     case k.Compute(result, op) if isinstance(find(op), ColReduce):
@@ -122,7 +127,7 @@ class _Lives:
                             yield k.Slot(f"{_stem(made)}_sums", k.SlotKind.SUMS, result.id, sums)
                     case k.Compute(result) | k.Read(result) if result.id in external:
                         yield k.Slot(f"{_stem(made)}_tile", k.SlotKind.VALUE, result.id, result.type)
-                    case k.Compute(result) | k.Read(result) if result.type.cols > 1 and result.id in leaving((stmt,), inside):
+                    case k.Compute(result) | k.Read(result) if result.type.cols > 1 and result.id in outliving:
                         row = TileType(1, result.type.cols, result.type.dtype)
                         yield k.Slot(f"{_stem(made)}_row", k.SlotKind.VALUE, result.id, row)
                     case k.Store(param) if self._may_stage(made):
@@ -178,9 +183,15 @@ def _stem(stmt: k.Compute | k.Read) -> str:
 def _placed(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
     """Return the slots with offsets, in the order of their first statements."""
     placed: list[k.Slot] = []
+    near: dict[int, list[k.Slot]] = {}     # placed ones by the stretches of statements that they live in
     for slot in sorted(slots, key=lambda s: (-s.type.size_bytes, s.first)):
-        taken = sorted((other.offset, _end_of(other)) for other in placed if _meet(slot, other))
-        placed.append(replace(slot, offset=best_gap(slot.type.size_bytes, taken)))
+        stretches = range(slot.first // _STRETCH, slot.last // _STRETCH + 1)
+        others = {id(other): other for stretch in stretches for other in near.get(stretch, ())}.values()
+        taken = sorted((other.offset, _end_of(other)) for other in others if _meet(slot, other))
+        found = replace(slot, offset=best_gap(slot.type.size_bytes, taken))
+        placed.append(found)
+        for stretch in stretches:
+            near.setdefault(stretch, []).append(found)
     return tuple(sorted(placed, key=lambda s: (s.first, s.offset, s.last)))
 
 

@@ -155,7 +155,7 @@ class _Levels:
         if value.id in self.external:
             self.kept.add(value.id)
             levels = {min(levels | {self.level[value.id]})}
-        elif len(levels) > 1 and self._cost(value) > _CHEAP:
+        elif len(levels) > 1 and not self._is_cheap(value):
             self.kept.add(value.id)
             levels = {min(levels)}
         for again, level in enumerate(sorted(levels)):
@@ -178,15 +178,20 @@ class _Levels:
         return any(self.sources.get(value.id) == target for stmt in self.members
                    for value in (*uses_of(stmt), *((stmt.result,) if isinstance(stmt, k.Read) else ())))
 
-    def _cost(self, value: k.Value) -> int:
-        stmt = self.made.get(value.id)
-        if not isinstance(stmt, k.Compute) or value.id in self.kept or value.type.cols == 1:
-            return 0
-        entry = find(stmt.op)
-        own = 0 if isinstance(entry, Expand) else 1
-        if isinstance(entry, Elementwise | Cast) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
-            own = _CHEAP + 1
-        return own + sum(self._cost(o) for o in uses_of(stmt))
+    def _is_cheap(self, value: k.Value) -> bool:
+        """Tell whether all that makes a value from what is kept, or stands in memory, is a few operators."""
+        cost, open_ = 0, [value]
+        while open_ and cost <= _CHEAP:
+            made = open_.pop()
+            stmt = self.made.get(made.id)
+            if not isinstance(stmt, k.Compute) or made.id in self.kept or made.type.cols == 1:
+                continue
+            entry = find(stmt.op)
+            if isinstance(entry, Elementwise | Cast) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
+                return False
+            cost += 0 if isinstance(entry, Expand) else 1
+            open_ += uses_of(stmt)
+        return cost <= _CHEAP
 
     def _is_row_scalar(self, stmt: k.Stmt) -> bool:
         """Tell whether a member is computed once a row, outside loops over columns."""

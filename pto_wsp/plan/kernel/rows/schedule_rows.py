@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses, result_of, uses_of
@@ -59,11 +60,13 @@ def _split(rows: k.Rows, uses: Counter[int], ids: Iterator[int]) -> Sequence[k.R
         if isinstance(stmt, k.Compute) and _is_cheap(stmt, external) and not any(o.id in cheap for o in uses_of(stmt)):
             cheap.add(stmt.result.id)
     out: list[k.Rows] = []
-    for place in sorted(set(places.values())):
-        chosen = [stmt for stmt in members if places[id(stmt)] == place]
-        needed = {o.id for stmt in chosen for o in uses_of(stmt)}
-        again = [stmt for stmt in members if isinstance(stmt, k.Compute) and stmt.result.id in needed & cheap
-                 and places[id(stmt)] < place]
+    made = {stmt.result.id: (at, stmt) for at, stmt in enumerate(members) if isinstance(stmt, k.Compute) and stmt.result.id in cheap}
+    by_place: dict[int, list[k.Stmt]] = {}
+    for stmt in members:
+        by_place.setdefault(places[id(stmt)], []).append(stmt)
+    for place, chosen in sorted(by_place.items()):
+        needed = {o.id for stmt in chosen for o in uses_of(stmt) if o.id in made}
+        again = [stmt for _, stmt in sorted((made[value] for value in needed), key=itemgetter(0)) if places[id(stmt)] < place]
         names = {stmt.result.id: replace(stmt.result, id=next(ids)) for stmt in again}
         repeated = [replace(stmt, result=names[stmt.result.id]) for stmt in again]
         out.append(replace(rows, body=(*repeated, *(_renamed(stmt, names) for stmt in chosen))))

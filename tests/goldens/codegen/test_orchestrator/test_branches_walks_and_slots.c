@@ -21,6 +21,9 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
     slot_1 = 2;
     /* test_orchestrator.py:118: for b */
     for (int64_t b_0 = 0; b_0 < 4; ++b_0) {
+        if (*sink->cancel) {
+            return pto_cancelled(sink);
+        }
         int64_t after_1 = after;
         if (!pto_within(b_0, 0, routing_indptr->dim[0] - 1)) {
             return pto_fail(sink, 0, b_0, 0, routing_indptr->dim[0] - 1, (const int64_t[]){b_0}, 1);
@@ -34,6 +37,9 @@ PTO_ORCHESTRATOR int32_t orchestrate_controlled(const pto_bindings *bound, pto_s
         /* test_orchestrator.py:118: for e */
         const int64_t stop_2 = (int64_t)((const int64_t *)routing_indptr->data)[(b_0 + 1) * routing_indptr->stride[0]];
         for (int64_t e_position_1 = (int64_t)((const int64_t *)routing_indptr->data)[b_0 * routing_indptr->stride[0]]; e_position_1 < stop_2; ++e_position_1) {
+            if (*sink->cancel) {
+                return pto_cancelled(sink);
+            }
             if (!pto_within(e_position_1, 0, routing_indices->dim[0] - 1)) {
                 return pto_fail(sink, 3, e_position_1, 0, routing_indices->dim[0] - 1, (const int64_t[]){b_0, e_position_1}, 2);
             }

@@ -16,6 +16,9 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
     }
     /* test_orchestrator.py:99: for b */
     for (int64_t b_0 = 0; b_0 < rows; ++b_0) {
+        if (*sink->cancel) {
+            return pto_cancelled(sink);
+        }
         int64_t after_1 = after;
         int64_t handle_0_1 = sink->join_open(sink);
         if (handle_0_1 < 0) {
@@ -30,6 +33,9 @@ PTO_ORCHESTRATOR int32_t orchestrate_everything(const pto_bindings *bound, pto_s
         /* test_orchestrator.py:100: for t */
         const int64_t stop_2 = (int64_t)((const int64_t *)lens->data)[b_0 * lens->stride[0]];
         for (int64_t t_1 = 0; t_1 < stop_2; ++t_1) {
+            if (*sink->cancel) {
+                return pto_cancelled(sink);
+            }
             /* test_orchestrator.py:101: one[b, t] */
             {
                 if (!pto_within(b_0, 0, Y->dim[0] - 1)) {
