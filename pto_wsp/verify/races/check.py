@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 
 from pto_wsp.errors import RaceError, UnprovedOrderError
-from pto_wsp.plan.model import Loop, Sides, TaskPlan
+from pto_wsp.plan.model import Loop, Process, Sides, TaskPlan
+from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import Scalar
 from pto_wsp.values import dataclass
@@ -112,8 +113,8 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
                 if who:
                     ordered[who] = None
                     outcome = Apart()
-            if isinstance(outcome, Witness) and perhaps_ordered(contest, pair):
-                outcome = _between_processes(plan, contest, outcome, data)
+            if isinstance(outcome, Witness) and (perhaps_ordered(contest, pair) or _in_a_process_that_talks(pair)):
+                outcome = _by_running(plan, contest, outcome, data)
             match outcome:
                 case Apart(relied_on):
                     contracts.update((f"{contract.value} {table.shown}", None) for table in relied_on for contract in table.contracts)
@@ -136,19 +137,27 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
         yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{or_ordered}{needed}")
 
 
-def _between_processes(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) -> Unordered | Open:
-    """Return two instances that share an element without an order, where running the processes without their tasks shows some. The
-    solver gives the sizes for that, of two iterations that nothing it was told of orders."""
+def _in_a_process_that_talks(pair: Pair) -> bool:
+    """Tell whether two accesses are of one process, whose tokens may lead from one to the other through other processes."""
+    return any(isinstance(level, Process) and communicates(level.body) for level in pair.first.levels[:pair.depth])
+
+
+def _by_running(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) -> Unordered | Witness | Open:
+    """Return two instances of processes that share an element without an order, where running the processes without their tasks shows
+    some. Between processes the solver gives the sizes, by two iterations that nothing it was told of orders."""
     left = Open(f"{apart.elements}, unless tokens or events order them")
-    if contest.pipeline is None:
+    if contest.around is None or (contest.pipeline is None and perhaps_ordered(contest, apart.pair)):
         return left
-    outcome = decide_unordered(apart.pair, data, order_of(contest, apart.pair, data))
+    outcome = apart if contest.pipeline is None else decide_unordered(apart.pair, data, order_of(contest, apart.pair, data))
     if not isinstance(outcome, Witness):
         return outcome if isinstance(outcome, Open) else left
     try:
-        return unordered_instances(plan, contest.pipeline, outcome, data) or left
+        found = unordered_instances(plan, contest.around, outcome, data, apart=contest.pipeline is not None)
     except NotKnown as why:
         return Open(f"{left.reason}, and {why}")
+    if found is None:
+        return left
+    return found if contest.pipeline is not None else found.witness
 
 
 def _lines(pair: Pair) -> str:

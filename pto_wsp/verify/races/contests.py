@@ -43,7 +43,7 @@ class Contest:
     """Accesses of one tensor, one of them writing, that meet without an order at `node`; they share the levels before `depth`.
 
     `groups`: the accesses of a loop's iterations, or of each side. Of one group, accesses meet in a loop and between replicas alone.
-    `pipeline`: that of the processes, where `node` is one, or is a process.
+    `pipeline`: that of the processes, where `node` is one, or is a process; `around`: the one that the node is, or is inside.
     """
 
     node: Loop | Sides | Pipeline | Process
@@ -51,6 +51,7 @@ class Contest:
     depth: int
     groups: tuple[tuple[Access, ...], ...]
     pipeline: Pipeline | None = None
+    around: Pipeline | None = None
 
 
 def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]:
@@ -91,6 +92,7 @@ class _Walk:
         self.reads = Reads.of(plan)
         self.found: list[Contest] = []
         self.touched: dict[int, Touched] = {}
+        self.around: Pipeline | None = None
 
     def keep(self, accesses: BySlot, depth: int) -> None:
         """Take the accesses of tensors that are others in another turn of the levels before `depth`."""
@@ -122,8 +124,10 @@ class _Walk:
                 self._meet(item, len(levels), parts)
                 return _merged(parts)
             case Pipeline(processes):
+                self.around = item
                 parts = tuple(self._process(process, levels, item) for process in processes)
                 self._meet(item, len(levels), parts, item)
+                self.around = None
                 return _merged(parts)
             case SetSlot(value=value):
                 return self._read(item, levels, value)
@@ -186,7 +190,7 @@ class _Walk:
         for slot in dict.fromkeys(slot for part in parts for slot in part):
             groups = tuple(tuple(part[slot]) for part in parts if slot in part)
             if len(groups) >= alone and any(access.role.writes for group in groups for access in group):
-                self.found.append(Contest(node, slot, depth, groups, pipeline))
+                self.found.append(Contest(node, slot, depth, groups, pipeline, self.around))
 
 
 def _merged(parts: Iterator[BySlot] | tuple[BySlot, ...] | list[BySlot]) -> BySlot:

@@ -7,10 +7,10 @@ the skeleton does not order no run orders: it follows every chain of program ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from pto_wsp.plan.model import Consume, Loop, Pipeline, Receive, Submit, TaskPlan
+from pto_wsp.plan.model import Consume, Loop, Pipeline, Receive, Submit, TaskPlan, is_float_symbol
 from pto_wsp.plan.walk import items_in
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar_text import print_scalar
@@ -24,7 +24,7 @@ from pto_wsp.verify.races.witness import Shared, Values, Witness, common_range
 
 _BUDGET = 20_000        # statements: a tenth of a second
 _MOST_PAIRS = 60_000    # of instances that are compared
-_LARGER = 8             # a size that is tried where the solver's own shows nothing
+_SIZES = (32, 8, 6, 5, 4, 3)     # of symbols that the solver's example says nothing of, or whose numbers show nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +35,9 @@ class Unordered:
     tokens: tuple[Mapping[int, int], Mapping[int, int]]
 
 
-def unordered_instances(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data) -> Unordered | None:
-    """Return two instances of the accesses of a witness that share an element and have no order, with its sizes, or larger ones for
-    sizes that are symbols; None where there are none.
+def unordered_instances(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, *, apart: bool = True) -> Unordered | None:
+    """Return two instances of the accesses of a witness that share an element and have no order, with its sizes, or others for sizes
+    that are symbols; None where there are none. `apart`: the two are in different processes or replicas.
 
     Raises: NotKnown where the processes cannot be run without their tasks, or not within the budget.
     """
@@ -46,35 +46,50 @@ def unordered_instances(plan: TaskPlan, pipeline: Pipeline, witness: Witness, da
         raise NotKnown("the workload reads it itself")
     if any(isinstance(item, Submit) and item.after for item in items_in(pipeline)):
         raise NotKnown("after= orders tasks of its processes")
-    found = _found(plan, pipeline, witness, data, witness.given)
-    if found is None and witness.symbols:
-        larger = {**witness.given, **{name: max(value, _LARGER) for name, value in witness.symbols.items()}}
-        found = _found(plan, pipeline, witness, data, larger)
-    return found
+    found, why = None, None
+    for given in _sizes(plan, witness):
+        try:
+            found = _found(plan, pipeline, witness, data, given, apart=apart)
+        except NotKnown as problem:
+            why = why or problem
+        if found is not None:
+            return found
+    if why is not None:
+        raise why
+    return None
 
 
-def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int]) -> Unordered | None:
+def _sizes(plan: TaskPlan, witness: Witness) -> Iterator[Mapping[str, int]]:
+    """Yield the sizes to run with: of all symbols that have none."""
+    free = [symbol.name for symbol in plan.symbols if symbol.default is None and not is_float_symbol(symbol)]
+    if all(name in witness.given for name in free):
+        yield witness.given
+    for size in _SIZES if free else ():
+        yield {**witness.given, **{name: max(size, witness.given.get(name, 0)) for name in free}}
+
+
+def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int], *, apart: bool) -> Unordered | None:
     pair = witness.pair
-    sites = [access.statement.site for access in pair.accesses if isinstance(access.statement, Submit)]
-    leaf = _leaf_with(data, given)
-    skeletons = Skeletons(plan, leaf, Budget(_BUDGET), dict(witness.outer), sites=frozenset(sites))
+    submits = {item.site: item for item in items_in(pipeline) if isinstance(item, Submit)}
+    skeletons = Skeletons(plan, _leaf_with(data, given), Budget(_BUDGET), dict(witness.outer), sites=frozenset(submits))
     if skeletons.run(pipeline).rows:
         raise NotKnown("its processes come to a stop")
-    tasks = skeletons.watched
-    if len(tasks) ** 2 > 2 * _MOST_PAIRS:
-        raise NotKnown("it has too many tasks to be run here")
-    if not all(_is_inside(access, task) for task in tasks for access in pair.accesses if _is_of(task, access)):
+    if any(not _passes(task, submits[task.site]) for task in skeletons.watched):
         return None         # a run with these sizes ends before its first task
-    regions = [[_box(access, task) if _is_of(task, access) else None for task in tasks] for access in pair.accesses]
-    for later, task in enumerate(tasks):
-        for earlier in range(later):
-            if task.before >> earlier & 1 or tasks[earlier].stream == task.stream:
+    regions = [{number: _box(access, task) for number, task in enumerate(skeletons.watched) if _is_of(task, access)}
+               for access in pair.accesses]
+    tasks, numbers = skeletons.watched, sorted({*regions[0], *regions[1]})
+    if len(numbers) ** 2 > 2 * _MOST_PAIRS:
+        raise NotKnown("it has too many tasks to be run here")
+    for at, later in enumerate(numbers):
+        for earlier in numbers[:at]:
+            if tasks[later].before >> earlier & 1 or (apart and tasks[earlier].stream == tasks[later].stream):
                 continue
-            for numbers in ((earlier, later), (later, earlier)):
-                here, there = regions[0][numbers[0]], regions[1][numbers[1]]
+            for one, other in ((earlier, later), (later, earlier)):
+                here, there = regions[0].get(one), regions[1].get(other)
                 shared = None if here is None or there is None else _shared(here, there)
                 if shared is not None:
-                    return _unordered(witness, given, tasks[numbers[0]], tasks[numbers[1]], shared)
+                    return _unordered(witness, given, tasks[one], tasks[other], shared)
     return None
 
 
@@ -97,8 +112,15 @@ def _is_of(task: WatchedTask, access: Access) -> bool:
     return isinstance(access.statement, Submit) and access.statement.site == task.site
 
 
-def _is_inside(access: Access, task: WatchedTask) -> bool:
-    return all(task.value(check.lower) <= task.value(check.value) <= task.value(check.upper) for check in access.checks)
+def _passes(task: WatchedTask, submit: Submit) -> bool:
+    """Tell whether the checks of an instance hold, as far as they are known."""
+    for check in submit.checks:
+        try:
+            if not task.value(check.lower) <= task.value(check.value) <= task.value(check.upper):
+                return False
+        except NotKnown:
+            pass
+    return True
 
 
 def _box(access: Access, task: WatchedTask) -> Shared:

@@ -36,14 +36,13 @@ class NoWitness(Exception):
 class Witness:
     """The values of the variables on both sides, outermost first, those of symbols, sizes and elements, and what is shared.
 
-    `symbols`: of the values given, those that a run binds; `outer`: of loop variables around both, by their ids.
+    `outer`: the values of loop variables around both, by their ids.
     """
 
     pair: Pair
     sides: tuple[Values, Values]
     given: Mapping[str, int]
     shared: Shared
-    symbols: Mapping[str, int] = field(default_factory=dict)
     outer: Mapping[int, int] = field(default_factory=dict)
 
     def iteration(self, side: int) -> str:
@@ -75,7 +74,7 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
     outer = {var.id: numbers.value(var, 0) for level in pair.first.levels[:pair.depth] if isinstance(level, Loop)
              for var in inner_vars(level)}
     shared = numbers.shared(pair)
-    return Witness(pair, (sides[0], sides[1]), numbers.given(), shared, numbers.symbols, outer)
+    return Witness(pair, (sides[0], sides[1]), numbers.given(), shared, outer)
 
 
 class _Numbers:
@@ -84,7 +83,6 @@ class _Numbers:
         self.elements = {(tensor.id, tuple(i.value(point) for i in one.index)): one.value.value(point)
                          for tensor, found in question.translator.applications.items() for one in found}
         self.names: dict[str, int] = {}
-        self.symbols: dict[str, int] = {}
 
     def value(self, node: s.Scalar, side: int) -> int:
         return int(s.evaluate(as_declared(node), lambda leaf: self._leaf(leaf, side)))
@@ -94,7 +92,7 @@ class _Numbers:
             case s.Var():
                 return self.question.number(node, side).value(self.point)
             case s.SymbolRef(name):
-                self.names[name] = self.symbols[name] = self.question.number(node, side).value(self.point)
+                self.names[name] = self.question.number(node, side).value(self.point)
                 return self.names[name]
             case s.Element(tensor, index):
                 found = tuple(self.value(i, side) for i in index)

@@ -11,7 +11,8 @@ from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.runtime.bound.binding import bind
 from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.stream.orchestrator import PlacedView, TaskInstance
+from pto_wsp.runtime.record.marks import MarkFlag
+from pto_wsp.runtime.stream.orchestrator import MarkInstance, PlacedView, TaskInstance
 
 
 def plan_of(made: Workload) -> TaskPlan:
@@ -26,16 +27,22 @@ def arrays_of(made: Workload) -> dict[int, np.ndarray]:
 
 def races_of(made: Workload, plan: TaskPlan, arrays: Mapping[str, np.ndarray] | None = None, symbols: Mapping[str, int] | None = None,
              ) -> set[str]:
-    """Return the names of tensors that some two unordered tasks share an element of, one writing."""
+    """Return the names of tensors that some two unordered tasks share an element of, one writing.
+
+    A plan without structure has no edges of program order; then a process stands where a mark blocks it.
+    """
     given, values = dict(arrays or {}), dict(symbols or {})
     named = {tensor.ref.name: tensor.data for tensor in made._tensors.values()}
     bound = bind(plan, [given.get(slot.ref.name, named.get(slot.ref.name)) for slot in plan.tensors],
                  [values.get(symbol.name, symbol.default) for symbol in plan.symbols])
     nodes = stream_of(plan, bound)
     before = np.zeros((len(nodes), len(nodes)), bool)       # before[i, j]: i is ordered before j
+    blocked: dict[int, int] = {}
     for j, node in enumerate(nodes):
-        behind = node if isinstance(node, tuple) else (*node.order, *node.after) if isinstance(node, TaskInstance) else node.before
-        for i in behind:
+        stands = blocked.get(node.stream) if isinstance(node, TaskInstance | MarkInstance) and not plan.structure else None
+        if isinstance(node, MarkInstance) and MarkFlag.BLOCKS in node.flags:
+            blocked[node.stream] = j
+        for i in (*_before(node), *(() if stands is None else (stands,))):
             before[i, j] = True
             before[:, j] |= before[:, i]
     tasks = [(k, node) for k, node in enumerate(nodes) if isinstance(node, TaskInstance)]
@@ -47,6 +54,19 @@ def races_of(made: Workload, plan: TaskPlan, arrays: Mapping[str, np.ndarray] | 
                 found |= {plan.tensors[a].ref.name for a, writes, here in ours for b, also, there in theirs
                           if a == b and (writes or also) and here & there}
     return found
+
+
+def _before(node: object) -> tuple[int, ...]:
+    """Return the nodes that structure, after=, tokens, credits and events put before a node."""
+    match node:
+        case TaskInstance():
+            return (*node.order, *node.after)
+        case MarkInstance():
+            return (*node.before, *node.order)
+        case tuple():
+            return node
+        case _:
+            return ()
 
 
 def _touched(plan: TaskPlan, task: TaskInstance) -> Iterator[tuple[int, bool, set[int]]]:
