@@ -25,6 +25,12 @@
 
 using namespace pto;
 
+#ifdef PTO_WSP_BF16
+#include <type_traits>
+static_assert(!std::is_same<bfloat16_t, half>::value,
+              "bfloat16_t is another name of half, and this kernel computes on bf16: define __STDCPP_BFLOAT16_T__");
+#endif
+
 #define PTO_WSP_INLINE inline __aicore__
 #define PTO_NAN __builtin_nanf("")
 #define PTO_INF __builtin_inff()

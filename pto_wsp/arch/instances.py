@@ -61,7 +61,7 @@ def _ascend_910b() -> Arch:
 
 def _ascend_950() -> Arch:
     return Arch(name="ascend_950", family="a5", units=tuple(ExecUnit(name=name) for name in UNITS),
-                memories=_memories({"L0C": 256, "UB": 256}, {}))
+                memories=_memories({"L1": 512, "L0A": 64, "L0B": 64, "L0C": 256, "UB": 256}, {}))
 
 
 def _host_cpu() -> Arch:

@@ -19,6 +19,7 @@ from filelock import FileLock
 INCLUDE = Path(__file__).resolve().parent / "include"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SHARED = ("-shared", "-fPIC")
+BF16 = "-D__STDCPP_BFLOAT16_T__=1"     # without it, bfloat16_t is another name of half
 KERNEL = ("pto/pto-inst.hpp", "intrinsic.h", "tensor.h")    # what kernels include
 ORCHESTRATION = ("math.h", "stdio.h", "stdlib.h", "pto_orchestration_api.h")
 
@@ -33,7 +34,7 @@ def compiled(sources: tuple[Path, ...], flags: tuple[str, ...], headers: bytes, 
     `headers`: a digest of what they include. `prelude`: headers that are parsed once for all files with the same flags; a file that
     needs them still includes them.
     """
-    path = _path(" ".join((*flags, *prelude)).encode(), headers, text_of(*sources))
+    path = _path(" ".join((BF16, *flags, *prelude)).encode(), headers, text_of(*sources))
     before = ("-include", _precompiled(prelude, flags)) if prelude else ()
     libraries = [flag for flag in flags if flag.startswith("-l")]
     return _made(path, (*(flag for flag in flags if flag not in libraries), *before, *sources), libraries)
@@ -43,7 +44,7 @@ def _precompiled(prelude: tuple[str, ...], flags: tuple[str, ...]) -> Path:
     """Return a header that includes others; what g++ makes of it lies beside it, where g++ looks for it."""
     flags = tuple(flag for flag in flags if flag.startswith(("-D", "-I", "-O", "-f")))
     text = "".join(f"#include <{name}>\n" for name in prelude)
-    header = _path(" ".join(flags).encode(), text.encode(), text_of(*sorted(INCLUDE.rglob("*.h*")))).with_suffix(".h")
+    header = _path(" ".join((BF16, *flags)).encode(), text.encode(), text_of(*sorted(INCLUDE.rglob("*.h*")))).with_suffix(".h")
     if not header.exists():
         with tempfile.TemporaryDirectory(dir=header.parent) as name:
             (Path(name) / "text").write_text(text)
@@ -60,7 +61,7 @@ def _made(path: Path, arguments: tuple[str | Path, ...], libraries: Sequence[str
             return path
         with tempfile.TemporaryDirectory(dir=path.parent) as name:
             made = Path(name) / "made"
-            done = subprocess.run([gxx(), "-std=c++17", *arguments, "-o", made, *libraries], capture_output=True, text=True)
+            done = subprocess.run([gxx(), "-std=c++17", BF16, *arguments, "-o", made, *libraries], capture_output=True, text=True)
             if done.returncode != 0:
                 raise RunFault(f"g++ refuses {Path(arguments[-1]).name}:\n{done.stderr}")
             made.replace(path)

@@ -13,7 +13,7 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal
 from pto_wsp.codegen.c.printer import print_expr, print_stmts
 from pto_wsp.codegen.npu.arguments import ARGS, Side, extent_of, float_value, pointer, step_of
-from pto_wsp.codegen.npu.tile_types import device_type
+from pto_wsp.codegen.npu.tile_types import BF16_TYPE, device_type
 from pto_wsp.codegen.render import CComment, Unit, render
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import BodyForm, Kernel, TileParam
@@ -28,6 +28,7 @@ class _OwnUnit(Unit):
     constants: tuple[str, ...]
     arguments: tuple[str, ...]
     text: str
+    bf16: bool
 
 
 def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
@@ -39,9 +40,10 @@ def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
         return own.text if own.text.endswith("\n") else own.text + "\n"
     where = f", {kernel.span.short}" if kernel.span.line else ""
     constants = tuple(f"constexpr {_constant_type(value)} {c.c_ident(name)} = {_constant(value)};" for name, value in own.constants)
+    arguments = tuple(print_stmts(tuple(_arguments(kernel, access)), 1, comment="//"))
     return render("ascend_npu/own_body.cpp.j2", _OwnUnit(
-        title=f"{kernel.name}{where}: a body of its own", constants=constants,
-        arguments=tuple(print_stmts(tuple(_arguments(kernel, access)), 1, comment="//")), text=own.text.strip("\n")))
+        title=f"{kernel.name}{where}: a body of its own", constants=constants, arguments=arguments, text=own.text.strip("\n"),
+        bf16=any(BF16_TYPE in line for line in (*arguments, own.text))))
 
 
 def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt]:

@@ -10,6 +10,7 @@ from pto_wsp.codegen.npu.kernel_cpp import emit_kernel_cpp
 from pto_wsp.codegen.npu.names import Names
 from pto_wsp.codegen.npu.orchestration.emit import orchestration_headers
 from pto_wsp.codegen.npu.own_body import emit_own_cpp
+from pto_wsp.codegen.npu.tile_types import BF16_TYPE
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.expr.kernel import Kernel, Role
 from pto_wsp.expr.kernel_text import print_param
@@ -72,6 +73,7 @@ class _KernelUnit(Unit):
     arguments: CComment
     plan: tuple[str, ...]
     body: tuple[str, ...]
+    bf16: bool
 
 
 class _KernelRow(Unit):
@@ -105,6 +107,7 @@ class _PackageUnit(Unit):
     """What kernel_config.py.j2 and README.md.j2 print."""
 
     name: CIdent
+    bf16: bool
     arch: Line
     runtime: RuntimeName
     orchestration: CIdent
@@ -131,7 +134,8 @@ def emit_kernel_file(kernel: DeviceKernel, plan: NpuPlan) -> str:
     spelled = [f"{slot} {param}" for slot, param in enumerate(_parameters(kernel.kernel))]
     where = f", {kernel.kernel.span.short}" if kernel.kernel.span.line else ""
     unit = _KernelUnit(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
-                       arguments=", ".join(spelled) or "none", plan=_in_namespace(emitted.plan), body=emitted.body)
+                       arguments=", ".join(spelled) or "none", plan=_in_namespace(emitted.plan), body=emitted.body,
+                       bf16=any(BF16_TYPE in line for line in emitted.body))
     return render("ascend_npu/kernel.cpp.j2", unit)
 
 
@@ -149,7 +153,9 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                        interfaces: Mapping[str, str]) -> Mapping[str, str]:
     """Return everything but orchestration, golden and manifest, by path."""
     directions = tensor_directions(plan)
+    files = {kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels}
     unit = _PackageUnit(
+        bf16=any(BF16_TYPE in text for text in files.values()),
         name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
         signature=_directions(direction(role) for role in directions),
         kernels=tuple(_KernelRow(func_id=kernel.func_id, name=kernel.name, core_type=kernel.core_type,
@@ -162,7 +168,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none",
         host_arrays=", ".join(f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars) if runtime == "host_build_graph" else "")
     return {
-        **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},
+        **files,
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),
         "README.md": render("ascend_npu/README.md.j2", unit),
         **{f"include/{name}": (csrc_dir() / "npu" / name).read_text(encoding="utf-8") for name in orchestration_headers(plan)},

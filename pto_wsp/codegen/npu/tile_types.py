@@ -14,6 +14,7 @@ _TYPES: Mapping[DType, str] = {
     DType.F32: "float", DType.F16: "half", DType.BF16: "bfloat16_t", DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t",
     DType.I64: "int64_t", DType.U8: "uint8_t", DType.U16: "uint16_t", DType.U32: "uint32_t", DType.U64: "uint64_t", DType.BOOL: "uint8_t",
 }
+BF16_TYPE = _TYPES[DType.BF16]
 _FRACTAL = 512   # bytes of a block of L1
 
 

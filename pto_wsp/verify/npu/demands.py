@@ -33,9 +33,12 @@ def broken_demands(step: tp.Instr, tiles: Mapping[int, tp.Tile], family: str) ->
             yield f"{' and '.join(rule.operands) or step.name}, which {rule.text}", found
 
 
-def applies_to(rule: Rule, step: tp.Instr, tiles: Mapping[int, tp.Tile]) -> bool:
-    """Tell whether a rule is about a step: by the memory of its source, and the width of its elements."""
-    return _applies(rule, _named(step), tiles)
+def own_flags(step: tp.Instr, program: tp.TileProgram, family: str) -> Iterator[tuple[tp.Pipe, tp.Pipe, int]]:
+    """Yield the flags, by their pipes and event, that an instruction sets and awaits itself on a family of cores."""
+    for rule in rules_of(step.name, family):
+        if rule.demand is Demand.FLAGS_DOWN and _applies(rule, _named(step), {tile.id: tile for tile in program.tiles}):
+            yield tp.Pipe.V, tp.Pipe.S, rule.number
+            yield tp.Pipe.S, tp.Pipe.V, rule.number
 
 
 def _named(step: tp.Instr) -> Mapping[str, tp.Arg]:

@@ -16,6 +16,7 @@ from pto_wsp.expr.tile_program import Pipe
 from pto_wsp.source import Span
 from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Var, add, mul, substitute
 from pto_wsp.values import dataclass
+from pto_wsp.verify.npu.demands import own_flags
 from pto_wsp.verify.verdict import Finding, Verdict
 
 _CHECK = "flag pairing"
@@ -32,7 +33,7 @@ class _Refused(Exception):
 
 def check_flags(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     """Return that flags pair on every path, or the first that does not."""
-    pairing = _Pairing(program)
+    pairing = _Pairing(program, arch.family)
     try:
         up = pairing.block(program.body, {})
         pairing.none_up(up, None)
@@ -44,6 +45,7 @@ def check_flags(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
 @dataclass(slots=True)
 class _Pairing:
     program: tp.TileProgram
+    family: str
     values: dict[Var, Scalar] = field(default_factory=dict)
     n_flags: int = 0
 
@@ -90,8 +92,18 @@ class _Pairing:
             case tp.Let(var, value):
                 self.values[var] = substitute(value, self._value)
                 return up
+            case tp.Instr():
+                self._own_flags_down(step, up)
+                return up
             case _:
                 return up
+
+    def _own_flags_down(self, step: tp.Instr, up: _Up) -> None:
+        """Some instructions set flags themselves: these are down where they are given."""
+        for first, then, event in own_flags(step, self.program, self.family):
+            if (first, then, event) in up:
+                self._refuse(f"a flag from {first.value} to {then.value} is up where {step.name} sets it itself", step.span,
+                             f"event {event} to be awaited before it", "it set and not awaited")
 
     def _loop(self, loop: tp.Loop, up: _Up) -> _Up:
         found = up

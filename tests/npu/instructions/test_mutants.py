@@ -125,7 +125,8 @@ VECTOR: dict[str, tuple[str, str]] = {
                                                  "Tile<TileType::Vec, float, kRows, 136, BLayout::RowMajor, kRows, kCols> sq;"),
                                          "kUbX = 0x0000", "kUbX = 0x8400"),
                                  r"TMUL: operand 2 is stored as \[16, 128\], and operand 1 as \[16, 136\]"),
-    "wrong_statistics": (changed(RMSNORM, "TROWSUM(stat, sq, tmp)", "TROWSUM(stat_r, sq, tmp)"), r"TROWSUM: operand 1 is not an \[R, 1\]"),
+    "wrong_statistics": (changed(RMSNORM, "TROWSUM(stat, sq, tmp)", "TROWSUM(stat_r, sq, tmp)"),
+                         r"TROWSUM: operand 2 is stored as \[16, 128\], and operand 1 as \[1, 16\]"),
     "statistics_as_columns": (changed(RMSNORM, "TSQRT(stat_r, stat_r)", "TSQRT(stat, stat)"), r"TSQRT: operand 1 is not row-major"),
     **{f"no_barrier_{number}": (without_barrier(number), NO_BARRIER) for number in range(1, 7)},
 }

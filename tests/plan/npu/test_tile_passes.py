@@ -142,6 +142,17 @@ def test_more_flags_than_events_become_meetings() -> None:
     assert events <= {Const(n) for n in range(8)} and Const(7) in events
 
 
+@pytest.mark.parametrize(("arch", "event"), [("ascend_910b", 1), ("ascend_950", 0)])
+def test_no_event_that_an_instruction_sets_itself(arch: str, event: int) -> None:
+    """TCONCAT uses event 0 between V and S on a2a3."""
+    joined = tp.Declare(2), tp.Instr("TCONCAT", (tp.TileArg(2, WRITE), tp.TileArg(1, READ), tp.TileArg(1, READ)))
+    body = *load(0), *compute(1, 0), *joined, tp.Peek(J, 1, ZERO), store(2)
+    program = run_tile_program_passes(vector(body, (4, 4, 4)), builtin_arch(arch))
+    flags = {(step.after, step.before, step.event) for step in tp.steps(program.body) if isinstance(step, tp.SetFlag)}
+    assert (tp.Pipe.V, tp.Pipe.S, Const(event)) in flags and not {one for one in flags if one[:2] == (tp.Pipe.V, tp.Pipe.S)} - {
+        (tp.Pipe.V, tp.Pipe.S, Const(event))}
+
+
 def test_flags_of_a_loop_with_copies(golden: Golden) -> None:
     golden(print_program(run_tile_program_passes(LOOP, ARCH)) + "\n")
 

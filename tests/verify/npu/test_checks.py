@@ -89,6 +89,21 @@ error[N201]: kernel `k`: PIPE_V waits for a flag of PIPE_MTE2 that is not set
    = found:    a way on which it is not"""
 
 
+JOINED = tp.Instr("TCONCAT", (tp.TileArg(1, WRITE), tp.TileArg(0, READ), tp.TileArg(0, READ)), span=at(2))
+OPEN = flag(Pipe.V, Pipe.S, 0, line=4)
+
+
+@pytest.mark.parametrize(("body", "arch", "refused"), [
+    ((LOAD, *IN, OPEN[0], JOINED, OPEN[1], *OUT, STORE, *DRAIN), "ascend_910b", True),
+    ((LOAD, *IN, OPEN[0], JOINED, OPEN[1], *OUT, STORE, *DRAIN), "ascend_950", False),
+    ((LOAD, *IN, *OPEN, JOINED, *OUT, STORE, *DRAIN), "ascend_910b", False),
+    ((LOAD, *IN, *(end for end in flag(Pipe.V, Pipe.S, 1)[:1]), JOINED, *flag(Pipe.V, Pipe.S, 1)[1:], *OUT, STORE, *DRAIN), "ascend_910b",
+     False),
+])
+def test_flags_that_an_instruction_sets_itself_are_down(body: tuple[tp.Step, ...], arch: str, refused: bool) -> None:
+    assert ("is up where TCONCAT sets it itself" in refusal(program(*body), arch)) is refused
+
+
 # ---- hazards ----
 
 def test_the_report_of_a_hazard() -> None:

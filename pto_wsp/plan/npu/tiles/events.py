@@ -7,7 +7,7 @@ one when there are not enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -61,9 +61,11 @@ class Flag:
     meets: bool = False
 
 
-def give_events(blocks: Sequence[Block]) -> frozenset[tuple[BlockKey, Need]]:
-    """Give events to the flags of all blocks, first to those of the innermost loops. Flags that get none become meetings, but for those
-    across turns, which are returned."""
+def give_events(blocks: Sequence[Block], owned: Collection[tuple[Pipe, Pipe, int]] = ()) -> frozenset[tuple[BlockKey, Need]]:
+    """Give events to the flags of all blocks, first to those of the innermost loops; none that instructions set themselves (`owned`).
+
+    Flags that get none become meetings, but for those across turns, which are returned.
+    """
     without: set[tuple[BlockKey, Need]] = set()
     users: dict[tuple[Pipe, Pipe], list[list[Flag]]] = {}
     order = {id(block): at for at, block in enumerate(blocks)}
@@ -71,7 +73,8 @@ def give_events(blocks: Sequence[Block]) -> frozenset[tuple[BlockKey, Need]]:
     for flag in sorted(flags, key=lambda one: (-one.block.depth, not one.need.turns, order[id(one.block)], one.need.start, one.need.end)):
         pair = flag.need.first, flag.need.then
         copies = copies_of(flag)
-        event = None if copies is None else _free(users.setdefault(pair, [[] for _ in range(_EVENTS)]), flag, copies)
+        first = 1 + max((event for *pipes, event in owned if tuple(pipes) == pair), default=-1)
+        event = None if copies is None else _free(users.setdefault(pair, [[] for _ in range(_EVENTS)]), flag, copies, first)
         if copies is None or event is None:
             flag.meets = True
             without |= {(flag.block.key, flag.need)} if flag.need.turns else set()
@@ -109,13 +112,13 @@ def _reaches(graph: Graph, start: Pipe, at: int, then: Pipe, where: int, turns: 
     return graph.reach(start, at).get(then, where + turns * period + 1) <= where + turns * period
 
 
-def _free(users: list[list[Flag]], flag: Flag, copies: int) -> int | None:
-    unused = [event for event in range(_EVENTS - copies + 1) if not any(users[event:event + copies])]
+def _free(users: list[list[Flag]], flag: Flag, copies: int, first: int) -> int | None:
+    unused = [event for event in range(first, _EVENTS - copies + 1) if not any(users[event:event + copies])]
     if unused:
         return unused[0]
     if flag.need.turns or copies > 1:
         return None
-    return next((event for event, others in enumerate(users) if all(_shares(other, flag) for other in others)), None)
+    return next((event for event, others in enumerate(users) if event >= first and all(_shares(other, flag) for other in others)), None)
 
 
 def _shares(other: Flag, flag: Flag) -> bool:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field, replace
 
+from pto_wsp.arch.isa.rules import Demand, rules_of
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import tile_program as tp
@@ -50,12 +51,20 @@ MEETING_EVENT = 7
 def insert_sync(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     """Return the program with flags and barriers."""
     meetings: frozenset[tuple[BlockKey, Need]] = frozenset()
+    owned = _owned(program, arch.family)
     while True:
         root = _Planner(program, meetings).block(program.body, None, None, {})
-        without = give_events(list(_all(root)))
+        without = give_events(list(_all(root)), owned)
         if not without:
             return replace(program, body=tuple(_emitted(root)))
         meetings |= without      # what is around those loops relied on flags that are up before and after them
+
+
+def _owned(program: tp.TileProgram, family: str) -> frozenset[tuple[Pipe, Pipe, int]]:
+    """Return the flags, by their pipes and event, that instructions of the program set themselves."""
+    names = {step.name for step in tp.steps(program.body) if isinstance(step, tp.Instr)}
+    return frozenset((*pipes, rule.number) for name in names for rule in rules_of(name, family) if rule.demand is Demand.FLAGS_DOWN
+                     for pipes in ((Pipe.V, Pipe.S), (Pipe.S, Pipe.V)))
 
 
 def _all(block: Block) -> Iterator[Block]:

@@ -78,12 +78,17 @@ struct half {
     operator float() const { return pto::emu::half_value(bits); }
 };
 
+// A type of its own where the compiler says that it has one.
+#ifdef __STDCPP_BFLOAT16_T__
 struct bfloat16_t {
     uint16_t bits;
     bfloat16_t() = default;
     bfloat16_t(float value) : bits(pto::emu::bfloat_bits(value)) {}
     operator float() const { return pto::emu::bfloat_value(bits); }
 };
+#else
+using bfloat16_t = half;
+#endif
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
 enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
@@ -110,7 +115,9 @@ template <typename T>
 struct DtypeOf;
 template <> struct DtypeOf<float> { static constexpr Dtype value = Dtype::f32; };
 template <> struct DtypeOf<half> { static constexpr Dtype value = Dtype::f16; };
+#ifdef __STDCPP_BFLOAT16_T__
 template <> struct DtypeOf<bfloat16_t> { static constexpr Dtype value = Dtype::bf16; };
+#endif
 template <> struct DtypeOf<int32_t> { static constexpr Dtype value = Dtype::i32; };
 template <> struct DtypeOf<uint32_t> { static constexpr Dtype value = Dtype::u32; };
 template <> struct DtypeOf<int16_t> { static constexpr Dtype value = Dtype::i16; };
@@ -137,7 +144,9 @@ struct Number {
     Number(float value) : real(value), whole(0), is_real(true) {}
     Number(double value) : real(value), whole(0), is_real(true) {}
     Number(half value) : Number(static_cast<float>(value)) {}
+#ifdef __STDCPP_BFLOAT16_T__
     Number(bfloat16_t value) : Number(static_cast<float>(value)) {}
+#endif
     Number(int value) : Number(static_cast<long long>(value)) {}
     Number(unsigned value) : Number(static_cast<long long>(value)) {}
     Number(long value) : Number(static_cast<long long>(value)) {}
