@@ -80,3 +80,4 @@ def test_the_other_runtime_reads_lengths_that_are_given() -> None:
     root = case().compile(target="ascend_npu", options={"runtime": "host_build_graph"}).artifact_dir
     assert isinstance(root, Path)
     assert len(check_package(root, "a5").graph.edges("named")) > 20
+    assert "reads elements of `lens` before any task runs" in (root / "README.md").read_text()

@@ -113,6 +113,7 @@ class _PackageUnit(Unit):
     interfaces: tuple[_InterfaceRow, ...]
     tensors: tuple[_TensorRow, ...]
     symbols: Line
+    host_arrays: Line
 
 
 def device_kernels(plan: NpuPlan, programs: Sequence[TileProgram | None]) -> tuple[DeviceKernel, ...]:
@@ -148,6 +149,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                        interfaces: Mapping[str, str]) -> Mapping[str, str]:
     """Return everything but orchestration, golden and manifest, by path."""
     directions = tensor_directions(plan)
+    read = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
     unit = _PackageUnit(
         name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
         signature=_directions(direction(role) for role in directions),
@@ -158,7 +160,8 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
         tensors=tuple(_TensorRow(slot=number, name=_cell(slot.ref.shown), shape=str(list(slot.ref.shape)), dtype=str(slot.ref.dtype),
                                  direction=direction(role).lower())
                       for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
-        symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none")
+        symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none",
+        host_arrays=", ".join(read))
     return {
         **{kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels},
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),
