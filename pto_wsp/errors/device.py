@@ -7,7 +7,7 @@ from pto_wsp.errors.pto_error import PtoError
 
 class DeviceLimitError(PtoError):
     code = "N101"
-    cause = "A plan asks for more than the NPU's runtime has (tensors or scalars of a task, kernels, elements it reads), or a view is empty."
+    cause = "A plan asks for more than the NPU's runtime has (tensors or scalars of a task, kernels, scopes, elements), or a view is empty."
     example = "k[b](x0=X0[b], ..., x39=X39[b])  # compiled for ascend_npu"
     fix = "The report names the limit; pack arguments into one tensor, or split the kernel."
 

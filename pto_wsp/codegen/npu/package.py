@@ -154,6 +154,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
     """Return everything but orchestration, golden and manifest, by path."""
     directions = tensor_directions(plan)
     files = {kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels}
+    read = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
     unit = _PackageUnit(
         bf16=any(BF16_TYPE in text for text in files.values()),
         name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
@@ -166,7 +167,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                                  direction=direction(role).lower())
                       for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none",
-        host_arrays=", ".join(f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars) if runtime == "host_build_graph" else "")
+        host_arrays=", ".join(read))
     return {
         **files,
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),
