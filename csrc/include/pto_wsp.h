@@ -2,6 +2,10 @@
 #ifndef PTO_WSP_H
 #define PTO_WSP_H
 #include <stdint.h>
+#if defined PTO_SAME_NUMBERS && (defined __FAST_MATH__ || defined __ASSOCIATIVE_MATH__ || defined __RECIPROCAL_MATH__ \
+                                 || defined __NO_SIGNED_ZEROS__ || __FINITE_MATH_ONLY__ + 0)
+#error "the compiler is told to compute other numbers than the program says (-ffast-math or a part of it)"
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -19,13 +19,14 @@ import numpy as np
 from pto_wsp.artifact.abi import abi_text, parse_abi, read_abi
 from pto_wsp.artifact.manifest import RuntimeManifest
 from pto_wsp.artifact.store import cache_root, lookup, publish
-from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain
+from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, no_library
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CompilerFailedError
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
 ABI_VERSION = 6
+_SAME_NUMBERS = "-DPTO_SAME_NUMBERS"     # what CC hides, a script or a file of its own, is found by pto_wsp.h
 _RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"
 
@@ -86,16 +87,22 @@ def _fill_runtime(root: Path) -> RuntimeManifest:
     """Build the runtime library in an empty folder, and parse the interface beside it where no wheel has it parsed."""
     csrc = csrc_dir()
     sources = [str(path) for path in sorted((csrc / "src").glob("*/*.c"))]
-    flags = (*compile_flags(portable=False), "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
+    flags = (*compile_flags(portable=False), _SAME_NUMBERS, "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
     compile_library(find_toolchain(), flags, sources, _LIBRARY, root, what="the runtime library")
-    if wheel_data(PARSED_ABI) is None:
-        (root / PARSED_ABI).write_text(parse_abi(abi_text(csrc)), encoding="utf-8")
+    shipped = wheel_data(PARSED_ABI)
+    parsed = parse_abi(abi_text(csrc)) if shipped is None else shipped.read_text(encoding="ascii")
+    if shipped is None:
+        (root / PARSED_ABI).write_text(parsed, encoding="ascii")
+    _try_to_open(read_abi(parsed), root / _LIBRARY, "pto_abi_layout", "the runtime library")
     return RuntimeManifest(abi_version=ABI_VERSION, library=_LIBRARY)
 
 
 def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str, *, portable: bool,
                    ) -> tuple[str, tuple[str, ...]]:
-    """Write the generated sources into `root` and compile them; return the compiler's version and the flags it was given."""
+    """Write the generated sources into `root` and compile them; return the compiler's version and the flags it was given.
+
+    Raises: C101, C102, C104, C112 of the compiler; C102 too for a library that uses what no library has.
+    """
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,8 +111,9 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
     toolchain = find_toolchain()
     shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp")
     # paths of this machine stay out of the library and the manifest
-    private = (f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
+    private = (_SAME_NUMBERS, f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
     compile_library(toolchain, (*shown, *private), [unit, "-lm"], library, root, what="the generated code")
+    _try_to_open(load_runtime().ffi, root / library, "pto_artifact_entry", "the generated code")
     return toolchain.version(), shown
 
 
@@ -126,6 +134,23 @@ def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
     if ffi.string(table.digest).decode() != plan_digest:
         raise AbiMismatchError(f"the library in {root} was made from another plan", help=f"remove {root}; it is built again")
     return LoadedArtifact(runtime, handle, table)
+
+
+def _try_to_open(ffi: Any, path: Path, function: str, what: str) -> None:
+    """Open a library that has just been built, before anybody relies on it, and close it again.
+
+    Raises: C102.
+    """
+    try:
+        library = ffi.dlopen(str(path), ffi.RTLD_NOW)
+    except OSError as problem:
+        raise no_library(what, f"{path.name}: it cannot be opened", (str(problem).replace(f"{path.parent}/", ""),)) from None
+    try:
+        getattr(library, function)
+    except (AttributeError, ffi.error):
+        raise no_library(what, f"{path.name}: it has no {function}") from None
+    finally:
+        ffi.dlclose(library)
 
 
 def _open(ffi: Any, path: Path) -> Any:

@@ -30,12 +30,12 @@ _OWN_FOLDER = "set PTO_WSP_CACHE_DIR to a folder that is yours alone, as `mkdir 
 
 
 class Folder:
-    """An open folder. `is_private`: all below must be the user's, and writable by nobody else."""
+    """An open folder. `store`: the store that it is in, where all must be the user's, and writable by nobody else; None outside."""
 
-    __slots__ = ("_fd", "is_private", "path")
+    __slots__ = ("_fd", "path", "store")
 
-    def __init__(self, path: Path, fd: int, *, is_private: bool) -> None:
-        self.path, self._fd, self.is_private = path, fd, is_private
+    def __init__(self, path: Path, fd: int, store: Path | None) -> None:
+        self.path, self._fd, self.store = path, fd, store
 
     def __enter__(self) -> Self:
         return self
@@ -48,7 +48,7 @@ class Folder:
 
         Raises: OSError for what is no folder; C106 for one that others could have written to.
         """
-        return Folder(self.path / name, self._open_folder(name, create), is_private=self.is_private)
+        return Folder(self.path / name, self._open_folder(name, create), self.store)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
         """Return the contents of a file; `name` may lead through folders, as a/b.
@@ -109,17 +109,20 @@ class Folder:
                 with self.folder(first) as parent:
                     return parent._open_file(rest)
             fd = self._allowed(os.open(name, _FILE, dir_fd=self._fd), name)
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            mode = os.fstat(fd).st_mode
+            if not stat.S_ISREG(mode):
                 os.close(fd)
-                raise OSError(errno.EINVAL, "no regular file")
+                raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "no regular file")
             return fd
 
     def _allowed(self, fd: int, name: str) -> int:
         """Return the descriptor of something below, closed first where it is refused."""
-        fault = fault_below(os.fstat(fd)) if self.is_private else None
-        if fault is not None:
+        fault = None if self.store is None else _fault(os.fstat(fd))
+        if self.store is not None and fault is not None:
             os.close(fd)
-            raise others_could_write(self.path / name, fault, f"remove {self.path / name}, which is built again, or {_OWN_FOLDER}")
+            path = self.path / name
+            entry = self.store.joinpath(*path.relative_to(self.store).parts[:2])      # an artifact goes as a whole
+            raise _others_could_write(path, fault, f"remove {entry}; it is built again")
         return fd
 
 
@@ -128,7 +131,7 @@ def open_folder(path: Path) -> Folder:
 
     Raises: OSError for what is no folder.
     """
-    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), is_private=False)
+    return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), None)
 
 
 def open_private(path: Path, *, create: bool = False) -> Folder:
@@ -156,14 +159,15 @@ def open_private(path: Path, *, create: bool = False) -> Folder:
                 below = os.open(name, _FOLDER, dir_fd=at)      # "/" and ".." of a link too
             os.close(at)
             at, shown = below, Path(os.path.normpath(shown / name))
-            _look_above(shown, os.fstat(at), path)
-        fault = fault_below(os.fstat(at))
+            if left:
+                _look_above(shown, os.fstat(at), path)
+        fault = _fault(os.fstat(at))
         if fault is not None:
-            raise others_could_write(path, fault, _OWN_FOLDER)
+            raise _others_could_write(path, fault, _OWN_FOLDER)
     except BaseException:
         os.close(at)
         raise
-    return Folder(path, at, is_private=True)
+    return Folder(path, at, path)
 
 
 def make_private(folder: Path) -> None:
@@ -176,7 +180,7 @@ def make_private(folder: Path) -> None:
                 os.chmod(path, mode)
 
 
-def fault_below(status: os.stat_result) -> str | None:
+def _fault(status: os.stat_result) -> str | None:
     """Say why something in the store is not the user's alone, or return None."""
     if status.st_uid != os.geteuid():
         return _owner(status)
@@ -185,10 +189,10 @@ def fault_below(status: os.stat_result) -> str | None:
     return None
 
 
-def others_could_write(path: Path, fault: str, help: str) -> CacheFolderError:
-    """Return the error for a place in the store, or above it, that is not the user's alone."""
-    return CacheFolderError(f"the artifact cache is not yours alone: {path}", expected=f"owner {os.geteuid()}, and nobody else may write",
-                            found=fault, help=help)
+def _others_could_write(path: Path, fault: str, help: str) -> CacheFolderError:
+    """Return the error for a place in the store that is not the user's alone."""
+    return CacheFolderError(f"the artifact cache is not yours alone: {path}", expected="yours, and nobody else may write", found=fault,
+                            help=help)
 
 
 def _look_above(shown: Path, status: os.stat_result, path: Path) -> None:
@@ -200,7 +204,7 @@ def _look_above(shown: Path, status: os.stat_result, path: Path) -> None:
     if status.st_uid not in (os.geteuid(), 0) or is_open:
         fault = f"mode {stat.S_IMODE(status.st_mode):04o}, which lets everybody write" if is_open else _owner(status)
         raise CacheFolderError(f"the artifact cache in {path} is below a folder that others control: {shown}",
-                               expected=f"owner {os.geteuid()} or root, and not everybody may write", found=fault, help=_OWN_FOLDER)
+                               expected="yours or root's, and not everybody may write", found=fault, help=_OWN_FOLDER)
 
 
 def _owner(status: os.stat_result) -> str:

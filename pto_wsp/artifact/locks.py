@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pto_wsp.artifact.folders import Folder
 
-TELL_AFTER_S = 3.0            # a wait of this time is told, and then every minute
+_TELL_AFTER_S = 3.0           # a wait of this time is told, and then every minute
 _TELL_AGAIN_S = 60.0
 _POLL_S = 0.05
 _LOCK_LETTERS = 32
@@ -32,7 +33,8 @@ def locked(locks: Folder, key: str, what: str) -> Iterator[None]:
     lock = _file_lock(_plain(locks.path / f"{name}.lock"))
     _acquire(lock, locks, name)
     try:
-        locks.write(f"{name}.holder", f"{os.getpid()} {_printable(what)}\n")
+        with suppress(OSError):      # it serves the message alone
+            locks.write(f"{name}.holder", f"{os.getpid()} {_printable(what)}\n")
         yield
     finally:
         lock.release()
@@ -40,7 +42,7 @@ def locked(locks: Folder, key: str, what: str) -> Iterator[None]:
 
 def _acquire(lock: Any, locks: Folder, name: str) -> None:
     started = time.monotonic()
-    tell_at = started + TELL_AFTER_S
+    tell_at = started + _TELL_AFTER_S
     while True:
         try:
             lock.acquire(timeout=max(0.0, tell_at - time.monotonic()), poll_interval=_POLL_S)
@@ -75,7 +77,7 @@ def _plain(path: Path) -> Path:
     except FileNotFoundError:
         return path
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(17, "no regular file", str(path))
+        raise OSError(errno.EINVAL, "no regular file", str(path))
     return path
 
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,19 +44,30 @@ def cache_root() -> Path:
 @lru_cache(maxsize=8)
 def _own_root(text: str) -> Path:
     path = os.path.expanduser(text)
-    try:
-        found = None if not path.startswith("~") else "no such user"
-        path = os.path.abspath(path)
-    except OSError as problem:   # the current folder was removed
-        found = f"the current folder: {problem.strerror}"
-    if found is not None:
-        raise CacheFolderError(f"PTO_WSP_CACHE_DIR={text} names no folder", found=found, help="set PTO_WSP_CACHE_DIR to an absolute path")
-    return Path(path)
+    if path.startswith("~"):
+        raise _no_root(f"PTO_WSP_CACHE_DIR={text}", "no such user")
+    return _absolute(path, f"PTO_WSP_CACHE_DIR={text}")
 
 
 @lru_cache(maxsize=1)
 def _default_root() -> Path:
-    return Path(os.path.abspath(platformdirs.user_cache_dir("pto_wsp")))
+    return _absolute(platformdirs.user_cache_dir("pto_wsp"), "the cache folder of this user")
+
+
+def _absolute(path: str, said: str) -> Path:
+    try:
+        absolute = os.path.abspath(path)
+        absolute.encode(sys.getfilesystemencoding())
+    except OSError as problem:   # it was removed
+        raise _no_root(said, f"the current folder: {problem.strerror}") from None
+    except UnicodeEncodeError:   # no library can be opened there
+        raise _no_root(said, "a name that is no text") from None
+    return Path(absolute)
+
+
+def _no_root(said: str, found: str) -> CacheFolderError:
+    return CacheFolderError(f"{said} names no folder for the artifact cache".encode(errors="backslashreplace").decode(), found=found,
+                            help="set PTO_WSP_CACHE_DIR to the absolute path of a folder")
 
 
 def lookup(key: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:

@@ -1,25 +1,40 @@
-"""Find the C compiler, know the CPU, run the compiler: everything about the outside tool, nothing about what it compiles."""
+"""Find the C compiler, know the CPU, run the compiler: everything about the outside tool, nothing about what it compiles.
+
+No compiler is trusted to end, to print UTF-8, or to have written a library because it says so.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
+import signal
+import struct
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pto_wsp.errors import CompilerFailedError, NoCompilerError
+from pto_wsp.errors import CompileOptionError, CompilerFailedError, CompilerFlagError, NoCompilerError
 from pto_wsp.values import dataclass
 
 if TYPE_CHECKING:
     import subprocess
 
 _CANDIDATES = ("cc", "gcc", "clang")
+_LIMIT = "PTO_WSP_COMPILE_TIMEOUT"
+_LIMIT_S, _LONGEST_LIMIT_S = 300.0, 7 * 24 * 3600.0
+# Flags that let a compiler compute other numbers than the program says, or that flush subnormal numbers of the whole process to zero, and
+# that no flag of ours takes back, as it does -ffp-contract=fast and -fno-wrapv.
+_OTHER_RESULTS = re.compile(
+    r"-Ofast|-ffast-math|-funsafe-math-optimizations|-fassociative-math|-freciprocal-math|-ffinite-math-only|-fno-signed-zeros"
+    r"|-fapprox-func|-fno-honor-(?:nans|infinities)|-fsingle-precision-constant|-fcx-limited-range|-fcx-fortran-rules"
+    r"|-fdenormal-fp-math(?:-f32)?=(?!ieee).*|-ffp-model=(?:fast|aggressive)|-mdaz-ftz|-mno-ieee|-fp-model=fast.*|-menable-no-(?:nans|infs)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +46,14 @@ class Toolchain:
 
     def version(self) -> str:
         """Return the first line that the compiler says of itself."""
-        done = _run((*self.command, "--version"), None)
+        done = _run((*self.command, "--version"), None, "to tell its version")
         return done.stdout.splitlines()[0] if done.stdout else "unknown"
 
 
 def find_toolchain() -> Toolchain:
     """Return the compiler: CC, else cc, gcc or clang, else the ziglang wheel.
 
-    Raises: C101 when there is none.
+    Raises: C101 when there is none, C112 for a CC with flags that change what programs compute.
     """
     return _find(os.environ.get("CC", "").strip(), os.environ.get("PATH", ""))
 
@@ -55,6 +70,7 @@ def _find(cc: str, path: str) -> Toolchain:
         if found is None:
             raise NoCompilerError("CC names a compiler that is not there", expected="a command on PATH, or a path", found=f"CC={cc}",
                                   help="unset CC, or install it; target=\"interp\" needs no compiler")
+        _refuse_other_results(cc, words[1:])
         return Toolchain((found, *words[1:]), _fingerprint(found))
     for name in _CANDIDATES:
         found = shutil.which(name)
@@ -100,16 +116,49 @@ def cache_bytes() -> int | None:
 
 def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequence[str], output: str, folder: Path, *,
                     what: str) -> None:
-    """Compile C sources in `folder` to a shared library there.
+    """Compile C sources in `folder` to a shared library there, which is whole as far as its headers tell.
 
-    Raises: C102 with the compiler's message.
+    Raises: C102 with the compiler's message, when it does not end in time, and when it leaves no library; C104 for a wrong limit.
     """
-    done = _run((*toolchain.command, *flags, "-o", output, *sources), folder)
+    done = _run((*toolchain.command, *flags, "-o", output, *sources), folder, f"compiling {what}")
+    message = "\n".join(done.stderr.strip().splitlines()[:40])
     if done.returncode != 0:
-        message = "\n".join(done.stderr.strip().splitlines()[:40])
-        raise CompilerFailedError(f"the C compiler refused {what}", found=f"exit status {done.returncode} of "
-                                  f"{' '.join(map(os.path.basename, toolchain.command))}", notes=(message,),
-                                  help=_kept(folder))
+        raise CompilerFailedError(f"the C compiler refused {what}", found=f"exit status {done.returncode} of {_shown(toolchain.command)}",
+                                  notes=(message,), help=_kept(folder))
+    fault = library_fault(folder / output)
+    if fault is not None:
+        raise no_library(what, f"{output}: {fault}, and exit status 0 of {_shown(toolchain.command)}", (message,) * bool(message))
+
+
+def no_library(what: str, found: str, notes: Sequence[str] = ()) -> CompilerFailedError:
+    """Return the error for a compiler that says that all is well and leaves nothing to open."""
+    return CompilerFailedError(f"the C compiler left no library of {what}", expected="a shared library for this machine", found=found,
+                               notes=notes, help="see that CC is a C compiler for this machine, and that its disk has room")
+
+
+def library_fault(path: Path) -> str | None:
+    """Say why a shared library cannot be opened, or return None. Opening one that is cut short ends the process (SIGBUS).
+
+    Other systems than Linux tell so themselves.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        return str(problem.strerror)
+    if sys.platform != "linux":
+        return None if data else "an empty file"
+    if data[:4] != b"\x7fELF" or len(data) < 64:
+        return "no ELF file" if data else "an empty file"
+    order, is_64 = ">" if data[5] == 2 else "<", data[4] == 2
+    ph_at, sh_at = struct.unpack_from(f"{order}QQ" if is_64 else f"{order}II", data, 32 if is_64 else 28)
+    ph_bytes, n_ph, sh_bytes, n_sh = struct.unpack_from(f"{order}4H", data, 54 if is_64 else 42)
+    needed = max(ph_at + ph_bytes * n_ph, sh_at + sh_bytes * n_sh)
+    if needed <= len(data):
+        for at in range(ph_at, ph_at + ph_bytes * n_ph, max(ph_bytes, 1)):
+            offset, = struct.unpack_from(f"{order}Q" if is_64 else f"{order}I", data, at + (8 if is_64 else 4))
+            length, = struct.unpack_from(f"{order}Q" if is_64 else f"{order}I", data, at + (32 if is_64 else 16))
+            needed = max(needed, offset + length)
+    return f"{len(data)} bytes of {needed}" if needed > len(data) else None
 
 
 def _kept(folder: Path) -> str:
@@ -119,12 +168,69 @@ def _kept(folder: Path) -> str:
     return f"the sources are in {kept}"
 
 
-def _run(command: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+def _shown(command: Sequence[str]) -> str:
+    return " ".join(map(os.path.basename, command))
+
+
+def _refuse_other_results(cc: str, flags: Sequence[str]) -> None:
+    """Refuse flags of CC that change what programs compute.
+
+    Raises: C112.
+    """
+    found = [flag for flag in flags if _OTHER_RESULTS.fullmatch(flag)]
+    if found:
+        raise CompilerFlagError(f"CC has flags that change what programs compute: {' '.join(found)}",
+                                expected="the numbers that the program says, those of target interp", found=f"CC={cc}",
+                                help="take them out of CC, which may name a compiler and where it finds what it needs")
+
+
+def _limit_s() -> float:
+    """Return how long the compiler may take: PTO_WSP_COMPILE_TIMEOUT in seconds, else five minutes.
+
+    Raises: C104.
+    """
+    text = os.environ.get(_LIMIT, "").strip()
+    try:
+        limit = float(text) if text else _LIMIT_S
+    except ValueError:
+        limit = 0.0
+    if not 0 < limit <= _LONGEST_LIMIT_S:      # NaN neither
+        raise CompileOptionError(f"{_LIMIT} is no number of seconds", expected=f"a number above 0, at most {_LONGEST_LIMIT_S:.0f}",
+                                 found=repr(text))
+    return limit
+
+
+def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end and return its status and what it printed, whatever the bytes.
+
+    Raises: C101 for a command that cannot be run, C102 for one that does not end in time.
+    """
     import subprocess  # only a cache miss runs the compiler
 
+    limit = _limit_s()
     try:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "LC_ALL": "C"})   # messages are searched for the user's lines
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True,             # so that all that it starts can be ended
+                                   env={**os.environ, "LC_ALL": "C"})  # messages are searched for the user's lines
     except OSError as problem:
         raise NoCompilerError("the C compiler cannot be run", found=f"{command[0]}: {problem.strerror}",
                               help="set CC to a working compiler") from None
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise CompilerFailedError(f"the C compiler did not end {doing} in {limit:g} s", found=" ".join(command[:1]),
+                                  help=f"set {_LIMIT} to more seconds, or CC to another compiler") from None
+    finally:
+        _end(process)
+    return subprocess.CompletedProcess(command, process.returncode, *(text.decode("utf-8", "backslashreplace") for text in (out, err)))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that is still running, with all that it started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()

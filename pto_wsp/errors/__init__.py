@@ -14,6 +14,7 @@ from pto_wsp.errors.build import CacheFolderError as CacheFolderError
 from pto_wsp.errors.build import CommandError as CommandError
 from pto_wsp.errors.build import CompileOptionError as CompileOptionError
 from pto_wsp.errors.build import CompilerFailedError as CompilerFailedError
+from pto_wsp.errors.build import CompilerFlagError as CompilerFlagError
 from pto_wsp.errors.build import LoadError as LoadError
 from pto_wsp.errors.build import MissingDataError as MissingDataError
 from pto_wsp.errors.build import NoCompilerError as NoCompilerError

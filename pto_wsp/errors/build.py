@@ -14,9 +14,9 @@ class NoCompilerError(PtoError):
 
 class CompilerFailedError(PtoError):
     code = "C102"
-    cause = "The C compiler refused the generated code."
+    cause = "The C compiler refused the generated code, did not end, or left no library that can be opened."
     example = "a compiler too old for the flags"
-    fix = "The report shows the compiler's message."
+    fix = "The report shows the compiler's message; PTO_WSP_COMPILE_TIMEOUT is how many seconds it may take (300)."
 
 
 class CacheCorruptError(PtoError):
@@ -80,3 +80,10 @@ class LoadError(PtoError):
     cause = "A folder was to be loaded that holds no saved program, one that was changed, or one that does not run in this process."
     example = "pto_wsp.load('package_for_a_device')"
     fix = "Name a folder that program.save(folder) of target cpu_sim has written, and leave its files as they are."
+
+
+class CompilerFlagError(PtoError):
+    code = "C112"
+    cause = "CC has a flag that changes what programs compute."
+    example = "CC='gcc -ffast-math' python model.py"
+    fix = "Take the flag out of CC: a program computes the same numbers on every target and machine."

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from pto_wsp import PtoError
-from pto_wsp.artifact import build
+from pto_wsp.artifact import build, store
+from pto_wsp.artifact.manifest import RuntimeManifest
 from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
-from tests.caches import with_runtime
+from tests.caches import keys_of, with_runtime
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -96,6 +97,39 @@ def test_damage_is_named_and_heals_when_the_folder_is_removed(name: str) -> None
     again, array = small(factor=factor)
     again.run()
     assert (array == 2 * factor).all() and again.artifact_dir == folder
+
+
+def test_two_artifacts_in_each_others_places_are_refused(tmp_path: Path) -> None:
+    one, two = (small(factor=factor)[0].artifact_dir for factor in (111, 112))
+    assert one is not None and two is not None
+    one.rename(tmp_path / "aside")
+    two.rename(one)
+    (tmp_path / "aside").rename(two)
+    for factor, folder in ((111, one), (112, two)):
+        with pytest.raises(CacheCorruptError, match=r"manifest\.json: it is that of another artifact") as found:
+            small(factor=factor)
+        assert f"remove {folder};" in str(found.value)
+        shutil.rmtree(folder)
+
+
+def test_two_keys_in_each_others_places_count_for_nothing() -> None:
+    folders = [small(factor=factor)[0].artifact_dir for factor in (113, 114)]
+    (one,), (two,) = (keys_of(folder) for folder in folders if folder is not None)
+    text = one.read_text()
+    one.write_text(two.read_text())
+    two.write_text(text)
+    for factor, folder in zip((113, 114), folders, strict=True):
+        program, found = small(factor=factor)
+        assert not program._compiled.from_cache and program.artifact_dir == folder
+        program.run()
+        assert (found == 2 * factor).all()
+
+
+def test_a_name_of_any_length_is_a_folder() -> None:
+    name = "../" + "long" * 100
+    store.publish("0" * 64, name, RuntimeManifest, lambda folder: RuntimeManifest(abi_version=1, library="none"))
+    found = store.lookup("0" * 64, name, RuntimeManifest)
+    assert found is not None and found[0].parent == store.cache_root() / "artifacts" and found[0].name.startswith("___longlong")
 
 
 def test_processes_that_build_at_the_same_time_all_work(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
-"""The C compiler: none, one that fails, one with arguments."""
+"""The C compiler: none, one that fails, one with arguments, one that does not end, one that leaves no library."""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from pto_wsp.artifact import build, toolchain
+from pto_wsp.artifact import build, locks, toolchain
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.errors import CompilerFailedError, NoCompilerError
-from tests.artifact.small_program import small
+from pto_wsp.artifact.folders import open_private
+from pto_wsp.errors import CompileOptionError, CompilerFailedError, CompilerFlagError, NoCompilerError
+from tests.artifact.small_program import SCRIPT, finish, small, start
 
 
 @pytest.fixture
@@ -90,3 +95,148 @@ def test_another_compiler_makes_another_artifact(tmp_path: Path, monkeypatch: py
     real = shutil.which("cc") or shutil.which("gcc")
     monkeypatch.setenv("CC", script(tmp_path / "other", f'exec {real} "$@"'))
     assert not small(factor=46)[0]._compiled.from_cache
+
+
+@pytest.mark.usefixtures("same_runtime")
+def test_a_compiler_that_prints_no_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which("cc") or shutil.which("gcc")
+    monkeypatch.setenv("CC", script(tmp_path / "latin", rf"printf 'caf\351\n'; printf 'warning: caf\351\n' >&2; exec {real} " + '"$@"'))
+    program, found = small(factor=47)
+    program.run()
+    assert (found == 94).all() and program.manifest.compiler.version == r"caf\xe9"   # type: ignore[attr-defined]
+    monkeypatch.setenv("CC", script(tmp_path / "failing", r"printf 'error: caf\351\n' >&2; exit 1"))
+    with pytest.raises(CompilerFailedError, match=r"error: caf\\xe9"):
+        small(factor=48)
+
+
+LEAVES = {
+    "nothing": ("", "No such file or directory"),
+    "an empty file": (": > $out", "an empty file"),
+    "text": ("echo garbage > $out", "no ELF file"),
+    "a library cut short": ("{real} -shared -o whole.so -x c /dev/null; head -c 8192 whole.so > $out", "8192 bytes of"),
+    "another library": ("{real} -shared -o $out -x c /dev/null", "it has no pto_"),
+    "a library that needs what is not there": (
+        "echo 'int gone(void); int pto_artifact_entry(void) {{ return gone(); }} int pto_abi_layout(void) {{ return gone(); }}' > one.c; "
+        "{real} -shared -fPIC -o $out one.c", "it cannot be opened"),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+@pytest.mark.parametrize("runtime", [True, False], ids=["runtime", "program"])
+def test_what_a_compiler_leaves_is_not_kept_unless_it_can_be_opened(name: str, runtime: bool, tmp_path: Path,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    left, found = LEAVES[name]
+    real = shutil.which("cc") or shutil.which("gcc")
+    find = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; [ "$1" = --version ] && exec echo none; shift; done'
+    cache = tmp_path / "cache"
+    if not runtime:
+        opened = load_runtime()
+        monkeypatch.setattr(build, "load_runtime", lambda: opened)
+    monkeypatch.setenv("CC", script(tmp_path / "lying", f"{find}; {left.format(real=real)}"))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(cache))
+    for _ in range(2):
+        with pytest.raises(CompilerFailedError, match="left no library of") as refused:
+            load_runtime() if runtime else small(factor=49)
+        assert refused.value.code == "C102" and found in str(refused.value) and str(cache) not in str(refused.value)
+        assert not [path.name for path in (cache / "artifacts").iterdir()] and not list((cache / "keys").iterdir())
+
+
+def test_a_whole_library_has_no_fault_and_each_part_of_it_has_one(tmp_path: Path) -> None:
+    library = load_runtime().path / "libpto_runtime.so"
+    data, part = library.read_bytes(), tmp_path / "part.so"
+    assert toolchain.library_fault(library) is None
+    for length in (*range(0, 200, 7), *range(200, len(data), len(data) // 50), len(data) - 1):
+        part.write_bytes(data[:length])
+        assert toolchain.library_fault(part) is not None, length
+
+
+@pytest.mark.usefixtures("same_runtime")
+@pytest.mark.parametrize("text", ["sleep 60", "sleep 60 & wait", "(trap '' TERM; sleep 60) & exit 0"],
+                         ids=["itself", "what it started", "what it left behind"])
+def test_a_compiler_that_does_not_end_is_ended(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", script(tmp_path / "slow", text))
+    monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PTO_WSP_COMPILE_TIMEOUT", "0.3")
+    started = time.monotonic()
+    with pytest.raises(CompilerFailedError, match=r"did not end compiling the generated code in 0\.3 s") as refused:
+        small(factor=50)
+    assert time.monotonic() - started < 30 and "PTO_WSP_COMPILE_TIMEOUT" in str(refused.value)
+
+
+@pytest.mark.usefixtures("same_runtime")
+@pytest.mark.parametrize("value", ["0", "-1", "soon", "nan", "inf", "1e9"])
+def test_a_limit_that_is_none(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTO_WSP_COMPILE_TIMEOUT", value)
+    with pytest.raises(CompileOptionError, match="PTO_WSP_COMPILE_TIMEOUT is no number of seconds"):
+        small(factor=51)
+
+
+@pytest.mark.slow
+def test_a_process_that_waits_for_another_ones_compiler_says_so(tmp_path: Path) -> None:
+    real, library = shutil.which("cc") or shutil.which("gcc"), load_runtime().path / "libpto_runtime.so"
+    model, cache, go = tmp_path / "model.py", tmp_path / "cache", tmp_path / "go"
+    model.write_text(SCRIPT)
+    quick = f'case "$*" in *libpto_runtime.so*) exec cp {library} .; esac'
+    env = {"CC": script(tmp_path / "waits", f'while [ ! -e {go} ]; do sleep 0.1; done; {quick}; exec {real} "$@"')}
+    builder = start(model, cache, env=env)
+    while not list(cache.glob("locks/*.holder")):
+        time.sleep(0.05)
+        assert builder.poll() is None
+    waiter = start(model, cache, env=env)
+    assert waiter.stderr is not None
+    line = waiter.stderr.readline()
+    go.touch()
+    assert re.fullmatch(rf"pto_wsp: waiting for process {builder.pid}, which builds scripted: [3-9] s so far\n", line), line
+    assert finish(builder) == finish(waiter)
+
+
+@pytest.mark.parametrize(("holder", "said"), [(None, "process PID, which builds caf?"), ("1 it\n", "process 1, which builds it"),
+                                              ("", "another process"), ("1 \x1b[2J\n", "another process"), ("x" * 300, "another process")])
+def test_who_waits_for_a_lock_says_for_whom(holder: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(locks, "_TELL_AFTER_S", 0.05)
+    tmp_path.chmod(0o700)
+    took = threading.Event()
+
+    def wait() -> None:
+        with locks.locked(folder, "key", "the other"):
+            took.set()
+
+    with open_private(tmp_path) as folder:
+        waiter = threading.Thread(target=wait)
+        with locks.locked(folder, "key", "café"):
+            if holder is not None:
+                (tmp_path / "key.holder").write_text(holder)
+            waiter.start()
+            time.sleep(0.3)
+            assert not took.is_set()
+        waiter.join(30)
+        assert took.is_set()
+    assert capsys.readouterr().err == f"pto_wsp: waiting for {said.replace('PID', str(os.getpid()))}: 0 s so far\n"
+
+
+@pytest.mark.usefixtures("same_runtime")
+@pytest.mark.parametrize("flag", ["-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-ffinite-math-only", "-fno-signed-zeros",
+                                  "-freciprocal-math", "-fassociative-math", "-fdenormal-fp-math=preserve-sign", "-mdaz-ftz"])
+def test_flags_that_change_results_are_refused(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", f"cc -pipe {flag}")
+    with pytest.raises(CompilerFlagError) as refused:
+        small(factor=52)
+    assert refused.value.code == "C112" and f"compute: {flag}\n" in str(refused.value)
+
+
+@pytest.mark.usefixtures("same_runtime")
+def test_flags_that_change_no_result_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "cc -pipe -fno-fast-math -O1 -ffp-contract=fast")
+    program, found = small(factor=53)
+    program.run()
+    assert (found == 106).all()
+
+
+@pytest.mark.usefixtures("same_runtime")
+@pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only", "-fno-signed-zeros"])
+def test_flags_that_a_script_hides_are_found_by_the_code(flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shutil.which("cc") or shutil.which("gcc")
+    monkeypatch.setenv("CC", script(tmp_path / "hiding", f'exec {real} "$@" {flag}'))
+    with pytest.raises(CompilerFailedError, match="other numbers than the program says"):
+        small(factor=54)
