@@ -18,8 +18,11 @@ from collections import Counter
 from itertools import islice
 from types import CodeType, FrameType
 
+import numpy as np
+
 from pto_wsp.values import dataclass
 
+_NUMPY_DIR = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -99,9 +102,9 @@ def repeated(problem: RecursionError) -> tuple[str, int, Span] | None:
 
 
 def is_internal(code: CodeType) -> bool:
-    """Tell whether `code` belongs to this package (or to the machinery that calls it) rather than to a user."""
+    """Tell whether `code` belongs to this package (or to NumPy and the machinery that call it) rather than to a user."""
     name = code.co_filename
-    return name.startswith(_PACKAGE_DIR) or name.startswith("<frozen") or name.endswith("contextlib.py")
+    return name.startswith((_PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name.endswith("contextlib.py")
 
 
 def span_of(frame: FrameType) -> Span:

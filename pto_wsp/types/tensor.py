@@ -27,6 +27,7 @@ from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewIndexError
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.brackets import cut, element, pick
+from pto_wsp.types.dlpack import from_dlpack
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.extent import Extent, Shape
 from pto_wsp.types.layout import Contract, Layout, TensorRef
@@ -305,9 +306,9 @@ class Tensor(TensorView):
     def from_dlpack(array: Any, name: str | None = None) -> Tensor:
         """Wrap an array of another library (PyTorch, JAX, …) that lies in host memory, without a copy."""
         try:
-            wrapped: npt.NDArray[Any] = np.from_dlpack(array)
+            wrapped = from_dlpack(array)
         except (AttributeError, TypeError, BufferError, RuntimeError) as problem:
-            raise TensorDataError("this object offers no host memory through DLPack", here(), found=type(array).__name__,
+            raise TensorDataError("this object offers no host memory through DLPack", here(), found=kind_of(array),
                                   notes=(str(problem),)) from None
         return Tensor(wrapped, name=name)
 
@@ -321,6 +322,21 @@ def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DTyp
     return tensor
 
 
+def kind_of(value: object) -> str:
+    """Return what a value is, with the module of its class where it is none of Python's own; "nothing" for None."""
+    kind = type(value)
+    return "nothing" if value is None else kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def array_advice(value: object, place: str) -> str | None:
+    """Return how another library's array is given at a place, None for what is no array. `place`: with {} for the value."""
+    if hasattr(type(value), "__dlpack__"):
+        return f"wrap it without a copy: {place.format('Tensor.from_dlpack(x)')}"
+    if hasattr(type(value), "__array__") or isinstance(value, list | tuple | memoryview):
+        return f"make an array of it: {place.format('np.asarray(x)')}"
+    return None
+
+
 def live_tensor(tensor_id: int) -> Tensor | None:
     """Return the tensor of that id while somebody holds it."""
     return _live.get(tensor_id)
@@ -328,8 +344,12 @@ def live_tensor(tensor_id: int) -> Tensor | None:
 
 def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
     if not isinstance(data, np.ndarray):
-        raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=type(data).__name__,
+        raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=kind_of(data),
                               help="np.asarray(...) makes one; Tensor.from_dlpack(...) wraps PyTorch and JAX arrays")
+    if isinstance(data, np.ma.MaskedArray):
+        raise TensorDataError("a Tensor has no mask, so that of the array would be lost", here(), expected="numpy.ndarray",
+                              found=kind_of(data), help="array.filled(0) gives the masked elements a number; array.mask is a Tensor of its "
+                              "own, of bools")
     found = DType.from_numpy(data.dtype)
     if dtype is not None and found is not dtype:
         raise TensorDataError("the array's dtype is not what the Tensor says", here(), expected=f"{dtype}, as dtype= says",

@@ -22,14 +22,14 @@ from pto_wsp.errors import (
 )
 from pto_wsp.expr.kernel import Kernel, Print, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.frontend.kernel.annotations import ConstexprAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.frontend.kernel.definition import KernelDef
 from pto_wsp.plan.schedule.price import priced_kernel
 from pto_wsp.runtime.failures.guard_text import describe
 from pto_wsp.runtime.interpreter.kernel import failure_of
 from pto_wsp.runtime.prints import print_text
 from pto_wsp.source import here
-from pto_wsp.types.tensor import Tensor
+from pto_wsp.types.tensor import Tensor, array_advice, kind_of
 from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 from pto_wsp.verify.capacity import MemoryMap, capacity_errors, memory_map
@@ -40,7 +40,7 @@ class KernelAlone:
     """A kernel and what makes a specialisation of it, from values of Constexpr parameters and dtypes of Tensor ones by name."""
 
     definition: KernelDef
-    specialise: Callable[..., Kernel]
+    specialise: Callable[[Mapping[str, object], str], Kernel]
 
     @property
     def _name(self) -> str:
@@ -51,7 +51,7 @@ class KernelAlone:
 
         Raises: C104 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
         """
-        ir, scalars, extents = self._specialised(given)
+        ir, scalars, extents = self._specialised(given, f'cost("{_name(arch)}"')
         model = arch if isinstance(arch, Arch) else builtin_arch(arch)
         return cost_table(priced_kernel(ir, model), model, scalars, extents)
 
@@ -60,15 +60,15 @@ class KernelAlone:
 
         Raises: K110 when a memory is too small.
         """
-        ir, _, _ = self._specialised(given)
+        ir, _, _ = self._specialised(given, f'check("{_name(arch)}"')
         model = arch if isinstance(arch, Arch) else builtin_arch(arch)
         raise_all(capacity_errors((ir,), model))
         return memory_map(ir, model)
 
-    def _specialised(self, given: Mapping[str, object]) -> tuple[Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
+    def _specialised(self, given: Mapping[str, object], call: str) -> tuple[Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
         """Return the IR for these values, and the numbers of Scalar parameters and shapes of Tensor ones among them."""
         special = {p.name for p in self.definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
-        ir = self.specialise(**{name: value for name, value in given.items() if name in special})
+        ir = self.specialise({name: value for name, value in given.items() if name in special}, call)
         declared = {p.name: p for p in ir.scalar_params}
         scalars: dict[str, int | float] = {}
         extents: dict[str, tuple[int, int]] = {}
@@ -96,8 +96,14 @@ class KernelAlone:
             raise ArityError(f"kernel `{self._name}` does not take these arguments", here(), expected=", ".join(names),
                              found=f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}")
         given |= kwargs
-        ir = self.specialise(**{p.name: given[p.name] for p in params if p.name in given
-                                and isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)})
+        lacking = [p.name for p in params if p.name not in given and not (isinstance(p.annotation, TileAnnotation)
+                                                                          and not p.annotation.role.reads)]
+        if lacking:
+            raise ArityError(f"kernel `{self._name}` lacks arguments", here(), expected=f"{self._name}.run({', '.join(names)})",
+                             found=f"without {', '.join(lacking)}", help="arrays for tiles and tensors, numbers for scalars; an Out tile "
+                             "may be left out")
+        ir = self.specialise({p.name: given[p.name] for p in params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)},
+                             "run(")
         if not ir.has_meaning:
             raise MissingBodyError(f"kernel `{self._name}` has no Python body to run", here(),
                                    found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
@@ -137,7 +143,7 @@ class KernelAlone:
         array = value.data if isinstance(value, Tensor) else value
         if not isinstance(array, np.ndarray):
             raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is an array", here(),
-                                    found="nothing" if value is None else type(value).__name__)
+                                    found=kind_of(value), help=array_advice(value, "{}"))
         dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
         if array.dtype != dtype.np:
             raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong dtype", here(),
@@ -146,6 +152,10 @@ class KernelAlone:
             raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong shape", here(),
                                      expected=repr(param.type), found=str(list(array.shape)))
         return array
+
+
+def _name(arch: object) -> str:
+    return arch.name if isinstance(arch, Arch) else str(arch)
 
 
 def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

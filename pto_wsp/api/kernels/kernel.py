@@ -58,19 +58,24 @@ class Kernel(KernelNamed):
 
         Raises: T101 when one is missing.
         """
-        return print_kernel(self.specialise(**given))
+        return print_kernel(self._specialised(given, "ir_of("))
 
     def specialise(self, /, **given: object) -> KernelIR:
         """Return the kernel IR for the given Constexpr values and the dtypes of Tensor parameters (a DType, an array or a Tensor).
 
         Raises: T101 when one is missing.
         """
+        return self._specialised(given, "specialise(")
+
+    def _specialised(self, given: Mapping[str, object], call: str) -> KernelIR:
+        """Return the kernel IR for some values; `call`: how the method begins that was called, for the error."""
         needed = {p.name: p.annotation for p in self._definition.params
                   if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
         if needed.keys() != given.keys():
-            call = ", ".join(f"{name}={'DType.F32' if isinstance(a, TensorAnnotation) else '...'}" for name, a in needed.items())
+            values = [f"{name}={'DType.F32' if isinstance(a, TensorAnnotation) else '...'}" for name, a in needed.items()]
+            said = ", ".join([call.partition("(")[2], *values] if not call.endswith("(") else values)
             raise ArityError(f"kernel `{self.name}` is specialised by {', '.join(needed) or 'nothing'}", here(),
-                             expected=f"{self.name}.ir_of({call})", found=", ".join(given) or "nothing")
+                             expected=f"{self.name}.{call.partition('(')[0]}({said})", found=", ".join(given) or "nothing")
         constexprs = {name: given[name] for name, a in needed.items() if isinstance(a, ConstexprAnnotation)}
         dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
         return self._definition.trace(constexprs, dtypes)
@@ -120,7 +125,7 @@ class Kernel(KernelNamed):
     def _alone(self) -> KernelAlone:
         from pto_wsp.api.kernels.alone import KernelAlone  # loads the interpreter, prices and the checks of memory
 
-        return KernelAlone(self._definition, self.specialise)
+        return KernelAlone(self._definition, self._specialised)
 
     @property
     def type(self) -> str:

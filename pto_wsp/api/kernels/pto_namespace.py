@@ -15,6 +15,7 @@ from pto_wsp.frontend.kernel import control as kernel_control
 from pto_wsp.frontend.kernel import memory as kernel_memory
 from pto_wsp.frontend.kernel import picked_rows as kernel_rows
 from pto_wsp.frontend.kernel.printing import print_
+from pto_wsp.ops.other_names import instead_of
 from pto_wsp.ops.spec import Op
 from pto_wsp.ops.table import ENTRIES, FUNCTIONS
 from pto_wsp.ops.tracing import Operand
@@ -72,8 +73,8 @@ class PtoNamespace:
         if name.startswith("__"):
             raise AttributeError(name)
         near = nearest(name, self._names)
-        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=f"did you mean pto.{near}?" if near else
-                               "dir(pto) lists the names")
+        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=instead_of(name) or (f"did you mean pto.{near}?" if near else
+                               "dir(pto) lists the names"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"pto.{name} cannot be set")

@@ -6,11 +6,11 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pto_wsp.api.scheduled import Scheduled, schedule_of
 from pto_wsp.api.workloads.tunable import tunables_of, usual_value
-from pto_wsp.errors import ArityError, LoopVariableError, WorkloadStructureError
+from pto_wsp.errors import ArityError, LoopVariableError, UnknownNameError, WorkloadStructureError
 from pto_wsp.expr import codec
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
@@ -221,6 +221,14 @@ class WorkloadFunction:
         workload = Workload(node, trace.tensors)
         workload._placed = place(node.body, trace.tensors)
         return workload
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = self.__dict__.get("__name__", "it")
+        raise UnknownNameError(f"the function of workload `{made}` has no `{name}`", here(),
+                               expected=f"{made}(), which returns the Workload",
+                               help=f"call it first: {made}().{name}" if hasattr(Workload, name) else None)
 
     def __repr__(self) -> str:
         return f"workload {self._function.__name__}"

@@ -5,14 +5,16 @@ Every operator is an op of the table. A tile is no Python number or bool; asking
 
 from __future__ import annotations
 
-from types import EllipsisType
+from collections.abc import Callable, Mapping, Sequence
+from types import EllipsisType, MappingProxyType
 from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, BufferMisuseError, SymbolicControlError, ViewIndexError
+from pto_wsp.errors import ArgumentKindError, BufferMisuseError, SymbolicControlError, UnknownNameError, ViewIndexError
 from pto_wsp.expr.kernel import Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
+from pto_wsp.ops.other_names import instead_of_method
 from pto_wsp.ops.slices import axes_of, print_item
 from pto_wsp.ops.table import find_ufunc
 from pto_wsp.ops.tracing import Operand, active
@@ -21,6 +23,11 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import ParamExtent
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.types.tile import TileType
+
+# what the methods of ufuncs are called otherwise
+_METHODS: Mapping[tuple[np.ufunc, str], str] = MappingProxyType({
+    (np.add, "reduce"): "sum", (np.multiply, "reduce"): "prod", (np.maximum, "reduce"): "amax", (np.minimum, "reduce"): "amin",
+    (np.add, "accumulate"): "cumsum", (np.multiply, "accumulate"): "cumprod"})
 
 
 class Writer(Protocol):
@@ -47,8 +54,27 @@ class TileOperators:
             asked = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
             given = f" with {', '.join(options)}" if options else ""
             raise ArgumentKindError(f"no op of kernels is {asked}{given}", here(), expected="a tile's op, e.g. np.exp(x) or pto.exp(x)",
-                                    help="dir(pto) lists the ops; pto.rowsum and the like reduce")
+                                    help=instead_of_method(_METHODS.get((ufunc, method), ufunc.__name__))
+                                    or "dir(pto) lists the ops; pto.rowsum and the like reduce")
         return op(*inputs)
+
+    def __array_function__(self, function: Callable[..., object], types: object, args: Sequence[object],
+                           kwargs: Mapping[str, object]) -> Operand:
+        """Trace np.where(mask, a, b) as pto.where.
+
+        Raises: T205 for any other function of NumPy, with what kernels have instead.
+        """
+        name = function.__name__
+        if function is np.where and not kwargs and len(args) == 3:
+            return compare.where(*args)
+        raise ArgumentKindError(f"np.{name} knows no tile", here(), expected="an op of kernels",
+                                help=instead_of_method(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"a tile has no `{name}`", here(), expected="shape, dtype, T, operators, and the ops of pto",
+                               help=instead_of_method(name) or "dir(pto) lists the ops")
 
     def __pto_tile__(self) -> None:
         """Mark tiles."""
@@ -199,13 +225,13 @@ class TileOperators:
         _refuse("len", "take the shape: x.shape[0]")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse("NumPy array", "use the pto op of that name, e.g. pto.exp(x) for np.exp(x)")
+        _refuse("NumPy array", "a kernel computes with the ops of pto: pto.exp(x) for np.exp(x); dir(pto) lists them")
 
     def __str__(self) -> NoReturn:
-        _refuse("str", "print its repr(): the elements are known only at run time")
+        _refuse("str", "pto.print(x) prints it when the kernel runs; repr(x) says its type")
 
     def __format__(self, spec: str) -> NoReturn:
-        _refuse("format", "print its repr() ({x!r}): the elements are known only at run time")
+        _refuse("format", "pto.print(\"x\", x) prints it when the kernel runs; {x!r} says its type")
 
     def __getitem__(self, item: object) -> Operand:
         if _is_whole(item):
@@ -339,7 +365,6 @@ class TensorParamRef:
     """A Tensor parameter: read and written in pieces by pto.load and pto.store."""
 
     __slots__ = ("param",)
-    __array_ufunc__ = None
 
     def __init__(self, param: TensorParam) -> None:
         self.param = param
@@ -353,6 +378,42 @@ class TensorParamRef:
     def dtype(self) -> DType:
         """The element type."""
         return self.param.dtype
+
+    def _refuse(self, asked: str) -> NoReturn:
+        raise ArgumentKindError(f"`{self.param.name}` is a Tensor, not a tile: {asked}", here(), expected="a tile",
+                                help=f"load a piece: pto.load({self.param.name}, (row, col), shape=(r, c))")
+
+    def _no_operator(self, *_: object) -> NoReturn:
+        self._refuse("it has no operators")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = _no_operator
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+    __and__ = __rand__ = __or__ = __ror__ = __invert__ = __rfloordiv__ = __rmod__ = _no_operator
+
+    def __getitem__(self, item: object) -> NoReturn:
+        self._refuse("it is not indexed in a kernel")
+
+    def __setitem__(self, item: object, value: object) -> NoReturn:
+        raise ArgumentKindError(f"`{self.param.name}` is a Tensor, not a tile: it is not assigned to", here(),
+                                help=f"store a piece: pto.store({self.param.name}, value, (row, col))")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("it is not looped over")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("its length is known only at run time, as .shape[0]")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        self._refuse("NumPy computes nothing of it")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> NoReturn:
+        self._refuse(f"np.{ufunc.__name__} knows no such thing")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"`{self.param.name}` is a Tensor, not a tile: it has no `{name}`", here(), expected="shape, dtype",
+                               help=f"load a piece: pto.load({self.param.name}, (row, col), shape=(r, c))")
 
     def __repr__(self) -> str:
         return f"<parameter {self.param.name}: {self.param.role.value}[Tensor {self.param.dtype}]>"

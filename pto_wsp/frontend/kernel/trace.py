@@ -27,6 +27,7 @@ from pto_wsp.frontend.bytecode.assigned_name import assigned_name
 from pto_wsp.frontend.kernel.blocks import Blocks, check_buffers_change
 from pto_wsp.frontend.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
 from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import find
 from pto_wsp.ops.tracing import Attrs, Operand, active
 from pto_wsp.source import here, user_frame
@@ -70,6 +71,9 @@ class KernelTrace:
         entry = find(op)
         values = [self.read(operand).value if is_tile(operand) else operand for operand in operands]
         known = [v.type if isinstance(v, k.Value) else None for v in values]
+        if isinstance(entry, Elementwise) and entry.mask_first and isinstance(values[0], k.Value) and not any(known[1:]):
+            values[1:] = self._filled(values[1:])        # a choice between two numbers
+            known = [v.type if isinstance(v, k.Value) else None for v in values]
         ready: list[k.Operand] = []
         for position, value in enumerate(values):
             ready.append(value if isinstance(value, k.Value)
@@ -78,6 +82,22 @@ class KernelTrace:
         result = self.fresh(entry.infer(types, attrs))
         self.append(k.Compute(result.value, op, tuple(ready), attrs, here()))
         return result
+
+    def _filled(self, numbers: Sequence[object]) -> list[object]:
+        """Return the numbers that a mask chooses between, the first as a tile: of I32, of F32 where one is a float, or of BOOL.
+
+        Raises: T205 for a scalar of the kernel, whose width is not known where no tile says it.
+        """
+        kinds = {bool if isinstance(n, bool | np.bool_) else int if isinstance(n, int | np.integer) else float for n in numbers
+                 if isinstance(n, bool | int | float | np.generic)}
+        if any(isinstance(n, Symbolic) for n in numbers) or not kinds:
+            raise ArgumentKindError("`pto.where` chooses between two scalars: nothing says of which dtype", here(),
+                                    expected="a tile, or Python numbers", found=", ".join(_print(n) for n in numbers),
+                                    help="say it: pto.where(mask, pto.full((1, 1), a, dtype), b)")
+        dtype = DType.F32 if float in kinds else DType.I32 if int in kinds else DType.BOOL
+        first = weak_number("`pto.where`", self.number("`pto.where`", numbers[0]), dtype)
+        tile = self.emit(expand.name, (Symbolic(first),), (("shape", (1, 1)), ("dtype", dtype)))
+        return [self.read(tile).value, *numbers[1:]]
 
     def _weak(self, op: str, value: object, dtype: DType | None) -> k.ScalarOperand:
         """Return a number or scalar as an operand in the dtype of the tile that it meets."""

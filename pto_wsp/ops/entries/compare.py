@@ -20,7 +20,8 @@ le = Elementwise(name="le", doc="Return the mask x <= y.", params=_XY, ref=np.le
 gt = Elementwise(name="gt", doc="Return the mask x > y.", params=_XY, ref=np.greater, c=Operator(">"), npu="TCMP", to_mask=True)
 ge = Elementwise(name="ge", doc="Return the mask x >= y.", params=_XY, ref=np.greater_equal, c=Operator(">="), npu="TCMP",
                  to_mask=True)
-where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.",
+where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.\n\nOf two Python "
+                    "numbers it is a tile of F32 where one is a float, else of I32.",
                     params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}"), npu="TSEL", mask_first=True,
                     rounds=False, dtypes=ALL, aliases=("select",))
 

@@ -14,6 +14,7 @@ from pto_wsp.plan.model import Loop, Submit, TaskPlan, TensorSlot, is_float_symb
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import SymbolRef
+from pto_wsp.types.tensor import array_advice, kind_of
 from pto_wsp.values import dataclass
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -115,7 +116,7 @@ def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | 
         return BindingError(f"{name} has no data", help=advice.format(ref.name or "name", "array"))
     if not isinstance(array, np.ndarray):
         return BindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
-                            found=type(array).__name__)
+                            found=kind_of(array), help=array_advice(array, f"{ref.name or 'name'}={{}}"))
     if array.dtype != ref.dtype.np:
         return BindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
     if array.ndim != ref.rank:

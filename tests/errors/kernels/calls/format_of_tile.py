@@ -16,4 +16,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   10 |     print(format(x))
 #      |           ^^^^^^^^^
-#    = help:     print its repr() ({x!r}): the elements are known only at run time
+#    = help:     pto.print("x", x) prints it when the kernel runs; {x!r} says its type

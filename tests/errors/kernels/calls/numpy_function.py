@@ -17,4 +17,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #      |
 #   12 |     pto.store(y, np.asarray(x))
 #      |                  ^^^^^^^^^^^^^
-#    = help:     use the pto op of that name, e.g. pto.exp(x) for np.exp(x)
+#    = help:     a kernel computes with the ops of pto: pto.exp(x) for np.exp(x); dir(pto) lists them

@@ -18,4 +18,4 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
 #   12 |     pto.store(y, np.add.reduce(x))
 #      |                  ^^^^^^^^^^^^^^^^
 #    = expected: a tile's op, e.g. np.exp(x) or pto.exp(x)
-#    = help:     dir(pto) lists the ops; pto.rowsum and the like reduce
+#    = help:     pto.rowsum(x) gives [R, 1], pto.colsum(x) gives [1, C]
