@@ -33,21 +33,35 @@ class _Hop:
     shift: int
 
 
-def chains_of(pipeline: Pipeline, pair: Pair, depths: Sequence[int], *, structure: bool) -> Iterator[Chain]:
-    """Yield the chains between two accesses in processes, either way, short ones first. `depths`: of the plan's channels."""
-    hops = _hops(pipeline, depths)
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """What is known of a pipeline's channels: the hops along those that can be counted, and events; of each that one statement sends to,
+    that statement, and where its tokens come from."""
+
+    hops: tuple[_Hop, ...]
+    sends: Mapping[int, End]
+    origins: Mapping[int, Origin]
+
+
+def network_of(pipeline: Pipeline, depths: Sequence[int]) -> Network:
+    """Return what is counted of a pipeline. `depths`: of the plan's channels."""
+    sends = {channel: sent for channel in pipeline.channels if (sent := only_end(pipeline, (Send,), channel)) is not None}
+    return Network(_hops(pipeline, depths), sends, _origins(pipeline))
+
+
+def chains_of(network: Network, pair: Pair, *, structure: bool) -> Iterator[Chain]:
+    """Yield the chains between two accesses in processes, either way, short ones first."""
     found: list[Chain] = []
     for side in (0, 1):
         home, other = (pair.accesses[at].levels[pair.depth] for at in (side, 1 - side))
         if isinstance(home, Process) and isinstance(other, Process):
-            found += (chain for way in _ways(hops, home, other)
+            found += (chain for way in _ways(network.hops, home, other)
                       if (chain := _chain(way, side, pair, structure=structure)) is not None)
     found.sort(key=lambda chain: len(chain.links))
     yield from found[:_MOST_CHAINS]
 
 
-def origins_of(pipeline: Pipeline) -> Mapping[int, Origin]:
-    """Return where the tokens of each channel come from that one statement sends to."""
+def _origins(pipeline: Pipeline) -> Mapping[int, Origin]:
     found: dict[int, Origin] = {}
     for channel in pipeline.channels:
         sent, taken = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)

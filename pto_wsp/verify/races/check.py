@@ -148,7 +148,8 @@ def _by_running(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) ->
     left = Open(f"{apart.elements}, unless tokens or events order them")
     if contest.around is None or (contest.pipeline is None and perhaps_ordered(contest, apart.pair)):
         return left
-    outcome = apart if contest.pipeline is None else decide_unordered(apart.pair, data, order_of(contest, apart.pair, data))
+    order = order_of(contest, apart.pair, data)
+    outcome = decide_unordered(apart.pair, data, order) if order.routes or order.chains else apart
     if not isinstance(outcome, Witness):
         return outcome if isinstance(outcome, Open) else left
     try:

@@ -6,7 +6,8 @@ the first side is in an earlier iteration of it than the second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import field
 from typing import assert_never
 
 import numpy as np
@@ -48,7 +49,7 @@ class Data:
     """Of a plan: the ids of tensors that tasks write, and of (indptr, indices) whose columns are checked to rise.
 
     `arrays`: what tensors hold when the workload is compiled, by id; another run may bind others. `depths`: of its channels;
-    `structure`: edges keep program order.
+    `structure`: edges keep program order; `kept`: what has been found out about a pipeline as a whole, for its other pairs.
     """
 
     written: frozenset[int]
@@ -56,6 +57,7 @@ class Data:
     arrays: Mapping[int, np.ndarray]
     depths: tuple[int, ...] = ()
     structure: bool = True
+    kept: dict[Hashable, object] = field(default_factory=dict)
 
 
 def data_of(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Data:

@@ -70,15 +70,15 @@ def _sizes(plan: TaskPlan, witness: Witness) -> Iterator[Mapping[str, int]]:
 
 def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int], *, apart: bool) -> Unordered | None:
     pair = witness.pair
-    submits = {item.site: item for item in items_in(pipeline) if isinstance(item, Submit)}
-    skeletons = Skeletons(plan, _leaf_with(data, given), Budget(_BUDGET), dict(witness.outer), sites=frozenset(submits))
-    if skeletons.run(pipeline).rows:
-        raise NotKnown("its processes come to a stop")
-    if any(not _passes(task, submits[task.site]) for task in skeletons.watched):
-        return None         # a run with these sizes ends before its first task
-    regions = [{number: _box(access, task) for number, task in enumerate(skeletons.watched) if _is_of(task, access)}
-               for access in pair.accesses]
-    tasks, numbers = skeletons.watched, sorted({*regions[0], *regions[1]})
+    key = ("tasks", id(pipeline), *sorted(given.items()), *sorted(witness.outer.items()))
+    if key not in data.kept:
+        data.kept[key] = _tasks(plan, pipeline, witness, data, given)
+    run = data.kept[key]
+    if not isinstance(run, list):
+        raise NotKnown(str(run))
+    tasks: list[WatchedTask] = run
+    regions = [{number: _box(access, task) for number, task in enumerate(tasks) if _is_of(task, access)} for access in pair.accesses]
+    numbers = sorted({*regions[0], *regions[1]})
     if len(numbers) ** 2 > 2 * _MOST_PAIRS:
         raise NotKnown("it has too many tasks to be run here")
     for at, later in enumerate(numbers):
@@ -91,6 +91,18 @@ def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, giv
                 if shared is not None:
                     return _unordered(witness, given, tasks[one], tasks[other], shared)
     return None
+
+
+def _tasks(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int]) -> list[WatchedTask] | str:
+    """Return the tasks of a pipeline with these sizes, none where a run with them ends before its first one; or why that is not known."""
+    submits = {item.site: item for item in items_in(pipeline) if isinstance(item, Submit)}
+    skeletons = Skeletons(plan, _leaf_with(data, given), Budget(_BUDGET), dict(witness.outer), sites=frozenset(submits))
+    try:
+        if skeletons.run(pipeline).rows:
+            return "its processes come to a stop"
+    except NotKnown as why:
+        return str(why)
+    return skeletons.watched if all(_passes(task, submits[task.site]) for task in skeletons.watched) else []
 
 
 def _unordered(witness: Witness, given: Mapping[str, int], first: WatchedTask, second: WatchedTask, shared: Shared) -> Unordered:

@@ -14,11 +14,11 @@ from pto_wsp.plan.model import AwaitEvent, Consume, Item, Loop, Pipeline, Proces
 from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.plan.walk import items_in
 from pto_wsp.verify.races.accesses import Level
-from pto_wsp.verify.races.chains import chains_of, origins_of
+from pto_wsp.verify.races.chains import Network, chains_of, network_of
 from pto_wsp.verify.races.contests import Contest
 from pto_wsp.verify.races.filters import is_apart
 from pto_wsp.verify.races.order import Hop, Order, Route
-from pto_wsp.verify.races.positions import End, Path, only_end, path_to
+from pto_wsp.verify.races.positions import End, Path, path_to
 from pto_wsp.verify.races.question import Data, Pair, Question
 
 
@@ -40,19 +40,19 @@ def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
         return Order()
     same = contest.node.replicas if isinstance(contest.node, Process) else 0
     takes = [next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses]
-    return Order(tuple(routes_of(contest, pair, structure=data.structure)),
-                 tuple(chains_of(pipeline, pair, data.depths, structure=data.structure)), origins_of(pipeline),
+    network = data.kept.get(("network", id(pipeline)))
+    if not isinstance(network, Network):
+        network = data.kept[("network", id(pipeline))] = network_of(pipeline, data.depths)
+    return Order(tuple(_routes(contest, pipeline, network, pair, structure=data.structure)),
+                 tuple(chains_of(network, pair, structure=data.structure)), network.origins,
                  same if None not in takes and takes[0] is takes[1] else 0)
 
 
-def routes_of(contest: Contest, pair: Pair, *, structure: bool) -> Iterator[Route]:
+def _routes(contest: Contest, pipeline: Pipeline, network: Network, pair: Pair, *, structure: bool) -> Iterator[Route]:
     """Yield the routes of tokens and events from the process of one access to that of the other, either way; and of two replicas of a
     process the one that says that they have taken different tokens. Without `structure` a token waits for the task that it is of alone."""
-    pipeline = contest.pipeline
-    if pipeline is None:
-        return
     if isinstance(contest.node, Process):
-        yield from _of_replicas(pipeline, pair)
+        yield from _of_replicas(network, pair)
         return
     for side in (0, 1):
         first, second = pair.accesses[side], pair.accesses[1 - side]
@@ -62,12 +62,12 @@ def routes_of(contest: Contest, pair: Pair, *, structure: bool) -> Iterator[Rout
         path = path_to(home.body, first.statement)
         if path is None:
             continue
-        for hops, sent in _back(pipeline, second.levels[pair.depth + 1:], (), frozenset()):
+        for hops, sent in _back(network, second.levels[pair.depth + 1:], (), frozenset()):
             around = _around_both(path, sent.path) if sent.process is home else None
             if not structure and not (isinstance(sent.statement, Send) and first.statement.handle in sent.statement.after):
                 continue
             if around is not None and _is_one(home, around):
-                turns = tuple(_turn(pipeline, item) for item in around if isinstance(item, Consume))
+                turns = tuple(_turn(network, item) for item in around if isinstance(item, Consume))
                 if None not in turns:
                     loops = tuple(item for item in around if isinstance(item, Loop))
                     yield Route(side, hops, loops, tuple(turn for turn in turns if turn is not None))
@@ -93,22 +93,22 @@ def _none_is_left(pair: Pair, data: Data, order: Order) -> bool:
     return is_apart(question)
 
 
-def _back(pipeline: Pipeline, levels: tuple[Level, ...], hops: tuple[Hop, ...],
+def _back(network: Network, levels: tuple[Level, ...], hops: tuple[Hop, ...],
           seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], End]]:
     """Yield the sends that must have been, where all these levels are: of the tokens taken there, and of those taken before these."""
     for level in levels:
         if not isinstance(level, Consume | Receive) or level.channel in seen:
             continue
-        sent = _only_send(pipeline, level.channel)
+        sent = _only_send(network, level.channel)
         if sent is not None and isinstance(sent.statement, Send):
             further = (*hops, Hop(sent.levels, sent.statement.payload, level.vars))
             yield further, sent
-            yield from _back(pipeline, sent.levels, further, seen | {level.channel})
+            yield from _back(network, sent.levels, further, seen | {level.channel})
 
 
-def _only_send(pipeline: Pipeline, channel: int) -> End | None:
+def _only_send(network: Network, channel: int) -> End | None:
     """Return what sends to a channel; None where that are several statements or processes."""
-    sent = only_end(pipeline, (Send,), channel)
+    sent = network.sends.get(channel)
     return sent if sent is not None and _is_one(sent.process, sent.levels) else None
 
 
@@ -117,9 +117,9 @@ def _is_one(process: Process, around: Iterable[object]) -> bool:
     return process.replicas == 1 or any(isinstance(level, Consume) for level in around)
 
 
-def _of_replicas(pipeline: Pipeline, pair: Pair) -> Iterator[Route]:
+def _of_replicas(network: Network, pair: Pair) -> Iterator[Route]:
     ours, theirs = (next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses)
-    turn = _turn(pipeline, ours) if ours is not None and ours is theirs else None
+    turn = _turn(network, ours) if ours is not None and ours is theirs else None
     if turn is not None:
         yield Route(0, turns=(turn,), replicas=True)
 
@@ -137,13 +137,13 @@ def _around_both(before: Path, after: Path) -> tuple[Loop | Consume, ...] | None
     return None
 
 
-def _turn(pipeline: Pipeline, consumer: Consume) -> tuple[Hop, ...] | None:
+def _turn(network: Network, consumer: Consume) -> tuple[Hop, ...] | None:
     """Return what tells one turn of a consumer from another: the loops around the send of its token, and so on from there."""
     hops: list[Hop] = []
     pending, seen = [consumer], {consumer.channel}
     while pending:
         level = pending.pop()
-        sent = _only_send(pipeline, level.channel)
+        sent = _only_send(network, level.channel)
         if sent is None or not isinstance(sent.statement, Send):
             return None
         inside = tuple(inner for inner in sent.levels if isinstance(inner, Consume | Receive))
