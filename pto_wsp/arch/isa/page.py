@@ -14,8 +14,8 @@ _HEAD = """# What tile instructions demand
 
 Written from the instruction table by `pto_wsp/arch/isa/page.py`. Kernels of packages keep all of this: selection asks the rules where it
 has a choice, the emitter refuses a kernel that breaks one (`N204`, and `N201` for flags), and the emulated core of the tests refuses to
-run it. For bodies of your own ([own_bodies.md](own_bodies.md)) nothing is proved: keep these rules there yourself. a2a3 is `ascend_910b`, a5
-is `ascend_950`. A tile's *storage* is what its type says first, rows and columns; its *valid part* is what instructions handle.
+run it. For bodies of your own ([own_bodies.md](own_bodies.md)) nothing is proved: keep these rules there yourself. a2a3 is `ascend_910b`,
+a5 is `ascend_950`. A tile's *storage* is what its type says first, rows and columns; its *valid part* is what instructions handle.
 """
 
 
