@@ -62,7 +62,8 @@ class Rule:
 
 
 _SIMULATOR, _DEVICE, _WRONG = "the simulator does not build it", "the device's headers refuse it", "results are wrong"
-_HEADERS = "neither builds it"
+_ASKED = "the instruction asks for it"
+_OWN = "it sets and awaits that flag"
 _FORMS = "not stated; operands of one type is the form that is known to build"
 
 
@@ -73,7 +74,7 @@ def _rules(names: str, operands: str, demand: Demand, why: str, families: str = 
 
 
 RULES: tuple[Rule, ...] = (
-    *_rules("TSEL", "dst src0 src1", Demand.ONE_TYPE, _HEADERS),
+    *_rules("TSEL", "dst src0 src1", Demand.ONE_TYPE, "it does not compile"),
     *_rules("TSEL", "dst", Demand.VALID_COLS_BY, f"{_WRONG} on the simulator, which reads bits on from row to row", number=8),
     *_rules("TSELS", "dst", Demand.VALID_COLS_BY, "as TSEL", number=8),
     *_rules("TSEL TSELS", "bits dst", Demand.BITS_OF, f"{_WRONG} on the simulator", number=8),
@@ -91,23 +92,23 @@ RULES: tuple[Rule, ...] = (
     # Of bytes the device wants 32, which rows of 32 bytes have anyway.
     *_rules("TTRANS", "dst", Demand.STORED_COLS_BY, "the fast path of the device", number=16, widths=(2, 4)),
     *_rules("TTRANS", "tmp src", Demand.TURNING_ROOM, "scratch of the device", number=16),
-    *_rules("TFILLPAD TFILLPAD_INPLACE", "dst src", Demand.ONE_STORAGE, f"{_HEADERS}: a larger destination is TFILLPAD_EXPAND"),
-    *_rules("TPAIRREDUCESUM", "dst src", Demand.ONE_VALID, _HEADERS),
-    *_rules("TINTERLEAVE", "dst0 dst1 src0 src1", Demand.VALID_COLS_BY, _HEADERS, number=2),
-    *_rules("TDEINTERLEAVE", "dst0 dst1 src0 src1", Demand.VALID_COLS_BY, _HEADERS, number=2),
-    *_rules("TDEINTERLEAVE", "dst0 dst1 src", Demand.VALID_COLS_BY, _HEADERS, number=2),
-    *_rules("TSORT32", "src", Demand.VALID_COLS_BY, _HEADERS, number=32),
-    *_rules("TSORT32", "index", Demand.U32, _HEADERS),
-    *_rules("TMRGSORT", "dst src", Demand.ONE_ROW, _HEADERS),
-    *_rules("TCI", "dst", Demand.TEMPLATE, f"{_HEADERS}; the start is exactly of that dtype"),
-    *_rules("TMATMUL", "out left right", Demand.STORED_AS_PRODUCT, _HEADERS),
-    *_rules("TMATMUL_ACC", "out left right", Demand.STORED_AS_PRODUCT, _HEADERS),
+    *_rules("TFILLPAD TFILLPAD_INPLACE", "dst src", Demand.ONE_STORAGE, f"{_ASKED}: a larger destination is TFILLPAD_EXPAND"),
+    *_rules("TPAIRREDUCESUM", "dst src", Demand.ONE_VALID, _ASKED),
+    *_rules("TINTERLEAVE", "dst0 dst1 src0 src1", Demand.VALID_COLS_BY, _ASKED, number=2),
+    *_rules("TDEINTERLEAVE", "dst0 dst1 src0 src1", Demand.VALID_COLS_BY, _ASKED, number=2),
+    *_rules("TDEINTERLEAVE", "dst0 dst1 src", Demand.VALID_COLS_BY, _ASKED, number=2),
+    *_rules("TSORT32", "src", Demand.VALID_COLS_BY, _ASKED, number=32),
+    *_rules("TSORT32", "index", Demand.U32, _ASKED),
+    *_rules("TMRGSORT", "dst src", Demand.ONE_ROW, _ASKED),
+    *_rules("TCI", "dst", Demand.TEMPLATE, f"{_ASKED}; the start is exactly of that dtype"),
+    *_rules("TMATMUL", "out left right", Demand.STORED_AS_PRODUCT, _ASKED),
+    *_rules("TMATMUL_ACC", "out left right", Demand.STORED_AS_PRODUCT, _ASKED),
     *_rules("TFMOD", "src1", Demand.NOT_ZERO, "the simulator ends with an assertion"),
     *_rules("TFMODS", "number", Demand.NOT_ZERO, "the simulator ends with an assertion"),
-    *_rules("TCONCAT", "", Demand.FLAGS_DOWN, "it waits for its own flag", "a2a3"),
-    *_rules("TEXTRACT", "src", Demand.FLAGS_DOWN, "it waits for its own flag", "a2a3", memory="Vec"),
-    *_rules("TFILLPAD TFILLPAD_INPLACE TFILLPAD_EXPAND", "", Demand.FLAGS_DOWN, "it waits for its own flag", "a2a3"),
-    *_rules("TPUSH TDEQUANT", "", Demand.FLAGS_DOWN, "it waits for its own flag", "a2a3"),
+    *_rules("TCONCAT", "", Demand.FLAGS_DOWN, _OWN, "a2a3"),
+    *_rules("TEXTRACT", "src", Demand.FLAGS_DOWN, _OWN, "a2a3", memory="Vec"),
+    *_rules("TFILLPAD TFILLPAD_INPLACE TFILLPAD_EXPAND", "", Demand.FLAGS_DOWN, _OWN, "a2a3"),
+    *_rules("TPUSH TDEQUANT", "", Demand.FLAGS_DOWN, _OWN, "a2a3"),
 )
 
 # Pairs, not only dtypes: what one TCVT makes of what. Dtypes of four and eight bits that no tile of ours has are left out.

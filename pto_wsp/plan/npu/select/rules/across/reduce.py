@@ -17,8 +17,8 @@ from pto_wsp.types.scalar import Const, Op, Scalar, binary
 
 ROW = {"rowsum": "TROWSUM", "rowmean": "TROWSUM", "rowmax": "TROWMAX", "rowmin": "TROWMIN", "rowprod": "TROWPROD"}
 COLUMN = {"colsum": "SUM", "colmean": "SUM", "colmax": "MAX", "colmin": "MIN"}
-_GROWN_BYTES = 8192     # a tile may grow to so many,
-_FEW_TIMES = 2          # or to so many times its own
+_GROWN_BYTES = 16384    # a tile may grow to so many bytes,
+_GROWN_BY = 4           # or by so many stored rows each one more
 _STEP = {"SUM": "TADD", "MAX": "TMAX", "MIN": "TMIN"}
 
 
@@ -41,7 +41,8 @@ def reduce_rows(b: Builder, name: str, out: Held, tile: Held) -> None:
     """
     tile = regular(b, tile)
     if demands(name, Demand.ONE_STORED_ROWS, b.arch.family) and tile.stored_rows != out.stored_rows:
-        if _grown_bytes(tile, out.stored_rows) > _GROWN_BYTES and tile.stored_rows * _FEW_TIMES < out.stored_rows:
+        much = _GROWN_BY * (out.stored_rows - tile.stored_rows) > tile.stored_rows
+        if much and _grown_bytes(tile, out.stored_rows) > _GROWN_BYTES:
             tile = _shortened(b, name, tile)
         tile = b.grown(tile, out.stored_rows)
     scratch = b.grown(b.like(tile, f"{tile.name}_tmp"), tile.stored_rows)
