@@ -10,11 +10,12 @@ import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import InternalError
+from pto_wsp.plan.npu.edges.overwrites import overwrites
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.verify.npu.writes import check_writes
 from pto_wsp.verify.verdict import Verdict
 from tests.npu.submits import npu_plan
-from tests.npu.test_orchestration import CASES, in_place, overwrite, ragged, reshapes
+from tests.npu.test_orchestration import CASES, in_place, nested, overwrite, ragged, reshapes
 
 
 @pytest.mark.parametrize("case", [*CASES.values(), ragged, reshapes])
@@ -42,6 +43,20 @@ def test_a_write_that_waits_for_nobody_is_found() -> None:
     plan = npu_plan(overwrite())
     with pytest.raises(InternalError, match="does not wait for a read"):
         check_writes(plan, replace(remembered_reads(plan), writes={}))
+
+
+@pytest.mark.parametrize("case", [overwrite, nested, ragged])
+def test_a_write_that_is_given_as_an_output_alone_is_found(case: Callable[[], Workload]) -> None:
+    """The runtime looks for no earlier writer of an OUT: each of these workloads writes somewhere again."""
+    plan = npu_plan(case())
+    assert overwrites(plan)
+    with pytest.raises(InternalError, match="does not wait for a write"):
+        check_writes(plan, looked_up=frozenset())
+
+
+def test_findings_say_what_is_written_again() -> None:
+    said = {finding.check: finding.detail for finding in check_writes(npu_plan(overwrite()))}
+    assert said["writes behind writes of Y"] == "given as INOUT, for which the runtime looks for them"
 
 
 @kernel
