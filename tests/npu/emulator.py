@@ -21,7 +21,7 @@ from tests.npu.compiled import INCLUDE, KERNEL, SHARED, WARNINGS, RunFault, comp
 
 CORE = Path(__file__).resolve().parent / "core"
 _DTYPES: tuple[object, ...] = (   # in the order of DataType in tensor.h
-    np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.bool_)
+    np.float32, np.float16, np.int32, np.int16, np.int8, np.uint8, ml_dtypes.bfloat16, np.int64, np.uint64, np.uint16, np.uint32, np.bool_)
 
 Array = npt.NDArray[np.generic]
 
