@@ -18,3 +18,13 @@ def test_an_example_runs_and_gives_what_its_golden_says(name: str, family: str) 
     program = WORKLOADS[name]().compile(target="ascend_npu", arch=ARCHES[family])
     assert program.artifact_dir is not None
     check_package(program.artifact_dir, family)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_example_runs_on_the_other_runtime(name: str, family: str) -> None:
+    """It reads no element that a task computes: the lengths and tables of the examples are given."""
+    program = WORKLOADS[name]().compile(target="ascend_npu", arch=ARCHES[family], options={"runtime": "host_build_graph"})
+    assert program.artifact_dir is not None
+    check_package(program.artifact_dir, family)

@@ -31,7 +31,7 @@ MUTANTS = [
     ("matmul_add", "orchestration/matmul_add_orch.cpp", "t1.add_input(acc);", "const ChipTensor copy = acc;\n    t1.add_output(copy);",
      r"kernel `add_bias` declares \[IN, IN, OUT\], is given \[OUT, IN, OUT\]"),
     ("matmul_add", "orchestration/matmul_add_orch.cpp", "t1.add_input(bias);", "(void)bias;\n    t1.add_input(acc);", "output `out`"),
-    ("matmul_add", "kernel_config.py", '"core_type": "aic"', '"core_type": "aiv"', "of the other core type"),
+    ("matmul_add", "kernel_config.py", '"core_type": "aic"', '"core_type": "aiv"', "own_core"),
     ("matmul_add", "golden.py", 'bias", f(32, 64)), ("out"', 'bias", f(32, 64)), ("more", f(1)), ("out"', "golden.py makes 5 tensors"),
     ("ragged_spmd", "orchestration/ragged_orch.cpp", "(rows + 15) / 16", "rows / 16", "output `y`"),
     ("ragged_spmd", "orchestration/ragged_orch.cpp", "c0 += half", "c0 += half / 2 * 3", "view: dimension 1"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pto_wsp import PtoError
 from tests.codegen.npu.golden.test_examples import mixture, paged_attention, pipelined_mlp
 from tests.npu.harness import check_package
 
@@ -18,6 +19,19 @@ def test_an_example_gives_its_golden_numbers(name: str) -> None:
     root = CASES[name]().compile(target="ascend_npu").artifact_dir
     assert isinstance(root, Path)
     check_package(root, "a2a3")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("family", "arch"), [("a2a3", "ascend_910b"), ("a5", "ascend_950")])
+def test_an_example_runs_on_the_other_runtime_where_no_task_decides(name: str, family: str, arch: str) -> None:
+    try:
+        root = CASES[name]().compile(target="ascend_npu", arch=arch, options={"runtime": "host_build_graph"}).artifact_dir
+    except PtoError as error:
+        assert name == "routed by tasks" and "which tasks write" in error.message
+        return
+    assert isinstance(root, Path)
+    check_package(root, family)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "routed by tasks"])     # its topk has no form in the text

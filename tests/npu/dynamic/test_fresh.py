@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import Deps, P, Tensor, Workload, workload
+from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
 from tests.npu.dynamic.cases import F32, add, grow, mix, move, run_package, tensors
 from tests.npu.harness import A5_FAST, check_package
+from tests.npu.submits import npu_plan
 
 
 def fresh() -> Workload:
@@ -103,3 +105,20 @@ def test_a_lost_edge_of_a_tensor_of_a_turn_is_noticed(tmp_path: Path) -> None:
     source.write_text("\n".join(lost) + "\n")
     with pytest.raises(AssertionError, match=r"output `|nothing orders them"):
         check_package(tmp_path / "package", "a2a3")
+
+
+def test_tensors_of_one_body_share_a_scope() -> None:
+    """Scopes nest at most 64 deep: those of a body end at one place, and open one scope."""
+    X, Y = tensors("XY", 6, 8, 16)
+
+    @workload
+    def case() -> None:
+        for b in P(6):
+            source = X[b]
+            for _ in range(70):
+                made = Tensor.empty((8, 16), F32)
+                move[b](source, made)
+                source = made
+            move[b](source, Y[b])
+    text = emit_orchestration(npu_plan(case()))
+    assert text.count("PTO_WSP_SCOPE") == 1 and text.count("pto_wsp::NewTensor") == 70

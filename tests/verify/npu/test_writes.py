@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import InternalError
+from pto_wsp.plan.npu.edges.overwrites import overwrites
 from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
 from pto_wsp.verify.npu.writes import check_writes
 from pto_wsp.verify.verdict import Verdict
+from tests.npu.generated_workloads import Source, workload_of
 from tests.npu.submits import npu_plan
-from tests.npu.test_orchestration import CASES, in_place, overwrite, ragged, reshapes
+from tests.npu.test_orchestration import CASES, in_place, nested, overwrite, ragged, reshapes
 
 
 @pytest.mark.parametrize("case", [*CASES.values(), ragged, reshapes])
@@ -44,6 +47,20 @@ def test_a_write_that_waits_for_nobody_is_found() -> None:
         check_writes(plan, replace(remembered_reads(plan), writes={}))
 
 
+@pytest.mark.parametrize("case", [overwrite, nested, ragged])
+def test_a_write_that_is_given_as_an_output_alone_is_found(case: Callable[[], Workload]) -> None:
+    """The runtime looks for no earlier writer of an OUT: each of these workloads writes somewhere again."""
+    plan = npu_plan(case())
+    assert overwrites(plan)
+    with pytest.raises(InternalError, match="does not wait for a write"):
+        check_writes(plan, looked_up=frozenset())
+
+
+def test_findings_say_what_is_written_again() -> None:
+    said = {finding.check: finding.detail for finding in check_writes(npu_plan(overwrite()))}
+    assert said["writes behind writes of Y"] == "given as INOUT, for which the runtime looks for them"
+
+
 @kernel
 def move(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
     """Double a tile."""
@@ -71,3 +88,20 @@ def test_reads_are_remembered_wherever_that_is_needed(index: str, needed: bool) 
             check_writes(plan, RememberedReads())
     else:
         check_writes(plan, RememberedReads())
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 120), marks=pytest.mark.slow)], ids=["few", "many"])
+def test_generated_workloads_order_all_their_writes(seeds: range, tmp_path: Path) -> None:
+    """Loops of both kinds, sides, branches and handles, without order from structure: data, and what is told, orders every two writes.
+
+    Where nothing is given as INOUT, most of them lack an edge.
+    """
+    lacking = 0
+    for seed in seeds:
+        plan = npu_plan(workload_of(Source(seed, dynamic=seed % 2 == 1), tmp_path, structure=False))
+        check_writes(plan)
+        try:
+            check_writes(plan, looked_up=frozenset())
+        except InternalError:
+            lacking += 1
+    assert lacking > len(seeds) // 3

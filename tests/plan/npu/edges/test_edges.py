@@ -9,11 +9,13 @@ import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
-from pto_wsp.plan.npu.edges.places import TensorOf
+from pto_wsp.plan.npu.edges.overwrites import overwrites
+from pto_wsp.plan.npu.edges.places import TensorOf, site_of
 from pto_wsp.plan.npu.edges.readers import remembered_reads
 from pto_wsp.plan.npu.edges.statements import Task, statements
 from pto_wsp.plan.npu.edges.waits import WORTH_JOINING, waits_of
 from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.resources import csrc_dir
 from tests.npu.submits import npu_plan
 from tests.npu.tasks import grow, mix, move
@@ -211,3 +213,77 @@ def test_many_are_joined_where_several_tasks_wait_for_them() -> None:
 def test_the_header_joins_from_the_same_number_on() -> None:
     text = (csrc_dir() / "npu" / "pto_wsp_abi.h").read_text()
     assert f"constexpr uint32_t kWorthJoining = {WORTH_JOINING};" in text
+
+
+# ---- writes behind writes ----
+
+def looked_up(body: Callable[[], None]) -> list[bool]:
+    """Return for each launch of a workload with that body whether what it writes is given as INOUT."""
+    plan = plan_of(body, structure=False)
+    found = overwrites(plan)
+    return [any((site_of(launch), position) in found for position in range(len(launch.arguments))) for launch in launches_of(plan.body)]
+
+
+def test_an_output_that_nothing_wrote_before_stays_one() -> None:
+    def body() -> None:
+        for b in P(8):
+            move[b](X[b], Y[b])
+        for k in range(4):
+            move(X[k], Z[k])                       # parts that are told apart as they stand
+        for b in P(8):
+            for h in P(2):
+                move[b, h](X[b], A.reshape(16, 4, 32)[b * 2 + h, :, 0:8])
+    assert looked_up(body) == [False] * 5 + [True]      # in another shape, turns are not told apart
+
+
+def test_what_another_task_may_have_written_is_looked_up() -> None:
+    lens, W = Tensor(np.ones(8, np.int64), name="lens"), Tensor(np.ones((64, 8), np.float32), name="W")
+
+    def again() -> None:
+        for b in P(8):
+            move[b](X[b], Y[b])
+        move(X[0], Y[3])
+        move(X[0], Y[3])
+
+    def turns() -> None:
+        for i in P.seq(2):
+            for b in P(8):
+                move[i, b](X[b], Y[b])
+
+    def partly() -> None:
+        for b in P(8):
+            both[b](X[b], W[b * 4:b * 4 + 8])
+
+    def by_data() -> None:
+        for b in P(8):
+            move[b](X[b], Y[lens[b]])
+
+    def ways() -> None:
+        with P.when(lens[0] > 1):
+            move(X[0], Y[0])
+        with P.otherwise():
+            move(X[1], Y[0])
+
+    def behind_ways() -> None:
+        ways()
+        move(X[2], Y[0])
+    assert looked_up(again) == [False, True, True]
+    assert looked_up(turns) == looked_up(partly) == looked_up(by_data) == [True]
+    assert looked_up(ways) == [False, False]
+    assert looked_up(behind_ways) == [False, False, True]
+
+
+def test_a_tensor_of_a_turn_is_another_one_in_the_next() -> None:
+    def body() -> None:
+        for b in P(8):
+            tmp = Tensor.empty((2, 4, 8), F32)
+            move[b](X[b], tmp[0])
+            move[b](X[b], tmp[1])
+            move[b](tmp[0], tmp[1])
+    assert looked_up(body) == [False, False, True]
+
+
+@kernel
+def both(x: In[Tile[4, 8, F32]], y: Out[Tile[8, 8, F32]]) -> None:
+    """Write two tiles at once, as rows of one."""
+    pto.store(y, pto.concat([x, x], axis=0))
