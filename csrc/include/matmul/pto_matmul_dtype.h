@@ -62,6 +62,13 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
     enum { STRIP = 16 * PTO_MM_PER_WORD };
     const int64_t words = PTO_MM_WORDS(depth);
     const int in_place = PTO_MM(panels_in_place)(b_k, b_col, h);
+#ifdef PTO_MM_CAREFUL
+    uint32_t top = 0;
+    for (int64_t r = 0; r < h; ++r) {
+        const uint32_t of_row = PTO_MM(top)(left + r * left_step, words);
+        top = of_row > top ? of_row : top;
+    }
+#endif
     for (int64_t j = 0; j < n;) {
         const int64_t whole = in_place ? (n - j) / PTO_MM_WIDTH * PTO_MM_WIDTH : 0;
         const int64_t group = whole ? whole : PTO_MM_LEAST(n - j, PTO_MATMUL_PANELS * PTO_MM_WIDTH);
@@ -87,6 +94,14 @@ PTO_MATMUL_FUNCTION void PTO_MM(columns)(PTO_MM_SUM *c, int64_t c_row, int64_t c
             PTO_MM(unbias)(start, panel, words);
 #else
             const PTO_MM_SUM *start = 0;
+#endif
+#ifdef PTO_MM_CAREFUL
+            if (top + PTO_MM(top)(panel, words * PTO_MM_WIDTH) > PTO_MM_TOP) {
+                PTO_MM(careful)(to, c_row, c_col, left, left_step, panel, step, h, width, words, add);
+                if (zeros)
+                    PTO_MM(careful)(to + h * c_row, c_row, c_col, zeros, 0, panel, step, 1, width, words, add);
+                continue;
+            }
 #endif
             if (width == PTO_MM_WIDTH && c_col == 1)
                 PTO_MM(panel)(to, c_row, left, left_step, panel, step, h, words, start, add, &ahead);
@@ -179,6 +194,8 @@ PTO_MATMUL_FUNCTION void PTO_MM(matmul_short)(PTO_MM_SUM *c, int64_t ldc, const 
 #undef PTO_MM_IN_PLACE
 #undef PTO_MM_STEP
 #undef PTO_MM_BIAS_LEFT
+#undef PTO_MM_CAREFUL
+#undef PTO_MM_TOP
 #undef PTO_MM_FEW_ROWS
 #undef PTO_MM_LANES
 #undef PTO_MM_WIDTH
