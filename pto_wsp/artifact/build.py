@@ -7,19 +7,22 @@ every struct.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from pto_wsp.artifact.abi import abi_text, parse_abi, read_abi
 from pto_wsp.artifact.manifest import RuntimeManifest
 from pto_wsp.artifact.store import cache_root, lookup, publish
-from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, no_library
+from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, library_fault, no_library
 from pto_wsp.codegen.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CompilerFailedError
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
@@ -40,11 +43,12 @@ class Runtime:
     path: Path
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class LoadedArtifact:
-    """An artifact's library: its table of kernels and its orchestrator."""
+    """An artifact's library: its table of kernels and its orchestrator. The library is open as long as this, and is closed with it."""
 
     runtime: Runtime
+    path: Path
     library: Any                  # keeps the library open
     table: Any                    # const pto_artifact *
 
@@ -76,7 +80,7 @@ def _load_runtime(root: str, machine: str) -> Runtime:
     folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
     shipped = wheel_data(PARSED_ABI)
     ffi = read_abi((folder / PARSED_ABI if shipped is None else shipped).read_bytes())
-    lib = _open(ffi, folder / manifest.library)
+    lib = _open_for_good(ffi, folder / manifest.library)
     runtime = Runtime(ffi, lib, folder)
     rows = ffi.new("const pto_layout **")
     _handshake(ffi, lib.pto_abi_version(), rows, lib.pto_abi_layout(rows), folder)
@@ -123,17 +127,25 @@ def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
     Raises: C102 when it uses what no library has; C105 when it was built against another version of the interface.
     """
     runtime = load_runtime()
-    ffi = runtime.ffi
+    ffi, path = runtime.ffi, root.absolute() / library
+    fault = library_fault(path)
+    if fault is not None:
+        raise CompilerFailedError(f"the library in {root} cannot be loaded", notes=(f"{library}: {fault}",))
     try:
-        handle = _open(ffi, root / library)
+        handle = ffi.dlopen(str(path), ffi.RTLD_NOW)
     except OSError as problem:
         raise CompilerFailedError(f"the library in {root} cannot be loaded", notes=(str(problem),)) from None
-    table = handle.pto_artifact_entry()
+    try:
+        table = handle.pto_artifact_entry()
+    except (AttributeError, ffi.error):
+        raise CompilerFailedError(f"the library in {root} cannot be loaded", notes=(f"{library}: it has no pto_artifact_entry",)) from None
     rows = ffi.new("const pto_layout **", table.layout)
     _handshake(ffi, table.abi_version, rows, table.n_layout, root)
     if ffi.string(table.digest).decode() != plan_digest:
         raise AbiMismatchError(f"the library in {root} was made from another plan", help=f"remove {root}; it is built again")
-    return LoadedArtifact(runtime, handle, table)
+    artifact = LoadedArtifact(runtime, path, handle, table)
+    _open_artifacts.add(artifact)
+    return artifact
 
 
 def _try_to_open(ffi: Any, path: Path, function: str, what: str) -> None:
@@ -153,8 +165,19 @@ def _try_to_open(ffi: Any, path: Path, function: str, what: str) -> None:
         ffi.dlclose(library)
 
 
-def _open(ffi: Any, path: Path) -> Any:
-    """Open a library for good: at exit Python frees records, and helper threads run, after it would have been closed."""
+_open_artifacts: WeakSet[LoadedArtifact] = WeakSet()
+
+
+@atexit.register
+def _keep_open() -> None:
+    """Have no artifact be closed while the process ends: Python frees libraries, records and programs in any order."""
+    for artifact in tuple(_open_artifacts):
+        with contextlib.suppress(OSError):
+            _open_for_good(artifact.runtime.ffi, artifact.path)
+
+
+def _open_for_good(ffi: Any, path: Path) -> Any:
+    """Open a library that is never closed: at exit Python frees records, and helper threads run, after it would have been closed."""
     return ffi.dlopen(str(path.absolute()), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
 
 

@@ -80,6 +80,6 @@ def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...],
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)      # the latest stay open for programs that are compiled again; the others are closed with their last program
 def _load(root: str, library: str, digest: str) -> LoadedArtifact:
     return load_artifact(Path(root), library, digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pto_wsp.artifact.build import Runtime
+from pto_wsp.artifact.build import LoadedArtifact, Runtime
 from pto_wsp.plan.rules import ExecutionRules
 from pto_wsp.plan.waits.channel_state import Stuck, Wait
 from pto_wsp.runtime.native.simulator import SimResult, feed_columns, finish_sim, new_sim
@@ -17,9 +17,11 @@ class Recorder:
     """A record of the task stream, in the runtime library's memory."""
 
     def __init__(self, runtime: Runtime, rules: ExecutionRules, *, infer: bool, prunes: bool = True, max_tasks: int = MAX_RECORDED_TASKS,
-                 poison: bool = False) -> None:
-        """`prunes`: conflicts with tasks that have left the window, in a record that drops tasks, are forgotten."""
+                 poison: bool = False, written_by: LoadedArtifact | None = None) -> None:
+        """`prunes`: conflicts with tasks that have left the window, in a record that drops tasks, are forgotten; `written_by`: whose
+        orchestrator writes it, which stays open as long as the record."""
         self.runtime = runtime
+        self.written_by = written_by
         ffi = runtime.ffi
         options = ffi.new("pto_record_options *", {
             **rules.record_options(max_tasks), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison)})

@@ -61,7 +61,7 @@ class Engine:
         self._watch = None if undefined is None else _new_watch(self.runtime, plan, undefined)
         watched = self._watch is not None    # every conflict of a whole run, whatever the schedule infers and the window retires
         self.recorder = Recorder(self.runtime, plan.rules, infer=plan.infer or watched, prunes=not watched, max_tasks=max_tasks,
-                                 poison=watched)
+                                 poison=watched, written_by=artifact)
         self._fingerprint: tuple[object, ...] | None = None
         self._overflow: SimResult | None = None
         self._tensors: Any = None
