@@ -230,4 +230,4 @@ def test_mutated_files_are_refused_or_load(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*was built for")
 @pytest.mark.parametrize("part", range(4))
 def test_many_mutated_files_are_refused_or_load(folder: Path, part: int) -> None:
-    mutate_files(folder, range(100 + 250 * part, 350 + 250 * part))
+    mutate_files(folder, range(100 + 80 * part, 180 + 80 * part))
