@@ -74,7 +74,7 @@ class Folder:
         return state.hexdigest()
 
     def _opened(self, name: str, most_bytes: int) -> io.FileIO:
-        file = open(self._open_file(name), "rb", buffering=0)
+        file = io.FileIO(self._open_file(name), "rb")
         if os.fstat(file.fileno()).st_size > most_bytes:
             file.close()
             raise OSError(errno.EFBIG, f"larger than {most_bytes} bytes", str(self.path / name))
