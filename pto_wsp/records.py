@@ -123,7 +123,7 @@ class Record:
         try:
             data = json.loads(text)
             made: Self = _from_json(cls, data)
-        except (ValueError, KeyError, TypeError, AttributeError):   # not what we write: pydantic says what is wrong with it
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):   # not ours: pydantic says why
             made = _adopted(pydantic_model(cls).model_validate_json(text))
         return made
 

@@ -25,6 +25,7 @@ from pto_wsp.values import dataclass
 _NUMPY_DIR = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
+_ENDS = re.compile(r"[\"'\\]|\*/|/\*")
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -46,8 +47,9 @@ class Span:
 
     @property
     def short(self) -> str:
-        """The basename and line, for comments in generated code and for `declared at` notes."""
-        return f"{os.path.basename(self.file)}:{self.line}"
+        """The basename and line, for comments in generated code and for `declared at` notes: they end no comment, string or line."""
+        name = os.path.basename(self.file)
+        return f"{name if name.isprintable() and not _ENDS.search(name) else _ENDS.sub('?', ascii(name)[1:-1])}:{self.line}"
 
     def excerpt(self) -> tuple[str, ...]:
         """Return the source line with a caret line under it, or nothing when the text cannot be found."""

@@ -200,3 +200,8 @@ def test_plain_values_load_no_pydantic() -> None:
             "w.compile()\nassert 'pydantic' not in sys.modules")
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_text_nested_deeper_than_the_stack_is_refused_as_any_other() -> None:
+    with pytest.raises(ValueError, match="recursion limit"):
+        Everything.model_validate_json('{"threads":' + "[" * 100000)

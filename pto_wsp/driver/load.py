@@ -108,8 +108,8 @@ def _kept(folder: Path) -> tuple[Path, Manifest]:
                             expected="target cpu_sim",
                             help="a driver of the device runtime builds and runs it; `pto-wsp inspect` shows what it holds")
         try:
-            manifest = read_manifest(opened, Manifest)
-            if PLAN not in dict(manifest.files):
+            manifest = read_manifest(opened, Manifest) if (folder / PLAN).is_file() else None
+            if manifest is None or PLAN not in dict(manifest.files):
                 raise LoadError(f"{folder} has no {PLAN}", expected="a folder that program.save(folder) has written",
                                 found="an artifact of the cache, or a part of a saved one", help=_AGAIN)
             return keep(opened, manifest, manifest.name)

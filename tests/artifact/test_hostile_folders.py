@@ -125,11 +125,16 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+def kept_secrets() -> list[str]:
+    """Return files of the store that were copied from outside a folder."""
+    return [os.path.join(parent, name) for parent, _, names in os.walk(cache_root()) for name in names if name == "outside.txt"]
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_what_leads_out_of_a_folder_is_refused(folder: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     change, message = HOSTILE[case]
     change(folder)
-    before = {path for path in cache_root().rglob("*") if path.name == "outside.txt"}
+    assert not kept_secrets()
     with pytest.raises(PtoError, match=message) as raised:
         load(folder)
     assert raised.value.code == "C111"
@@ -138,7 +143,7 @@ def test_what_leads_out_of_a_folder_is_refused(folder: Path, case: str, capsys: 
             main(look)
         text = capsys.readouterr().err
         assert ended.value.code == 2 and text.startswith("error[C") and "\x1b" not in text and "\0" not in text
-    assert {path for path in cache_root().rglob("*") if path.name == "outside.txt"} == before
+    assert not kept_secrets()
 
 
 def test_a_folder_that_is_saved_anew_is_loaded_anew(tmp_path: Path) -> None:
@@ -230,4 +235,4 @@ def test_mutated_files_are_refused_or_load(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*was built for")
 @pytest.mark.parametrize("part", range(4))
 def test_many_mutated_files_are_refused_or_load(folder: Path, part: int) -> None:
-    mutate_files(folder, range(100 + 250 * part, 350 + 250 * part))
+    mutate_files(folder, range(100 + 80 * part, 180 + 80 * part))

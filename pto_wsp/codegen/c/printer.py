@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from pto_wsp.codegen.c import syntax as c
+from pto_wsp.codegen.c.strings import comment_text
 
 _PRECEDENCE = {
     "*": 13, "/": 13, "%": 13, "+": 12, "-": 12, "<<": 11, ">>": 11, "<": 10, "<=": 10, ">": 10, ">=": 10,
@@ -132,7 +133,8 @@ def print_stmts(body: Sequence[c.Stmt], depth: int = 0, comment: str = "/*") -> 
             case c.Return(value):
                 yield f"{pad}return;" if value is None else f"{pad}return {print_expr(value)};"
             case c.Comment(text):
-                yield f"{pad}// {text}" if comment == "//" else f"{pad}/* {text.replace('*/', '* /')} */"
+                said = comment_text(text)
+                yield f"{pad}// {said}" if comment == "//" else f"{pad}/* {said} */"
             case c.Forever(inner):
                 yield f"{pad}for (;;) {{"
                 yield from print_stmts(inner, depth + 1, comment)
@@ -165,7 +167,7 @@ def print_definition(definition: c.Definition) -> str:
         case c.Struct():
             return "\n".join(print_stmts((definition,)))
         case c.Function(head, body, comment):
-            about = [f"/* {comment.replace('*/', '* /')} */"] if comment else []
+            about = [f"/* {comment_text(comment)} */"] if comment else []
             return "\n".join((*about, head, "{", *print_stmts(body, 1), "}"))
         case _:
             assert_never(definition)

@@ -209,7 +209,7 @@ class _Retrace:
         attrs = stmt.attrs
         if _INSIDE in attrs:      # what sort and topk promise of the columns that they have found
             held = stmt.operands[1] if len(operands) == 2 else None
-            if stmt.op != "gather" or not isinstance(held, k.Value) or self._columns.get(held.id) != types[0]:
+            if stmt.op != "gather" or ("axis", 1) not in attrs or not isinstance(held, k.Value) or self._columns.get(held.id) != types[0]:
                 refuse(f"the op {stmt.op!r} on indices that are said to lie inside", expected="columns that argsort or topk gave")
             attrs = tuple(attr for attr in attrs if attr != _INSIDE)
         if stmt.op == expand.name and len(attrs) == 2:      # to a dtype too

@@ -97,6 +97,8 @@ CASES: dict[str, tuple[Callable[[Any], None], str]] = {
     "an op made unsafe by a pass's attribute": (lambda d: first(d, "Compute", op="concat").update(attrs=[["axis", 7]]), "T205"),
     "indices said to lie inside": (lambda d: first(d, "Compute", op="gather")["operands"].__setitem__(
         1, {**first(d, "Load")["result"]}), "said to lie inside"),
+    "columns said to lie inside the rows": (lambda d: first(d, "Compute", op="gather").update(attrs=[["axis", 0], ["inside", True]]),
+                                            "said to lie inside"),
     "a fill that its dtype does not hold": (put("Load", "fill", 10 ** 18), "fill"),
     "a fill of another kind": (put("Load", "fill", 0), "Load"),
     "a piece that passes copy": (put("Load", "copy", True), "Load"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.printer import print_stmts
+from pto_wsp.codegen.c.strings import comment_text
 from pto_wsp.codegen.c.syntax import c_ident
 from pto_wsp.codegen.npu.orchestration.pipelines import PipelineLowering
 from pto_wsp.codegen.npu.orchestration.scalars import FunctionScope, unless_within
@@ -66,13 +67,9 @@ def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer")
 def _arguments(plan: NpuPlan) -> Iterator[str]:
     """What the orchestration is given, a line each."""
     for position, (slot, role) in enumerate(zip(plan.arguments, tensor_directions(plan), strict=True)):
-        yield f"tensor {position}: {_shown(slot.ref.shown)} {list(slot.ref.shape)} {slot.ref.dtype} {role.value.upper()}"
+        yield f"tensor {position}: {comment_text(slot.ref.shown)} {list(slot.ref.shape)} {slot.ref.dtype} {role.value.upper()}"
     for position, symbol in enumerate(plan.symbols):
-        yield f"scalar {position}: {_shown(symbol.name)}, {'the bits of an f32' if is_float_symbol(symbol) else 'an integer'}"
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() and "*/" not in name and not name.endswith("\\") else repr(name).replace("*/", "* /")
+        yield f"scalar {position}: {comment_text(symbol.name)}, {'the bits of an f32' if is_float_symbol(symbol) else 'an integer'}"
 
 
 def _holds(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[str]:
