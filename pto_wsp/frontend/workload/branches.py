@@ -130,7 +130,7 @@ def refuse_carried(carried: Carried | None, kind: str, when: str) -> None:
     if carried is not None:
         raise CarriedValueError(f"`{carried.name}` is read in a {kind} of the workload and then assigned to", carried.span,
                                 found=f"a body that is traced once: `{carried.name}` is read as it was before the {kind}, {when}",
-                                help="compute it from the loop's variable, read it from a Tensor, or keep it in a slot; a variable of the "
+                                help="compute it from the loop's variable, or keep it in a slot; a variable of the "
                                      f"{kind}'s own takes another name")
 
 
