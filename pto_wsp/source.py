@@ -82,8 +82,8 @@ def user_frame() -> FrameType:
     return frame
 
 
-def repeated(problem: RecursionError) -> tuple[str, int, Span] | None:
-    """Return which of the user's functions a recursion error ran through most often, how often, and where it went on; None for a few times.
+def repeated(problem: RecursionError) -> tuple[str, Span] | None:
+    """Return which of the user's functions a recursion error ran through most often, and where it went on; None where none calls itself.
 
     To be called where the error is caught: the frames above stand there, those below are in its traceback.
     """
@@ -100,7 +100,7 @@ def repeated(problem: RecursionError) -> tuple[str, int, Span] | None:
     code, count = counts.most_common(1)[0]
     if count < _OFTEN:
         return None
-    return code.co_name, count, span_of(next(frame for frame in frames if frame.f_code is code))
+    return code.co_name, span_of(next(frame for frame in frames if frame.f_code is code))
 
 
 def is_internal(code: CodeType) -> bool:

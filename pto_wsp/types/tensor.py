@@ -330,6 +330,8 @@ def kind_of(value: object) -> str:
 
 def array_advice(value: object, place: str) -> str | None:
     """Return how another library's array is given at a place, None for what is no array. `place`: with {} for the value."""
+    if isinstance(value, np.ma.MaskedArray):
+        return f"its mask would be lost: {place.format('x.filled(0)')} gives the masked elements a number"
     if hasattr(type(value), "__dlpack__"):
         return f"wrap it without a copy: {place.format('Tensor.from_dlpack(x)')}"
     if hasattr(type(value), "__array__") or isinstance(value, list | tuple | memoryview):

@@ -141,7 +141,7 @@ class KernelAlone:
         if value is None and isinstance(param, TileParam) and not param.role.reads:
             return np.zeros(param.type.shape, param.type.dtype.np)
         array = value.data if isinstance(value, Tensor) else value
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
             raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is an array", here(),
                                     found=kind_of(value), help=array_advice(value, "{}"))
         dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype

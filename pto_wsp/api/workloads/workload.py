@@ -237,8 +237,8 @@ class WorkloadFunction:
 def _too_deep(what: str, problem: RecursionError) -> WorkloadStructureError:
     """Return the error for what ran into Python's recursion limit."""
     again = repeated(problem)
-    found = None if again is None else f"`{again[0]}` has called itself {again[1]} times"
-    return WorkloadStructureError(f"{what} goes deeper than Python's recursion limit", here() if again is None else again[2], found=found,
+    found = None if again is None else f"`{again[0]}` calls itself"
+    return WorkloadStructureError(f"{what} goes deeper than Python's recursion limit", here() if again is None else again[1], found=found,
                                   help="a workload is traced once: recursion needs a Python number that ends it; "
                                        f"sys.setrecursionlimit({2 * sys.getrecursionlimit()}) allows more")
 

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import NoReturn
 
 from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError
+from pto_wsp.frontend.bytecode.carried import NUMBERS, Carried, carried_by, held_by_names
 from pto_wsp.frontend.bytecode.early_exit import left_early
 from pto_wsp.frontend.bytecode.loop_names import loop_names
-from pto_wsp.frontend.kernel.carried import Carried, carried_by, held_by_names
-from pto_wsp.frontend.kernel.tile_value import BufferRef, TileParamRef, is_tile
+from pto_wsp.frontend.kernel.tile_value import BufferRef, TileParamRef, TileValue, is_tile
 from pto_wsp.frontend.kernel.trace import KernelTrace, current_kernel
 from pto_wsp.ops.calls import user_call
 from pto_wsp.source import here, user_frame
@@ -25,6 +25,8 @@ from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
+
+_HELD = NUMBERS | TileValue | BufferRef | TileParamRef
 
 
 @user_call("pto.range")
@@ -77,7 +79,7 @@ class _Pass:
     def __next__(self) -> Symbolic:
         frame = user_frame()
         if self._var is None:
-            self._before = held_by_names(frame)
+            self._before = held_by_names(frame, _HELD)
             names = loop_names(frame, 1)
             self._var = self._loop.trace.blocks.open_loop(names[0] if names else "i", self._loop.bounds, here())
             return Symbolic(self._var)
@@ -138,7 +140,7 @@ class Side:
                                        help="nothing may come between the two sides; a second condition is nested: "
                                             "with pto.otherwise(): with pto.when(c): ...")
         frame = user_frame()
-        self._bodies.append((body, frame.f_lasti, held_by_names(frame)))
+        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _HELD)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         body, entered_at, before = self._bodies.pop()

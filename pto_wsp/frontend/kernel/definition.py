@@ -84,8 +84,8 @@ class KernelDef:
             except RecursionError as problem:
                 again = repeated(problem)
                 raise DepthError(f"kernel `{self.name}` goes deeper than Python's recursion limit",
-                                 self.span if again is None else again[2],
-                                 found=None if again is None else f"`{again[0]}` has called itself {again[1]} times",
+                                 self.span if again is None else again[1],
+                                 found=None if again is None else f"`{again[0]}` calls itself",
                                  help="a kernel's body is traced once: recursion needs a Python number that ends it") from None
             if result is not None:
                 raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",

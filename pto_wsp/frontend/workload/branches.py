@@ -9,14 +9,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import NoReturn
 
-from pto_wsp.errors import ArgumentKindError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.expr import workload as wl
+from pto_wsp.frontend.bytecode.carried import NUMBERS, Carried, carried_by, held_by_names
 from pto_wsp.frontend.bytecode.early_exit import left_early
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, user_frame
@@ -44,6 +45,7 @@ class _Opened:
     body: AbstractContextManager[Scope]
     scope: Scope
     entered_at: int
+    held: Mapping[str, object]
     before: wl.Choice | None
 
 
@@ -58,10 +60,11 @@ class Side:
         trace.unopened.append((self, span))
 
     def __enter__(self) -> None:
-        self.open(user_frame().f_lasti)
+        frame = user_frame()
+        self.open(frame.f_lasti, held_by_names(frame, NUMBERS))
 
-    def open(self, entered_at: int = -1) -> None:
-        """Begin the body. `entered_at`: where the user's `with` stands."""
+    def open(self, entered_at: int = -1, held: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Begin the body. `entered_at`: where the user's `with` stands; `held`: the numbers that variables hold there."""
         trace = current_trace(f"a branch `{self!r}`")
         if trace is not self._trace:
             raise WorkloadStructureError(f"`{self!r}` was made in another workload", here(), help=f"write it here: with {self!r}: ...")
@@ -69,7 +72,7 @@ class Side:
         around = trace.scopes[-1]
         before, choice = (None, object()) if self._keyword == _FIRST else self._continued(around)
         body = trace.scope(choice=choice)
-        self._opened.append(_Opened(body, body.__enter__(), entered_at, before))
+        self._opened.append(_Opened(body, body.__enter__(), entered_at, held, before))
 
     def _continued(self, around: Scope) -> tuple[wl.Choice, object]:
         """Return the choice that this branch goes on.
@@ -86,12 +89,14 @@ class Side:
         if kind is not None:
             self.abandon()
             return
-        if left_early(user_frame(), self._opened[-1].entered_at):
+        frame, opened = user_frame(), self._opened[-1]
+        if left_early(frame, opened.entered_at):
             self.abandon()
             raise SymbolicControlError(f"the body of `{self!r}` is left early", here(),
                                        help="every body is traced once and stands for all iterations, so break, continue and return have "
                                             "no meaning in it; put what is not to run into `with P.otherwise():`")
         self.close()
+        refuse_carried(carried_by(frame, opened.entered_at, frame.f_lasti, opened.held), "branch", "whether it runs or not")
 
     def abandon(self) -> None:
         """End the body without a trace of it: an error is on its way."""
@@ -118,6 +123,15 @@ class Side:
 
     def __repr__(self) -> str:
         return f"{self._keyword}({'' if self._condition is None else print_scalar(self._condition)})"
+
+
+def refuse_carried(carried: Carried | None, kind: str, when: str) -> None:
+    """Raise K109 for a variable that a body of a workload reads and then assigns to."""
+    if carried is not None:
+        raise CarriedValueError(f"`{carried.name}` is read in a {kind} of the workload and then assigned to", carried.span,
+                                found=f"a body that is traced once: `{carried.name}` is read as it was before the {kind}, {when}",
+                                help="compute it from the loop's variable, or keep it in a slot; a variable of the "
+                                     f"{kind}'s own takes another name")
 
 
 def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> None:

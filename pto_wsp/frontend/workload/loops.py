@@ -8,8 +8,9 @@ from types import FrameType
 from typing import Any
 
 from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.frontend.bytecode.carried import NUMBERS, carried_by, held_by_names
 from pto_wsp.frontend.bytecode.loop_names import loop_names, takes_apart_otherwise
-from pto_wsp.frontend.workload.branches import Side, branch
+from pto_wsp.frontend.workload.branches import Side, branch, refuse_carried
 from pto_wsp.frontend.workload.csp.pipe import Pipe, pipe
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, span_of, user_frame
@@ -123,12 +124,13 @@ class _Open:
 
 def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Sequence[str] | None, frame: FrameType, span: Span, *,
              ordered: bool) -> Iterator[Any]:
-    found = names or loop_names(frame, len(levels)) or loop_names(frame, 1)
+    walking = user_frame()     # of a comprehension, another one than that which asked for the loop
+    found = names or loop_names(walking, len(levels)) or loop_names(walking, 1)
     if found is None:
         found = tuple(f"i{k}" for k in range(len(levels)))
     elif len(found) != len(levels):   # for ij in P(a, b)
         found = tuple(f"{found[0]}{k}" for k in range(len(levels)))
-    otherwise = takes_apart_otherwise(frame, len(levels))
+    otherwise = takes_apart_otherwise(walking, len(levels))
     if otherwise and len(levels) > 1:
         raise _takes_other_values(len(levels), span)
     opened: list[_Open] = []
@@ -140,11 +142,13 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
             value = Symbolic(var) if position is None else Column(var, position, walk.tensors)
             scope = stack.enter_context(trace.scope(var, *(() if position is None else (position,))))
             opened.append(_Open(walk, var, position, scope, value))
+        at, before = walking.f_lasti, held_by_names(walking, NUMBERS)
         try:
             yield tuple(each.value for each in opened) if len(opened) > 1 else opened[0].value
         except GeneratorExit:
             trace.abandoned = trace.abandoned or span_of(frame)
             raise
+        refuse_carried(carried_by(walking, at, None, before), "loop", "in every turn")
         if otherwise:      # one variable that is unpacked has said so by now; enumerate and zip would only count to one
             raise _takes_other_values(1, span)
     _close(trace, opened, frame, span, ordered=ordered)

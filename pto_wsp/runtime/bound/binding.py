@@ -117,6 +117,9 @@ def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | 
     if not isinstance(array, np.ndarray):
         return BindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
                             found=kind_of(array), help=array_advice(array, f"{ref.name or 'name'}={{}}"))
+    if isinstance(array, np.ma.MaskedArray):
+        return BindingError(f"{name} is bound to a masked array, whose mask would be lost", expected="numpy.ndarray or Tensor",
+                            found=kind_of(array), help=f"{ref.name or 'name'}=array.filled(0) gives the masked elements a number")
     if array.dtype != ref.dtype.np:
         return BindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
     if array.ndim != ref.rank:

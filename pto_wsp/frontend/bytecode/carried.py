@@ -9,16 +9,15 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, UnionType
 
 import numpy as np
 
-from pto_wsp.frontend.kernel.tile_value import BufferRef, TileParamRef, TileValue
 from pto_wsp.source import Span
 from pto_wsp.types.symbolic import Symbolic
 from pto_wsp.values import dataclass
 
-_Held = TileValue | BufferRef | TileParamRef | Symbolic | int | float | str | np.generic
+NUMBERS = Symbolic | int | float | str | np.generic
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,19 @@ class Carried:
     before: object
 
 
-def held_by_names(frame: FrameType) -> Mapping[str, object]:
-    """Return the frame's variables that hold tiles and numbers."""
-    return {name: value for name, value in frame.f_locals.items() if isinstance(value, _Held)}
+def held_by_names(frame: FrameType, kinds: UnionType) -> Mapping[str, object]:
+    """Return the frame's variables that hold values of some kinds, globals that it assigns to included."""
+    return {name: value for name, value in _variables(frame).items() if isinstance(value, kinds)}
+
+
+def _variables(frame: FrameType) -> Mapping[str, object]:
+    names = _stored_globals(frame.f_code)
+    return {**{name: frame.f_globals[name] for name in names if name in frame.f_globals}, **frame.f_locals} if names else frame.f_locals
+
+
+@lru_cache(maxsize=256)
+def _stored_globals(code: CodeType) -> frozenset[str]:
+    return frozenset(str(each.argval) for each in dis.get_instructions(code) if each.opname == "STORE_GLOBAL")
 
 
 def carried_by(frame: FrameType, start: int, end: int | None, before: Mapping[str, object]) -> Carried | None:
@@ -40,7 +49,7 @@ def carried_by(frame: FrameType, start: int, end: int | None, before: Mapping[st
 
     `end` None: up to where the `for` at `start` ends. `before`: what the variables held ahead of them.
     """
-    now = frame.f_locals
+    now = _variables(frame)
     changed = {name for name, value in before.items() if name in now and not _same(value, now[name])}
     if not changed:
         return None
@@ -76,7 +85,7 @@ def _accesses(code: CodeType) -> tuple[tuple[int, bool, str, Span], ...]:
 
 def _accesses_of(code: CodeType, each: dis.Instruction) -> Iterator[tuple[int, bool, str, Span]]:
     verbs = [word for word in each.opname.split("_") if word in ("LOAD", "STORE")]
-    if "FAST" not in each.opname and "DEREF" not in each.opname:
+    if not any(kind in each.opname for kind in ("FAST", "DEREF", "GLOBAL")):
         return
     names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
     at = each.positions
