@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from _thread import start_new_thread as start_thread
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -77,15 +78,13 @@ class Program:
         try:
             bound = self._prepare(call, bindings)
             over = self._over = _Ending()
-            thread = threading.Thread(target=copy_context().run, args=(self._run_until, over, bound, order_seed),
-                                      name=f"pto_wsp {self.plan.name}", daemon=True)
             try:
-                thread.start()
+                start_thread(copy_context().run, (self._run_until, over, bound, order_seed))
             except RuntimeError:
                 self._over = None
                 raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
                                        help="run() from the main thread needs none; or raise `ulimit -u`") from None
-            except BaseException:     # Ctrl-C while the thread starts, or before that
+            except BaseException:     # Ctrl-C while the thread starts
                 self._abandon(over)
                 raise
         finally:
@@ -159,8 +158,7 @@ class Program:
                 return
             raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
         try:
-            while not over.wait(0.2):    # in steps, so that Ctrl-C is seen; not join(), which takes an interrupted thread for a stopped one
-                pass
+            over.wait()
         except BaseException:    # KeyboardInterrupt, or what a handler of the user's own raises
             self._abandon(over)
             self._show_prints()
@@ -417,11 +415,29 @@ class Program:
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
 
 
-class _Ending(threading.Event):
-    """Set when a run in a thread of its own is over. The last two are read and written under the program's lock."""
+class _Ending:
+    """Whether a run in a thread of its own is over. Not an Event, nor is the run a Thread: Ctrl-C in the middle of waiting for either
+    leaves their locks as no other thread expects them."""
 
-    has_begun = False
-    is_abandoned = False     # nobody waits for it: it does not begin
+    def __init__(self) -> None:
+        self.has_begun = False       # this and the next under the program's lock
+        self.is_abandoned = False    # nobody waits for it: it does not begin
+        self._is_over = False
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def is_set(self) -> bool:
+        return self._is_over
+
+    def set(self) -> None:
+        self._is_over = True
+        self._running.release()
+
+    def wait(self) -> None:
+        """Wait until it is over, which is seen at once, and Ctrl-C is too."""
+        while not self._is_over:
+            if self._running.acquire(timeout=0.2):     # several threads may wait, each for a while
+                self._running.release()
 
 
 def _check_calendar(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
