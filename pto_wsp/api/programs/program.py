@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pto_wsp.api.programs.bindings import ProgramBindings
+from pto_wsp.api.programs.ending import Ending
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
@@ -52,7 +53,7 @@ class Program:
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._given = ProgramBindings(self.plan, wrapped)
-        self._over: _Ending | None = None      # of a run that was started and not waited for
+        self._over: Ending | None = None      # of a run that was started and not waited for
         self._call: object | None = None       # a call of this program that prepares a run, or runs it
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
@@ -77,7 +78,7 @@ class Program:
         call = object()
         try:
             bound = self._prepare(call, bindings)
-            over = self._over = _Ending()
+            over = self._over = Ending()
             try:
                 start_thread(copy_context().run, (self._run_until, over, bound, order_seed))
             except RuntimeError:
@@ -128,7 +129,7 @@ class Program:
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
-    def _run_until(self, over: _Ending, bound: Bindings, order_seed: int) -> None:
+    def _run_until(self, over: Ending, bound: Bindings, order_seed: int) -> None:
         try:
             with self._changing:
                 over.has_begun = not over.is_abandoned
@@ -137,7 +138,7 @@ class Program:
         finally:
             over.set()
 
-    def _abandon(self, over: _Ending) -> None:
+    def _abandon(self, over: Ending) -> None:
         """End a run that has been started, perhaps, and wait until nothing of it goes on. A second Ctrl-C ends the wait, and leaves the
         program running."""
         with self._changing:
@@ -413,31 +414,6 @@ class Program:
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
-
-
-class _Ending:
-    """Whether a run in a thread of its own is over. Not an Event, nor is the run a Thread: Ctrl-C in the middle of waiting for either
-    leaves their locks as no other thread expects them."""
-
-    def __init__(self) -> None:
-        self.has_begun = False       # this and the next under the program's lock
-        self.is_abandoned = False    # nobody waits for it: it does not begin
-        self._is_over = False
-        self._running = threading.Lock()
-        self._running.acquire()
-
-    def is_set(self) -> bool:
-        return self._is_over
-
-    def set(self) -> None:
-        self._is_over = True
-        self._running.release()
-
-    def wait(self) -> None:
-        """Wait until it is over, which is seen at once, and Ctrl-C is too."""
-        while not self._is_over:
-            if self._running.acquire(timeout=0.2):     # several threads may wait, each for a while
-                self._running.release()
 
 
 def _check_calendar(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:
