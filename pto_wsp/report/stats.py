@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import field
+
 from pto_wsp.plan.rules import WindowUnit
 from pto_wsp.values import dataclass
 from pto_wsp.wording import counted
@@ -98,6 +101,22 @@ _STALLED = {
     "DATA_READ_WAIT": "reads: the orchestrator mostly waited for data that it reads",
     "EVENT_WAIT": "events: processes mostly waited for them",
 }
+# by what held the chain of causes: a Held, or a kind of step that is none of a task
+_HELD = {
+    "edge": "latency: what tasks wait for mostly took its time to reach them",
+    "executor": "lateness: tasks were ready, and their executors mostly took no others",
+    "window": "the window: the orchestrator mostly waited for a slot",
+    "mark": "marks: processes mostly waited for others",
+    "release": "timing: tasks were mostly held until it released them",
+    "start": "the start policy: tasks were mostly held until it let them run",
+    "submit": "submission: the orchestrator needed the time to submit tasks",
+    "dispatch": "dispatch: AICPUs needed most of the time to dispatch and retire tasks",
+    "retire": "dispatch: AICPUs needed most of the time to dispatch and retire tasks",
+    "calendar": "the calendar: tasks were mostly held until it came to them",
+    "not": "nothing that is known: tasks started as soon as they were submitted",
+}
+_BUSY = 0.95           # of the makespan: an executor that is busy for so long has no time left
+_MUCH_MEMORY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +143,7 @@ class Stats:
     control: ControlStats = ControlStats()
     intermediate_bytes: int = 0
     memory_bound: int = 0
+    causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain by kind
 
     @property
     def lower_bound(self) -> int:
@@ -142,34 +162,69 @@ class Stats:
 
     @property
     def dominated_by(self) -> str:
-        """What the makespan mostly is, in words."""
+        """What the makespan mostly is, in words: the kind with the most cycles of the chain of causes behind the task that completed last,
+        as explain().chain() has it. Of a run without one, or of more than 65536 tasks, what the figures say."""
         if self.total_cycles == 0:
             return "nothing: there are no tasks"
-        busiest = max(executor.busy for executor in self.executors)
-        if self.critical_path >= self.total_cycles:
-            return "the critical path: one chain of dependent tasks takes all the time"
-        if self.memory_cycles > 0.25 * self.work:
-            return f"memory: tasks took {self.memory_cycles / max(1, self.work):.0%} longer because all cores share it"
-        if busiest >= 0.95 * self.total_cycles:
-            if len(self.executors) == 1:
-                return "work on the one executor: more executors would help"
-            spread = busiest / max(1.0, self.work / len(self.executors))
-            return "work, spread evenly: only more executors would help" if spread < 1.05 else \
-                f"imbalance: the busiest executor has {spread:.2f} times the average work"
+        shares = self.causes() if self.causes is not None else {}
+        held = max(shares, key=lambda kind: shares[kind], default=None)
+        if held is None:
+            return self._by_figures()
+        if held == "mark":
+            longest = self._longest_stall
+            return _HELD[held] if longest is None else _STALLED[longest.reason]
+        return self._work() if held == "task" else _HELD[held]
+
+    def _by_figures(self) -> str:
+        if self.critical_path >= self.total_cycles or self._memory_share > _MUCH_MEMORY or self._busiest.busy >= _BUSY * self.total_cycles:
+            return self._work()
         if self.window.stall_cycles > 0.5 * self.total_cycles:
-            return "the window: the orchestrator mostly waited for a slot"
-        longest = max(self.stalls, key=lambda stall: stall.cycles, default=None)
+            return _HELD["window"]
+        longest = self._longest_stall
         if longest is not None and longest.cycles > 0.5 * self.total_cycles:
             return _STALLED[longest.reason]
         control, n_tasks = self.control, self.task_count
         if control.submit * n_tasks > 0.9 * self.total_cycles:
-            return "submission: the orchestrator needed the time to submit tasks"
+            return _HELD["submit"]
         if (control.dispatch + control.retire) * n_tasks > 0.5 * self.total_cycles * control.aicpus:
-            return "dispatch: AICPUs needed most of the time to dispatch and retire tasks"
-        late, waiting, idle = (sum(column) for column in zip(*((e.late, e.waiting, e.idle) for e in self.executors), strict=True))
-        if late > max(waiting, idle):
-            return "lateness: tasks were ready, and those executors idle that may not take them"
-        return "waiting: executors were idle while their tasks waited for others"
+            return _HELD["dispatch"]
+        return self._work()
+
+    def _work(self) -> str:
+        """Why the time is that of tasks."""
+        if self.critical_path >= self.total_cycles:
+            return "the critical path: one chain of dependent tasks takes all the time"
+        if self._memory_share > _MUCH_MEMORY:
+            return f"memory: tasks took {self._memory_share:.0%} longer because all cores share it"
+        if self._busiest.busy < _BUSY * self.total_cycles:
+            late, waiting, idle = (sum(column) for column in zip(*((e.late, e.waiting, e.idle) for e in self.executors), strict=True))
+            if late > max(waiting, idle):
+                return "lateness: tasks were ready, and those executors idle that may not take them"
+            if waiting:
+                return "waiting: executors were idle while their tasks waited for others"
+            if self.critical_path > 0.5 * self.total_cycles:
+                return f"the critical path: one chain of dependent tasks takes {self.critical_path / self.total_cycles:.0%} of the time"
+        if len(self.executors) == 1:
+            return "work on the one executor: more executors would help"
+        pool = [executor for executor in self.executors if executor.pool == self._busiest.pool]
+        which = f" of pool {self._busiest.pool}" * (len(pool) < len(self.executors))
+        spread = self._busiest.busy * len(pool) / max(1, sum(executor.busy for executor in pool))
+        if len(pool) == 1:
+            return f"work on the one executor{which}: more of them would help"
+        return f"work, spread evenly: only more executors{which} would help" if spread < 1.05 else \
+            f"imbalance: the busiest executor{which} has {spread:.2f} times the average work"
+
+    @property
+    def _busiest(self) -> ExecutorStats:
+        return max(self.executors, key=lambda executor: executor.busy)
+
+    @property
+    def _memory_share(self) -> float:
+        return self.memory_cycles / max(1, self.work)
+
+    @property
+    def _longest_stall(self) -> StallStats | None:
+        return max(self.stalls, key=lambda stall: stall.cycles, default=None)
 
     @property
     def resources(self) -> tuple[ResourceStats, ...]:

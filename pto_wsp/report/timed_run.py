@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
 _MOST_BEHIND = 1 << 17
+_MOST_CHAINED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +54,14 @@ class TimedRun:
         control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, self._n_aicpus(), self._in_a_row())
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
                      self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
-                     memory_bound=self._memory_bound())
+                     memory_bound=self._memory_bound(), causes=self._cycles_by_cause if self._has_chain else None)
+
+    @property
+    def _has_chain(self) -> bool:
+        return self.sim.tasks is not None and self.columns.first_node == 0 and 0 < self.sim.n_tasks <= _MOST_CHAINED
+
+    def _cycles_by_cause(self) -> Mapping[str, int]:
+        return self.explainer.explain(None).chain().cycles
 
     def _n_aicpus(self) -> int:
         """Return how many AICPUs there are: as many as a calendar by keys has named, whose executors have one each in every pool."""

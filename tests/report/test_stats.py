@@ -21,8 +21,8 @@ from pto_wsp.report.stats import (
 
 
 def stats(total: int, path: int, busy: tuple[int, ...], stalled: int = 0) -> Stats:
-    """Figures of a run: makespan, critical path, busy cycles an executor, cycles stalled on the window."""
-    executors = tuple(ExecutorStats(b, 0, total - b, 1) for b in busy)
+    """Figures of a run: makespan, critical path, busy cycles an executor, which waits else, cycles stalled on the window."""
+    executors = tuple(ExecutorStats(b, total - b, 0, 1) for b in busy)
     return Stats(len(busy), total, path, sum(busy), executors, WindowStats(8, 1, stalled, 8), 0.0, 0.0)
 
 
@@ -47,6 +47,33 @@ def test_the_bytes_of_all_tasks_bound_the_time() -> None:
 ])
 def test_what_the_time_mostly_is(found: Stats, text: str) -> None:
     assert found.dominated_by.startswith(text)
+
+
+def test_executors_that_have_not_waited_are_not_told_to() -> None:
+    idle = tuple(ExecutorStats(50, 0, 50, 1) for _ in range(2))
+    assert replace(stats(100, 60, (50, 50)), executors=idle).dominated_by == \
+        "the critical path: one chain of dependent tasks takes 60% of the time"
+    assert replace(stats(100, 40, (50, 50)), executors=idle).dominated_by.startswith("work, spread evenly")
+
+
+def test_imbalance_is_that_of_a_pool() -> None:
+    """Two executors of pool 0 are busy all the time, the four of pool 1 are not."""
+    of_pools = ((100, 0), (98, 0), (3, 1), (0, 1), (0, 1), (0, 1))
+    executors = tuple(ExecutorStats(busy, 100 - busy, 0, 1, pool=pool) for busy, pool in of_pools)
+    found = replace(stats(100, 20, (100, 100)), executors=executors)
+    assert found.dominated_by == "work, spread evenly: only more executors of pool 0 would help"
+    uneven = (replace(executors[0], busy=100), replace(executors[1], busy=60), *executors[2:])
+    assert replace(found, executors=uneven).dominated_by == "imbalance: the busiest executor of pool 0 has 1.25 times the average work"
+
+
+@pytest.mark.parametrize("cycles, text", [
+    ({"task": 60, "submit": 40}, "waiting"), ({"task": 40, "submit": 60}, "submission"), ({"task": 30, "retire": 40}, "dispatch"),
+    ({"task": 30, "dispatch": 40}, "dispatch"), ({"window": 51, "task": 49}, "the window"), ({"release": 9}, "timing"),
+    ({"start": 9}, "the start policy"), ({"calendar": 9}, "the calendar"), ({"edge": 9}, "latency"), ({"mark": 9}, "marks"),
+    ({}, "waiting"),
+])
+def test_the_chain_of_causes_has_the_last_word(cycles: dict[str, int], text: str) -> None:
+    assert replace(stats(100, 60, (50, 50)), causes=lambda: cycles).dominated_by.startswith(text)
 
 
 @pytest.mark.parametrize("reason, text", [*zip(STALL_REASONS[1:], ("empty channels", "full channels", "reads", "events"), strict=True)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from _thread import start_new_thread as start_thread
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pto_wsp.api.programs.bindings import ProgramBindings
+from pto_wsp.api.programs.ending import Ending
 from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
@@ -51,7 +53,7 @@ class Program:
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._given = ProgramBindings(self.plan, wrapped)
-        self._over: _Ending | None = None      # of a run that was started and not waited for
+        self._over: Ending | None = None      # of a run that was started and not waited for
         self._call: object | None = None       # a call of this program that prepares a run, or runs it
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
@@ -76,16 +78,14 @@ class Program:
         call = object()
         try:
             bound = self._prepare(call, bindings)
-            over = self._over = _Ending()
-            thread = threading.Thread(target=copy_context().run, args=(self._run_until, over, bound, order_seed),
-                                      name=f"pto_wsp {self.plan.name}", daemon=True)
+            over = self._over = Ending()
             try:
-                thread.start()
+                start_thread(copy_context().run, (self._run_until, over, bound, order_seed))
             except RuntimeError:
                 self._over = None
                 raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
                                        help="run() from the main thread needs none; or raise `ulimit -u`") from None
-            except BaseException:     # Ctrl-C while the thread starts, or before that
+            except BaseException:     # Ctrl-C while the thread starts
                 self._abandon(over)
                 raise
         finally:
@@ -129,7 +129,7 @@ class Program:
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
-    def _run_until(self, over: _Ending, bound: Bindings, order_seed: int) -> None:
+    def _run_until(self, over: Ending, bound: Bindings, order_seed: int) -> None:
         try:
             with self._changing:
                 over.has_begun = not over.is_abandoned
@@ -138,7 +138,7 @@ class Program:
         finally:
             over.set()
 
-    def _abandon(self, over: _Ending) -> None:
+    def _abandon(self, over: Ending) -> None:
         """End a run that has been started, perhaps, and wait until nothing of it goes on. A second Ctrl-C ends the wait, and leaves the
         program running."""
         with self._changing:
@@ -159,8 +159,7 @@ class Program:
                 return
             raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
         try:
-            while not over.wait(0.2):    # in steps, so that Ctrl-C is seen; not join(), which takes an interrupted thread for a stopped one
-                pass
+            over.wait()
         except BaseException:    # KeyboardInterrupt, or what a handler of the user's own raises
             self._abandon(over)
             self._show_prints()
@@ -415,13 +414,6 @@ class Program:
     def __repr__(self) -> str:
         where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
         return f"Program({self.plan.name}, {self._compiled.target}{where})"
-
-
-class _Ending(threading.Event):
-    """Set when a run in a thread of its own is over. The last two are read and written under the program's lock."""
-
-    has_begun = False
-    is_abandoned = False     # nobody waits for it: it does not begin
 
 
 def _check_calendar(plan: TaskPlan, recorder: Recorder, bindings: Bindings) -> None:

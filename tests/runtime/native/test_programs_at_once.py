@@ -115,11 +115,11 @@ def test_threads_that_do_not_start_are_an_error() -> None:
 def test_a_run_whose_thread_does_not_start_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     program, data = program_of(1)
 
-    def refuse(self: threading.Thread) -> None:
+    def refuse(function: object, arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", refuse)
+        patched.setattr("pto_wsp.api.programs.program.start_thread", refuse)
         with pytest.raises(ThreadStartError):
             program.execute()
     assert program.is_complete()
