@@ -177,6 +177,59 @@ def rounds(*, again: bool) -> Workload:
     return connect([process("fill").body(fill), process("empty").body(empty)], [])
 
 
+def fed_back(*, unordered: bool) -> Workload:
+    """Return a consumer that writes a ring which the producer reads: whether a place is new is told by credits, if iterations wait."""
+    buffer, full = ring(4), Channel("full", 2)
+
+    def fill() -> None:
+        for i in P(N) if unordered else P.seq(N):
+            send(full, copy[i](at(buffer, i, 4), row(X, i)))
+
+    def empty() -> None:
+        with consume(full) as i:
+            copy[i](row(X, i), at(buffer, i, 4))
+    return connect([process("fill").produces(full).body(fill), process("empty").consumes(full).body(empty)], [full])
+
+
+def earlier_tokens(*, unordered: bool) -> Workload:
+    """Return a consumer that reads what an earlier token told, in a loop whose iterations wait for each other, or do not."""
+    made, full = ring(N), Channel("full", 2)
+
+    def fill() -> None:
+        for i in P(N):
+            send(full, copy[i](row(X, i), row(made, i)))
+
+    def empty() -> None:
+        for _ in P(N) if unordered else P.seq(N):
+            i = receive(full)
+            copy[i](row(made, i // 2), row(Y, i))
+    return connect([process("fill").produces(full).body(fill), process("empty").consumes(full).body(empty)], [full])
+
+
+def behind_the_last_token(*, sent: bool) -> Workload:
+    """Return a first stage that writes once more behind its loop of sends; the last is told when the second has taken them all."""
+    buffer, one, two = ring(1), Channel("one", 2), Channel("two", 2)
+
+    def first() -> None:
+        if sent:
+            copy(row(X, 0), buffer)
+        for i in P.seq(4):
+            send(one, i)
+        if not sent:
+            copy(row(X, 0), buffer)
+
+    def second() -> None:
+        for _ in P.seq(4):
+            receive(one)
+        send(two, 0)
+
+    def third() -> None:
+        receive(two)
+        copy(buffer, row(Y, 0))
+    return connect([process("first").produces(one).body(first), process("second").consumes(one).produces(two).body(second),
+                    process("third").consumes(two).body(third)], [one, two])
+
+
 def n() -> Symbol:
     return Symbol("n")
 
@@ -196,6 +249,8 @@ PROVED: dict[str, Callable[[], Workload]] = {
     "two readers of a ring": lambda: three(4, (2, 1), last_reads=False),
     "blocks of tiles": lambda: tiles_of_blocks(3),
     "an event each round, and one back": lambda: rounds(again=True),
+    "fed back in order": lambda: fed_back(unordered=False),
+    "earlier tokens in order": lambda: earlier_tokens(unordered=False),
 }
 RACES: dict[str, tuple[Callable[[], Workload], str]] = {
     "one buffer": (lambda: one_channel(1, 2), "RING[0, 0:4] is written where i = 1, and read where i = 0"),
@@ -208,6 +263,10 @@ RACES: dict[str, tuple[Callable[[], Workload], str]] = {
     "a credit too many for any number": (lambda: credits(3, 4, n()), "RING[0, 0:4] is written where i = 3, and read where i = 0"),
     "one place too few for a stage between": (lambda: three(5, (2, 1)), "RING[0, 0:4] is written where i = 5, and read where i = 0"),
     "blocks of tiles, one too few": (lambda: tiles_of_blocks(1), "RING[0, 0:4] is written where b = 1, i = 0, and read where b = 0, i = 0"),
+    "fed back without order": (lambda: fed_back(unordered=True), "RING[0, 0:4] is read where i = 4, and written where i = 0"),
+    "earlier tokens without order": (lambda: earlier_tokens(unordered=True),
+                                     "RING[0, 0:4] is written where i = 0, and read where i = 1"),
+    "behind the last token": (lambda: behind_the_last_token(sent=False), "RING[0, 0:4] is written by one and read by the other"),
     "an event each round alone": (lambda: rounds(again=False), "RING[0, 0:4] is written where i = 1, and read where i = 0"),
 }
 
