@@ -165,14 +165,14 @@ def _mixed(rng: random.Random) -> Drawn:
         return Tensor((numbers.standard_normal(shape) / 2).astype(np.float32), name=name)
 
     x, w, region, out = tensor("x", total, S), tensor("w", S, S), tensor("region", BLOCKS * S, S), tensor("out", total, S)
-    both, state = tensor("both", n_tasks, BLOCKS * S, S), tensor("state", S, S)
+    both, state = tensor("both", n_tasks, (BLOCKS + 1) * S, S), tensor("state", S, S)
     order: Callable[..., Any] = rng.choice([P, P.seq])
 
     @workload
     def mixed() -> None:
         for i in order(n_tasks):
-            made[i](x=x[i * S:].clip(S, S), w=w, region=region, n=recipe.n, piece=both[i],
-                    state=both[i][S:2 * S] if recipe.shared else state, out=out[i * S:].clip(S, S))
+            made[i](x=x[i * S:].clip(S, S), w=w, region=region, n=recipe.n, piece=both[i, :BLOCKS * S],
+                    state=both[i, BLOCKS * S:] if recipe.shared else state, out=out[i * S:].clip(S, S))
 
     return Drawn(mixed(), {}, exact=False)
 

@@ -13,7 +13,7 @@ from tests.npu.harness import check_package
 F32, I32 = DType.F32, DType.I32
 ROWS = Tile[8, 16, F32]
 KERNELS = ("half", "new", "TADD", "Größe", "EVENT_ID0", "kernel_entry")
-TENSORS = ("{7}", "x_shape", "_floats", 'a "quoted\\name"\nof two lines', "a|b`c*/ ??/", "task")
+TENSORS = ("{7}", "x_shape", "_floats", 'a "quoted\\name" of words \\', "a|b`c*/ ??/", "task")
 
 
 def _named(name: str):
