@@ -244,10 +244,8 @@ static int64_t submit(pto_sink *sink, const pto_task *t)
     const pto_shape *shapes[PTO_MAX_ARGS];
     if (status == PTO_OK && t->n_args > 0 && !pto_record_shapes(r, t->site, t->n_args, t->args, shapes))
         status = PTO_E_ARGUMENT;
-    if (status == PTO_OK && t->n_args > 1 && find_clash(r, t, shapes))
-        status = PTO_E_OUTPUTS;
     if (status == PTO_OK)
-        status = collect_edges(r, t, shapes);
+        status = find_clash(r, t, shapes) ? PTO_E_OUTPUTS : collect_edges(r, t, shapes);
     if (status == PTO_OK && !reserve_task(r, t))
         status = PTO_E_NOMEM;
     if (status != PTO_OK)
