@@ -44,6 +44,7 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "np.linspace": (lambda x, n: np.linspace(0, x, 5), "pto"),
     "np.where of an array": (lambda x, n: np.where(x), "pto.where"),
     "np.fft": (lambda x, n: np.fft.fft(x), "dir(pto)"),
+    "a function in NumPy that asks the tile": (lambda x, n: np.iterable(x), "pto.rowsum"),
     "np.asarray": (lambda x, n: np.asarray(x), "dir(pto)"),
     "np.array of tiles": (lambda x, n: np.array([x, x]), "dir(pto)"),
     "pto.sum": (lambda x, n: pto.sum(x), "pto.rowsum(x)"),  # type: ignore[attr-defined]
