@@ -413,7 +413,6 @@ void pto_record_free_columns(pto_record *record);
 
 /* ---- record.c, for marks.c ---- */
 int64_t pto_record_fail(pto_record *record, int32_t status);           /* keeps the first status; -1 */
-extern const volatile int32_t pto_never_cancelled;                     /* what a sink looks at outside a run */
 int32_t pto_record_hand_over(pto_record *record);                      /* on_full, then drop */
 int32_t pto_record_add_named(pto_record *record, const int64_t *nodes, int64_t n, int32_t why);
 bool pto_record_reserve_node(pto_record *record);                      /* and its edges */
@@ -431,6 +430,7 @@ void pto_sim_watch(pto_sim *sim, const volatile int32_t *cancel);      /* not 0 
 int64_t pto_sim_completed(const pto_sim *sim);             /* all nodes before this one have completed at its time */
 
 /* ---- interrupt.c: on the main thread ---- */
+extern const volatile int32_t pto_never_cancelled;         /* what a sink looks at outside a run */
 /* From here on SIGINT cancels: sets *cancel, and ends the run of the pool that has it (NULL: there is none). False, and nothing changed: nobody
    handles the signal, or another call has it. */
 bool pto_interrupt_open(pto_pool *pool, int32_t *cancel);

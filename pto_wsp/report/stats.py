@@ -168,14 +168,15 @@ class Stats:
             return "nothing: there are no tasks"
         shares = self.causes() if self.causes is not None else {}
         held = max(shares, key=lambda kind: shares[kind], default=None)
-        if held is None:
-            return self._by_figures()
+        if held is None or held == "task":
+            return self._by_figures(of_chain=held is not None)
         if held == "mark":
             longest = self._longest_stall
             return _HELD[held] if longest is None else _STALLED[longest.reason]
-        return self._work() if held == "task" else _HELD[held]
+        return _HELD[held]
 
-    def _by_figures(self) -> str:
+    def _by_figures(self, *, of_chain: bool) -> str:
+        """`of_chain`: it is known that no control processor holds the last task most of the time."""
         if self.critical_path >= self.total_cycles or self._memory_share > _MUCH_MEMORY or self._busiest.busy >= _BUSY * self.total_cycles:
             return self._work()
         if self.window.stall_cycles > 0.5 * self.total_cycles:
@@ -184,9 +185,9 @@ class Stats:
         if longest is not None and longest.cycles > 0.5 * self.total_cycles:
             return _STALLED[longest.reason]
         control, n_tasks = self.control, self.task_count
-        if control.submit * n_tasks > 0.9 * self.total_cycles:
+        if not of_chain and control.submit * n_tasks > 0.9 * self.total_cycles:
             return _HELD["submit"]
-        if (control.dispatch + control.retire) * n_tasks > 0.5 * self.total_cycles * control.aicpus:
+        if not of_chain and (control.dispatch + control.retire) * n_tasks > 0.5 * self.total_cycles * control.aicpus:
             return _HELD["dispatch"]
         return self._work()
 

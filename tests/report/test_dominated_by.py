@@ -36,7 +36,8 @@ ASCEND = builtin_arch("ascend_910b").with_clock(1.0)
 
 # the verdict's first words, by the kind that has the most cycles of the chain
 OF_KIND = {
-    "task": ("the critical path", "memory", "work", "imbalance", "waiting", "lateness"), "edge": ("latency",), "executor": ("lateness",),
+    "task": ("the critical path", "memory", "work", "imbalance", "waiting", "lateness", "the window"), "edge": ("latency",),
+    "executor": ("lateness",),
     "window": ("the window",), "mark": ("marks", "reads", "events", "empty channels", "full channels"), "release": ("timing",),
     "start": ("the start policy",), "submit": ("submission",), "dispatch": ("dispatch",), "retire": ("dispatch",),
 }
@@ -90,6 +91,8 @@ def check(stats: Stats, timed: TimedRun | Program) -> str:
         assert max(mine) * len(mine) >= 1.05 * sum(mine), (verdict, mine)
     if verdict.startswith("work, spread evenly"):
         assert max(mine) * len(mine) < 1.05 * sum(mine), (verdict, mine)
+    if verdict.startswith("the window") and "window" not in kinds:      # tasks of the chain ran when it had room
+        assert stats.window.stall_cycles > 0.5 * stats.total_cycles
     if verdict.startswith("waiting"):
         assert sum(executor.waiting for executor in stats.executors) > 0
     return verdict.partition(":")[0].partition(",")[0]

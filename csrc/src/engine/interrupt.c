@@ -8,6 +8,8 @@
 
 #include "../internal.h"
 
+const volatile int32_t pto_never_cancelled = 0;
+
 static _Atomic(int32_t *) interrupts;  /* what a call looks at; one at a time: only a process's main thread asks for it */
 static _Atomic(pto_pool *) interrupted_pool;
 static volatile sig_atomic_t interrupted;

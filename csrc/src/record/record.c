@@ -7,8 +7,6 @@
 
 #define SHAPE_SETS 8           /* a power of two */
 
-const volatile int32_t pto_never_cancelled = 0;
-
 int64_t pto_record_fail(pto_record *r, int32_t status)
 {
     if (r->sink.status == PTO_OK)

@@ -123,14 +123,16 @@ def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Count
     others: list[k.Operand] = []
     inner: set[int] = set()
 
-    def visit(operand: k.Operand, root: bool = False) -> None:
+    left: list[k.Operand] = [value]      # the next one last; a chain may be longer than Python recurses
+    root = True
+    while left:
+        operand = left.pop()
         stmt = made.get(operand.id) if isinstance(operand, k.Value) else None
         if stmt is None or (not root and (operand == value or counts[stmt.result.id] != 1)):
             others.append(operand)
         elif isinstance(stmt, k.Compute) and _is_addition(stmt):
             inner.add(id(stmt))
-            for term in stmt.operands:
-                visit(term)
+            left += reversed(stmt.operands)
         elif isinstance(stmt, k.Compute) and is_product(stmt):
             inner.add(id(stmt))
             products.append(stmt)
@@ -139,8 +141,7 @@ def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Count
             seen.append(stmt)
         else:
             others.append(operand)
-
-    visit(value, root=True)
+        root = False
     return Sum(tuple(products), tuple(seen), tuple(others), frozenset(inner))
 
 
