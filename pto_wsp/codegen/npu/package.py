@@ -116,7 +116,7 @@ class _PackageUnit(Unit):
     interfaces: tuple[_InterfaceRow, ...]
     tensors: tuple[_TensorRow, ...]
     symbols: Line
-    host_arrays: Line
+    reads: tuple[Line, ...]
 
 
 def device_kernels(plan: NpuPlan, programs: Sequence[TileProgram | None]) -> tuple[DeviceKernel, ...]:
@@ -154,7 +154,7 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
     """Return everything but orchestration, golden and manifest, by path."""
     directions = tensor_directions(plan)
     files = {kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels}
-    read = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
+    given = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
     unit = _PackageUnit(
         bf16=any(BF16_TYPE in text for text in files.values()),
         name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
@@ -167,7 +167,8 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                                  direction=direction(role).lower())
                       for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none",
-        host_arrays=", ".join(read))
+        reads=("", f"The orchestration reads elements of {', '.join(given)} before any task runs: "
+                   "the driver gives them as arrays of the host.") if given else ())
     return {
         **files,
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),

@@ -42,7 +42,7 @@ class _GoldenUnit(Unit):
     tasks: tuple[str, ...]
     functions: tuple[tuple[str, ...], ...]
     brought: tuple[str, ...]
-    grows: bool
+    behind: tuple[str, ...]
 
 
 def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[int, Number]) -> str:
@@ -67,12 +67,13 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     tasks = emit_tasks(plan, functions, tensors, symbols, local)
     tolerance = tolerance_of(plan)
     lines = (*made, *entries, *arguments, *tasks, *(line for body in bodies for line in body))
-    brought = _brought_for("\n".join((*lines, *(["_largest()"] if tolerance.grows else []))))
+    behind = ("", "", "ATOL *= _largest(generate_inputs, compute_golden, __outputs__)") if tolerance.grows else ()
+    brought = _brought_for("\n".join((*lines, *behind)))
     return render("ascend_npu/golden.py.j2", _GoldenUnit(
         name=plan.name, imports=_imports("\n".join((*lines, *brought))),
         outputs=repr([tensors[slot.ref.id] for slot in plan.tensors if slot.writes and not slot.allocated]).replace("'", '"'),
         rtol=tolerance.rtol, atol=tolerance.atol, tensors=made, entries=entries, arguments=tuple(arguments), tasks=tasks,
-        functions=bodies, brought=brought, grows=tolerance.grows))
+        functions=bodies, brought=brought, behind=behind))
 
 
 def _argument(slot: TensorSlot, name: str) -> str:
