@@ -13,8 +13,8 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal
 from pto_wsp.codegen.c.printer import print_expr, print_stmts
 from pto_wsp.codegen.npu.arguments import ARGS, Side, extent_of, float_value, pointer, step_of
-from pto_wsp.codegen.npu.tile_types import BF16_TYPE, device_type
-from pto_wsp.codegen.render import CComment, Unit, render
+from pto_wsp.codegen.npu.tile_types import abi_defines, device_type
+from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import BodyForm, Kernel, TileParam
 from pto_wsp.expr.tile_program import ParamAccess
@@ -28,7 +28,7 @@ class _OwnUnit(Unit):
     constants: tuple[str, ...]
     arguments: tuple[str, ...]
     text: str
-    bf16: bool
+    defines: tuple[CIdent, ...]
 
 
 def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
@@ -43,7 +43,7 @@ def emit_own_cpp(kernel: Kernel, access: Sequence[ParamAccess]) -> str:
     arguments = tuple(print_stmts(tuple(_arguments(kernel, access)), 1, comment="//"))
     return render("ascend_npu/own_body.cpp.j2", _OwnUnit(
         title=f"{kernel.name}{where}: a body of its own", constants=constants, arguments=arguments, text=own.text.strip("\n"),
-        bf16=any(BF16_TYPE in line for line in (*arguments, own.text))))
+        defines=abi_defines((*arguments, own.text))))
 
 
 def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt]:

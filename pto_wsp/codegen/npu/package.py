@@ -10,7 +10,7 @@ from pto_wsp.codegen.npu.kernel_cpp import emit_kernel_cpp
 from pto_wsp.codegen.npu.names import Names
 from pto_wsp.codegen.npu.orchestration.emit import orchestration_headers
 from pto_wsp.codegen.npu.own_body import emit_own_cpp
-from pto_wsp.codegen.npu.tile_types import BF16_TYPE
+from pto_wsp.codegen.npu.tile_types import BF16_TYPE, abi_defines
 from pto_wsp.codegen.render import CComment, CIdent, Unit, render
 from pto_wsp.expr.kernel import Kernel, Role
 from pto_wsp.expr.kernel_text import print_param
@@ -24,6 +24,12 @@ from pto_wsp.values import dataclass
 
 CoreType = Literal["aiv", "aic"]
 RuntimeName = Literal["tensormap_and_ringbuffer", "host_build_graph"]
+
+_BF16_COMPILERS = (
+    "",
+    "Kernels of this package compute on bf16. The headers know `bfloat16_t` as a type of its own only where the compiler defines",
+    "`__STDCPP_BFLOAT16_T__` (`-D__STDCPP_BFLOAT16_T__=1`); without it, it is another name of `half`. These kernels do not compile then.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class _KernelUnit(Unit):
     arguments: CComment
     plan: tuple[str, ...]
     body: tuple[str, ...]
-    bf16: bool
+    defines: tuple[CIdent, ...]
 
 
 class _KernelRow(Unit):
@@ -107,7 +113,6 @@ class _PackageUnit(Unit):
     """What kernel_config.py.j2 and README.md.j2 print."""
 
     name: CIdent
-    bf16: bool
     arch: Line
     runtime: RuntimeName
     orchestration: CIdent
@@ -117,6 +122,7 @@ class _PackageUnit(Unit):
     tensors: tuple[_TensorRow, ...]
     symbols: Line
     reads: tuple[Line, ...]
+    compilers: tuple[Line, ...]
 
 
 def device_kernels(plan: NpuPlan, programs: Sequence[TileProgram | None]) -> tuple[DeviceKernel, ...]:
@@ -135,7 +141,7 @@ def emit_kernel_file(kernel: DeviceKernel, plan: NpuPlan) -> str:
     where = f", {kernel.kernel.span.short}" if kernel.kernel.span.line else ""
     unit = _KernelUnit(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
                        arguments=", ".join(spelled) or "none", plan=_in_namespace(emitted.plan), body=emitted.body,
-                       bf16=any(BF16_TYPE in line for line in emitted.body))
+                       defines=abi_defines(emitted.body))
     return render("ascend_npu/kernel.cpp.j2", unit)
 
 
@@ -156,7 +162,6 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
     files = {kernel.path: emit_kernel_file(kernel, plan) for kernel in kernels}
     given = [f"`{_cell(slot.ref.shown)}`" for slot in plan.arguments if slot.scalars and runtime == "host_build_graph"]
     unit = _PackageUnit(
-        bf16=any(BF16_TYPE in text for text in files.values()),
         name=c_ident(plan.name), arch=arch, runtime=runtime, orchestration=c_ident(plan.name),
         signature=_directions(direction(role) for role in directions),
         kernels=tuple(_KernelRow(func_id=kernel.func_id, name=kernel.name, core_type=kernel.core_type,
@@ -168,7 +173,8 @@ def emit_package_files(plan: NpuPlan, kernels: Sequence[DeviceKernel], *, arch: 
                       for number, (slot, role) in enumerate(zip(plan.arguments, directions, strict=True))),
         symbols=", ".join(f"`{symbol.name}`" for symbol in plan.symbols) or "none",
         reads=("", f"The orchestration reads elements of {', '.join(given)} before any task runs: "
-                   "the driver gives them as arrays of the host.") if given else ())
+                   "the driver gives them as arrays of the host.") if given else (),
+        compilers=_BF16_COMPILERS if any(BF16_TYPE in text for text in files.values()) else ())
     return {
         **files,
         "kernel_config.py": render("ascend_npu/kernel_config.py.j2", unit),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from pto_wsp.errors import InternalError
@@ -23,6 +23,11 @@ def device_type(dtype: DType) -> str:
     if dtype not in _TYPES:
         raise InternalError(f"{dtype} has no type on the device", "selection lets none through")
     return _TYPES[dtype]
+
+
+def abi_defines(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the macros that a kernel file with these lines defines before it includes the ABI header."""
+    return ("PTO_WSP_KERNEL", *(("PTO_WSP_BF16",) if any(BF16_TYPE in line for line in lines) else ()))
 
 
 def is_dynamic(tile: Tile) -> bool:
