@@ -226,9 +226,10 @@ def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that is still running, with all that it started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
+    """End a command with all that it started and that still runs, of which its pipes being open tells, too."""
+    pipes_open = any(pipe is not None and not pipe.closed for pipe in (process.stdout, process.stderr))
+    if process.poll() is None or pipes_open:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for pipe in (process.stdout, process.stderr):

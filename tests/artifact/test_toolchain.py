@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import threading
 import time
 from pathlib import Path
@@ -148,19 +149,39 @@ def test_a_whole_library_has_no_fault_and_each_part_of_it_has_one(tmp_path: Path
     for length in (*range(0, 200, 7), *range(200, len(data), len(data) // 50), len(data) - 1):
         part.write_bytes(data[:length])
         assert toolchain.library_fault(part) is not None, length
+    stripped = data[:40] + bytes(8) + data[48:60] + bytes(2) + data[62:]      # of its section headers, which stand behind all else
+    part.write_bytes(stripped)
+    assert toolchain.library_fault(part) is None
+    part.write_bytes(stripped[:len(data) // 2])
+    assert toolchain.library_fault(part) is not None
 
 
 @pytest.mark.usefixtures("same_runtime")
 @pytest.mark.parametrize("text", ["sleep 60", "sleep 60 & wait", "(trap '' TERM; sleep 60) & exit 0"],
                          ids=["itself", "what it started", "what it left behind"])
 def test_a_compiler_that_does_not_end_is_ended(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", script(tmp_path / "slow", text))
+    monkeypatch.setenv("CC", script(tmp_path / "slow", f"echo $$ > {tmp_path}/group; {text}"))
     monkeypatch.setenv("PTO_WSP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PTO_WSP_COMPILE_TIMEOUT", "0.3")
     started = time.monotonic()
     with pytest.raises(CompilerFailedError, match=r"did not end compiling the generated code in 0\.3 s") as refused:
         small(factor=50)
     assert time.monotonic() - started < 30 and "PTO_WSP_COMPILE_TIMEOUT" in str(refused.value)
+    if sys.platform == "linux":
+        time.sleep(0.2)
+        assert not running_in_group((tmp_path / "group").read_text().strip())
+
+
+def running_in_group(group: str) -> list[str]:
+    """Return the processes of a group that are neither ended nor ending."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of_group = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        found += [path.parent.name] if of_group == group and state not in "ZX" else []
+    return found
 
 
 @pytest.mark.usefixtures("same_runtime")
