@@ -45,7 +45,7 @@ def trace_dir() -> Path | None:
     name = os.environ.get("PTO_WSP_TRACES")
     if not name:
         return None
-    folder = Path(name)
+    folder = Path(name).resolve()      # programs run in folders of their own
     if not folder.is_dir():
         pytest.fail(f"PTO_WSP_TRACES is not a folder: {name}")
     return folder

@@ -127,7 +127,12 @@ def test_two_keys_in_each_others_places_count_for_nothing() -> None:
 
 def test_a_name_of_any_length_is_a_folder() -> None:
     name = "../" + "long" * 100
-    store.publish("0" * 64, name, RuntimeManifest, lambda folder: RuntimeManifest(abi_version=1, library="none"))
+
+    def fill(folder: Path) -> RuntimeManifest:
+        (folder / "one.so").write_bytes(b"a library")
+        return RuntimeManifest(abi_version=1, library="one.so")
+
+    store.publish("0" * 64, name, RuntimeManifest, fill)
     found = store.lookup("0" * 64, name, RuntimeManifest)
     assert found is not None and found[0].parent == store.cache_root() / "artifacts" and found[0].name.startswith("___longlong")
 

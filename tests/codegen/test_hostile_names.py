@@ -52,9 +52,9 @@ def piped():
 
 
 def programs(name: str, target: str) -> Iterator[Program]:
-    """Yield programs whose tensors, channels, processes, print labels and file are called so, as far as each may be."""
+    """Yield programs whose tensors, channels, processes, print labels and file are called so: the file with what does not print, too."""
     shown = "".join(c for c in name if c.isprintable())
-    space: dict[str, Any] = {"given": tuple(f"{name}{k}" if k else name for k in range(3)), "shown": shown, "prints": target == "cpu_sim"}
+    space: dict[str, Any] = {"given": tuple(f"{shown}{k}" if k else shown for k in range(3)), "shown": shown, "prints": target == "cpu_sim"}
     exec(compile(SOURCE, f"/tmp/{name.replace('/', '')}.py", "exec"), space)
     for which in ("plain", "piped"):
         yield space[which]().compile(target=target)

@@ -54,8 +54,13 @@ def output(script: Path, folder: Path, *arguments: str) -> str:
     """Return what a script prints when it ends well."""
     done = run(script, folder, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not done.stderr
+    assert not complaints(done.stderr)
     return done.stdout
+
+
+def complaints(stderr: str) -> list[str]:
+    """Return the lines that say more than that another test builds what this one needs."""
+    return [line for line in stderr.splitlines() if not line.startswith("pto_wsp: waiting for process ")]
 
 
 def write_trace(folder: Path, rows: Sequence[tuple[int, int]], name: str = "trace.csv") -> Path:
@@ -76,7 +81,7 @@ def test_example_runs(script: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), *SMALL.get(script.stem, ())], cwd=tmp_path, text=True, capture_output=True,
                           timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not done.stderr
+    assert not complaints(done.stderr)
     assert not list(tmp_path.iterdir()), "an example leaves nothing behind where it runs"
 
 

@@ -97,7 +97,8 @@ def compare_orders(workload: Workload, graph: Graph, program: Program) -> Orders
     of = _owners(graph, [n_parts[re.split(r"[\[(]", task)[0]] for task in wanted.tasks])
     pairs = {(of[before], of[after]) for after in of for before in of
              if graph.ancestors[after] >> before & 1 and of[before] != of[after]}
-    return Orders(_closed(pairs), _closed({(edge.source, edge.target) for edge in wanted.edges}), graph)
+    edges = {(edge.source, edge.target) for task in range(len(wanted.tasks)) for edge in wanted.edges_into(task)}
+    return Orders(_closed(pairs), _closed(edges), graph)
 
 
 def _parts(workload: Workload, plan: NpuPlan) -> dict[str, int]:

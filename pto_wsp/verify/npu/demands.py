@@ -42,8 +42,9 @@ def own_flags(step: tp.Instr, program: tp.TileProgram, family: str) -> Iterator[
 
 
 def _named(step: tp.Instr) -> Mapping[str, tp.Arg]:
-    form = find_instruction(step.name).form(len(step.args)) or ()
-    return {operand.name: arg for operand, arg in zip(form, step.args, strict=True)}
+    """Return the operands of an instruction by their names, none where no form has so many: forms are checked elsewhere."""
+    form = find_instruction(step.name).form(len(step.args))
+    return {} if form is None else {operand.name: arg for operand, arg in zip(form, step.args, strict=True)}
 
 
 def _conversion(named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.Tile], family: str) -> Iterator[tuple[str, str]]:

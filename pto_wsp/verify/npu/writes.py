@@ -25,6 +25,7 @@ from pto_wsp.verify.verdict import Finding, Verdict
 
 MOST_TURNS = 4       # of one loop
 MOST_TASKS = 120
+MOST_TURNS_IN_ALL = 4096     # loops that make no tasks have turns, too
 MOST_WAYS = 8        # through a plan whose forks depend on data
 _SMALL = 3           # a symbol, and an element of a tensor, without a value of its own
 
@@ -97,13 +98,13 @@ def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
 
 def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_Task]:
     """Yield the first tasks of a plan, of each loop the first few turns and the last one, of each fork a way that the seed decides."""
-    n_tasks = n_runs = 0
+    n_tasks = n_runs = n_turns = 0
     chosen = random.Random(seed)
     slots: dict[s.Scalar, int] = {}       # and what tokens have carried
     passed: set[tuple[Resource, int]] = set()      # intermediates that a task has made
 
     def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
-        nonlocal n_tasks, n_runs
+        nonlocal n_tasks, n_runs, n_turns
         known = {**known, **slots}
         match item:
             case Launch():
@@ -121,6 +122,9 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_T
             case Repeat(var, start, stop, step, lead=lead):
                 turns = range(*(_value(node, known) for node in (start, stop, step)))
                 for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
+                    if n_tasks >= MOST_TASKS or n_turns >= MOST_TURNS_IN_ALL:
+                        return
+                    n_turns += 1
                     inside = {**known, var: turn}
                     if lead is not None:
                         inside[lead.var] = _value(lead.value, inside)

@@ -79,7 +79,7 @@ def test_a_slot_holds_its_sender_until_it_is_taken() -> None:
 
 def stages() -> Workload:
     """Three stages, one in two copies; a token that one way sends and another does not; numbers by token; rows of a sparse matrix."""
-    X, Y, Z = tensors("XYZ", 8, 8, 16)
+    V, X, Y, Z = tensors("VXYZ", 8, 8, 16)
     A, B, C = tensors("ABC", 8, 16, 16)
     lens = Tensor(np.array([0, 5, 3, 9, 1, 0, 2, 4], np.int32), name="lens")
     routing = Sparse(Dense[8](), Tensor(np.array([0, 2, 2, 3, 5, 6, 6, 7, 8], np.int32), name="indptr"),
@@ -98,7 +98,7 @@ def stages() -> Workload:
     def work() -> None:
         with consume(made) as (b, n):
             for i in P.seq(n):
-                add[b, i](X[i], Y[b])
+                add[b, i](V[i], Y[b])
             for _ in P.seq(1):
                 square = Tensor.empty((16, 16), F32)
                 mix[b](A[b], B[b], square)

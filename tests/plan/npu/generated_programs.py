@@ -126,7 +126,8 @@ class Maker:
             steps, tile = self.target(known, tp.Space.L0C)
             more = known[tile] and self.chance.random() < 0.6
             known[tile] = True
-            args = (tp.TileArg(tile, BOTH if more else WRITE), tp.TileArg(left, READ), tp.TileArg(right, READ))
+            so_far = (tp.TileArg(tile, READ),) if more else ()
+            args = (tp.TileArg(tile, WRITE), *so_far, tp.TileArg(left, READ), tp.TileArg(right, READ))
             return [*steps, tp.Instr("TMATMUL_ACC" if more else "TMATMUL", args)]
         if roll < 0.8 and l1 is not None:
             steps, tile = self.target(known, tp.Space.L0A if left is None or (right is not None and roll < 0.7) else tp.Space.L0B)

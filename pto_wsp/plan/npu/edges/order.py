@@ -35,6 +35,7 @@ class ProgramOrder:
     waits: dict[int, int | None] = field(default_factory=dict)
     counts: set[int] = field(default_factory=set)
     moving: Moved = frozenset()     # what may change between any two tasks
+    ends: dict[tuple[object, ...], tuple[Block, tuple[Last, ...]]] = field(default_factory=dict)     # by block and lasts before it
 
 
 def program_order(plan: NpuPlan) -> ProgramOrder:
@@ -55,6 +56,15 @@ def _source(last: Last) -> int:
 
 
 def _block(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
+    """Return the tasks that a block may end with. An ordered loop asks twice for its body, so that nested loops would ask 2^depth times:
+    a block is worked out once for equal `before`."""
+    key = (id(block), *((_source(last), last.count, last.moved) for last in before))
+    if key not in found.ends:
+        found.ends[key] = block, _ends(block, before, found)      # the block is kept, so that no other one takes its id
+    return found.ends[key][1]
+
+
+def _ends(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     for statement in statements(block):
         behind = _statement(statement, before, found)
         replaces = surely_submits(statement) or isinstance(statement, Send | Receive | AwaitEvent)

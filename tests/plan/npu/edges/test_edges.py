@@ -17,6 +17,7 @@ from pto_wsp.plan.npu.edges.waits import WORTH_JOINING, waits_of
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.walk import launches_of
 from pto_wsp.resources import csrc_dir
+from pto_wsp.verify.npu.writes import check_writes
 from tests.npu.submits import npu_plan
 from tests.npu.tasks import grow, mix, move
 
@@ -127,6 +128,23 @@ def remembered(body: Callable[[], None]) -> set[str]:
     """Return the tensors whose readers are remembered."""
     plan = plan_of(body, structure=False)
     return {plan.tensors[found.slot].ref.shown for found in remembered_reads(plan).tensors if isinstance(found, TensorOf)}
+
+
+def test_loops_in_loops_are_worked_out_once() -> None:
+    """2^40 turns, and an ordered loop's body is asked for twice: neither the analysis nor the check of writes counts them."""
+    def nest(depth: int) -> None:
+        if depth == 0:
+            grow(X[0])
+            return
+        for _ in P.seq(2):
+            nest(depth - 1)
+
+    def body() -> None:
+        nest(40)
+        move(X[0], Y[0])
+    plan = plan_of(body)
+    assert waits_of(plan).order.waits == {}
+    check_writes(plan)
 
 
 def test_what_is_not_written_behind_a_read_is_not_remembered() -> None:

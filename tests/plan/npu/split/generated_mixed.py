@@ -53,7 +53,7 @@ class Recipe:
     steps: tuple[Step, ...]
     n: int
     rows: int             # of x and of what comes out: the last rows of their tiles are not there
-    shared: bool          # state and piece are parts of one tensor
+    shared: bool          # region is the tensor that piece is
 
     def build(self) -> Kernel:
         """Return the kernel."""
@@ -71,7 +71,7 @@ class Recipe:
         return kernel(body)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return what the kernel is bound to: x, w, region, both (state and piece), out."""
+        """Return what the kernel is bound to: x, w, region, both (piece, and region where it is shared), state, out."""
         rng = np.random.default_rng(self.n)
         shapes = {"x": (self.rows, S), "w": (S, S), "region": (BLOCKS * S, S), "both": (BLOCKS * S, S), "state": (S, S),
                   "out": (self.rows, S)}

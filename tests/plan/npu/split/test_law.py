@@ -32,8 +32,8 @@ def one_task(recipe: Recipe, arrays: dict[str, np.ndarray]) -> Any:
 
     @workload
     def task() -> None:
-        made[0](x=tensors["x"].clip(S, S), w=tensors["w"], region=tensors["region"], n=recipe.n, piece=tensors["both"],
-                state=tensors["both"][S:2 * S] if recipe.shared else tensors["state"], out=tensors["out"].clip(S, S))
+        made[0](x=tensors["x"].clip(S, S), w=tensors["w"], region=tensors["both" if recipe.shared else "region"], n=recipe.n,
+                piece=tensors["both"], state=tensors["state"], out=tensors["out"].clip(S, S))
 
     return task()
 
