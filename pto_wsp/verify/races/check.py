@@ -62,9 +62,15 @@ _ORDER_THEM = ("let a token say that elements are done, or free again: Deps.hybr
 def unproved_warnings(races: Races) -> tuple[tuple[str, Span], ...]:
     """Return what to say, and of which line, of each pair of accesses in different processes that may race: all else runs in program
     order."""
-    return tuple((f"{_lines(one.pair)} are in different processes, and nothing proves that they do not race on `{one.tensor}`: "
+    return tuple((f"{_parted(one.pair)}, and nothing proves that they do not race on `{one.tensor}`: "
                   f"{one.reason}; compile(sanitize=True) watches for it in a run", one.pair.first.span)
                  for one in races.unproved if one.processes)
+
+
+def _parted(pair: Pair) -> str:
+    """Say which two tasks are in different processes; one line stands for two where the process has copies."""
+    lines = _lines(pair)
+    return f"{lines} are in different processes" if " and " in lines else f"tasks of {lines} are in different copies of their process"
 
 
 def _second_place(pair: Pair) -> tuple[tuple[str, Span], ...]:

@@ -79,7 +79,7 @@ def test_a_slot_holds_its_sender_until_it_is_taken() -> None:
 
 def stages() -> Workload:
     """Three stages, one in two copies; a token that one way sends and another does not; numbers by token; rows of a sparse matrix."""
-    V, X, Y, Z = tensors("VXYZ", 8, 8, 16)
+    X, Y, Z = tensors("XYZ", 8, 8, 16)
     A, B, C = tensors("ABC", 8, 16, 16)
     lens = Tensor(np.array([0, 5, 3, 9, 1, 0, 2, 4], np.int32), name="lens")
     routing = Sparse(Dense[8](), Tensor(np.array([0, 2, 2, 3, 5, 6, 6, 7, 8], np.int32), name="indptr"),
@@ -98,7 +98,7 @@ def stages() -> Workload:
     def work() -> None:
         with consume(made) as (b, n):
             for i in P.seq(n):
-                add[b, i](V[i], Y[b])
+                add[b, i](X[i], Y[b])
             for _ in P.seq(1):
                 square = Tensor.empty((16, 16), F32)
                 mix[b](A[b], B[b], square)
@@ -116,6 +116,7 @@ def stages() -> Workload:
                     process("store").consumes(done).body(store)], [made, done])
 
 
+@pytest.mark.filterwarnings("ignore:.*do not race on `[XYC]`")     # its order is that of the orchestration
 @pytest.mark.parametrize("deps", [Deps.hybrid(), Deps.infer_bytes_overlap()], ids=["hybrid", "overlap"])
 def test_stages_are_copied_and_tokens_carry_numbers(deps: Deps) -> None:
     run_package(stages().task_graph(deps=deps))
@@ -207,6 +208,7 @@ def test_a_tensor_of_a_body_that_waits_is_refused() -> None:
     assert case().compile(target="pto").artifact_dir is not None
 
 
+@pytest.mark.filterwarnings("ignore:.*do not race on `[XYC]`")     # its order is that of the orchestration
 def test_other_numbers_of_tokens_and_lost_edges_are_noticed(tmp_path: Path) -> None:
     root = stages().compile(target="ascend_npu").artifact_dir
     assert root is not None
