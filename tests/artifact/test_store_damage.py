@@ -92,15 +92,15 @@ def test_all_damages_to_what_is_built_again(filled: FilledStore, tmp_path: Path)
     check(filled, cases, tmp_path, forgotten=True)
 
 
-@pytest.mark.parametrize("name", ["half", "remove", "pipe"])
+@pytest.mark.parametrize("name", ["half", *(pytest.param(name, marks=pytest.mark.slow) for name in ("remove", "pipe"))])
 def test_a_library_that_no_key_leads_to_is_not_trusted(name: str, filled: FilledStore, tmp_path: Path) -> None:
     libraries = [entry for entry in filled.entries() if entry.endswith(".so")]
     assert len(libraries) == 2
     check(filled, [(entry, name) for entry in libraries], tmp_path, forgotten=True)
 
 
-@pytest.mark.parametrize("text", [b"", b"../../../../../../etc", b"\xff\xfe", b"scripted-0123456789ab\n",
-                                  b"0" * 64 + b" " + b"0" * 64 + b"\n"])
+@pytest.mark.parametrize("text", [b"../../../../../../etc", *(pytest.param(text, marks=pytest.mark.slow) for text in (
+    b"", b"\xff\xfe", b"scripted-0123456789ab\n", b"0" * 64 + b" " + b"0" * 64 + b"\n"))])
 def test_no_text_of_a_key_file_becomes_the_name_of_a_folder(text: bytes, filled: FilledStore, tmp_path: Path) -> None:
     store = filled.copy(tmp_path / "store")
     for key in (store / "keys").iterdir():

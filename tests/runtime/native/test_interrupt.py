@@ -190,6 +190,7 @@ def test_a_rehearsal_ends() -> None:
     assert y.data[0].tolist() == [2] * 4
 
 
+@pytest.mark.slow
 def test_a_second_one_leaves_a_run_that_cannot_be_ended_and_the_program_says_that_it_runs() -> None:
     y = Tensor(np.zeros((1, 1), np.int64))
 

@@ -87,16 +87,19 @@ def accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple
 
 def _rewritten(body: Body, rewriting: _Rewriting) -> Body:
     gone: set[int] = set()
+    plain: set[int] = set()            # additions within a sum of too few products: theirs are fewer
     sums: dict[int, Sum] = {}          # by id() of the addition that ends it
     made = _made(body)
     for stmt in reversed(body):         # the last addition of a sum comes before its others
         if isinstance(stmt, k.Write) and id(stmt) in rewriting.writes:
             gone |= rewriting.writes[id(stmt)].inner
-        elif isinstance(stmt, k.Compute) and _is_addition(stmt) and id(stmt) not in gone:
+        elif isinstance(stmt, k.Compute) and _is_addition(stmt) and id(stmt) not in gone and id(stmt) not in plain:
             found = _terms(stmt.result, made, rewriting.counts, reads=False)
             if len(found.products) > 1 and rewriting.first_sum + stmt.result.id not in rewriting.excluded:
                 sums[id(stmt)] = found
                 gone |= found.inner - {id(stmt)}
+            elif len(found.products) <= 1:
+                plain |= found.inner
     out: list[k.Stmt] = []
     for stmt in body:
         if id(stmt) in gone:
