@@ -52,6 +52,29 @@ static inline int run_tests(const check_test *tests, size_t n)
     return n_failed != 0;
 }
 
+static inline void span_of(const pto_arg *arg, const char **first, const char **last)
+{
+    *first = *last = arg->data;
+    for (int k = 0; k < PTO_RANK; k++) {
+        int64_t bytes = (arg->extent[k] - 1) * arg->stride[k] * arg->elem_bytes;
+        *(bytes < 0 ? first : last) += bytes;
+    }
+    *last += arg->elem_bytes;
+}
+
+/* Has an argument read, not write, where one before it may write the same bytes: a task whose outputs overlap is refused. */
+static inline void write_apart(pto_arg *args, int32_t n)
+{
+    for (int32_t b = 1; b < n; b++)
+        for (int32_t a = 0; a < b && (args[b].flags & PTO_WRITE); a++) {
+            const char *first[2], *last[2];
+            span_of(&args[a], &first[0], &last[0]);
+            span_of(&args[b], &first[1], &last[1]);
+            if ((args[a].flags & PTO_WRITE) && args[a].buffer == args[b].buffer && first[0] < last[1] && first[1] < last[0])
+                args[b].flags = (args[b].flags & ~PTO_WRITE) | PTO_READ;
+        }
+}
+
 #define RUN_TESTS(tests) run_tests(tests, sizeof(tests) / sizeof *(tests))
 
 static inline int64_t pick(int64_t lo, int64_t hi)      /* lo .. hi, both included */

@@ -138,7 +138,7 @@ static inline int64_t submit_one(pto_sink *sink, const node *n, const int64_t *o
     static char memory[64];
     pto_arg args[4];                   /* the first writes an intermediate, the others only count as entries */
     for (int32_t i = 0; i < 4; i++)
-        args[i] = (pto_arg){.data = memory, .extent = {1, n->kept_bytes}, .stride = {1, 1}, .elem_bytes = 1,
+        args[i] = (pto_arg){.data = memory, .extent = {1, n->kept_bytes}, .stride = {1, 1}, .elem_bytes = 1, .buffer = i < 2 ? 0 : i,
                             .flags = i == 0 ? PTO_KEPT | PTO_WRITE : i == 1 ? PTO_KEPT | PTO_READ : PTO_WRITE};
     pto_task task = n->task;
     task.order = order;

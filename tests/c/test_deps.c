@@ -215,6 +215,7 @@ static void check_random(pto_arg (*draw)(void), int64_t cases)
             s.n_args[t] = (int32_t)pick(0, MAX_ARGS);
             for (int32_t a = 0; a < s.n_args[t]; a++)
                 s.args[t][a] = draw();
+            write_apart(s.args[t], s.n_args[t]);
         }
         check_stream(&s);
     }

@@ -32,6 +32,7 @@ static int64_t task_of(drawn *d, int64_t after)
     for (int32_t i = 0; i < 2; i++)
         args[i] = (pto_arg){.data = &cells[pick(0, d->n_cells - 1)], .extent = {1, pick(0, 2)}, .stride = {1, 1}, .elem_bytes = 1,
                             .flags = pick(0, 99) < d->reads ? PTO_READ : (int32_t)pick(1, 3)};
+    write_apart(args, 2);
     int64_t behind = d->n_tasks > 0 && pick(0, 99) < d->links ? d->tasks[pick(0, d->n_tasks - 1)] : -1, number = d->n_tasks;
     pto_task task = {.site = (int32_t)(number % 7), .n_args = 2, .args = args, .n_scalars = 1, .scalars = &number, .n_index = 1,
                      .index = &number, .n_order = d->structure, .order = &after, .n_after = 1, .after = &behind, .cost = 1};

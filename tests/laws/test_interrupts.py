@@ -156,6 +156,7 @@ def settled(program: Program) -> None:
     assert program.is_complete()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")     # some end in callbacks of the test's own tools
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("n_times", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_the_next_run_is_right(config: str, n_times: int) -> None:
