@@ -244,8 +244,14 @@ def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool
     tables.note(spot)
     one = ViewDim(s.Const(1), s.Const(0), 1)
     rows, cols = (one, spot.dims[0]) if len(spot.dims) == 1 else spot.dims
-    unit = declared(cols.stride) == s.Const(1) or declared(cols.extent) == s.Const(1)
+    unit = (declared(cols.stride) == s.Const(1) and _keeps_strides(cols.stride)) or cols.extent == s.Const(1)
     return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride), view), unit
+
+
+def _keeps_strides(stride: s.Scalar) -> bool:
+    """Tell whether every array that may be bound has the strides that are asked for: only a unit stride of the last dimension is kept."""
+    return all(leaf.dim == leaf.tensor.rank - 1 and leaf.tensor.layout.unit_inner
+               for leaf in s.leaves(stride) if isinstance(leaf, s.StrideOf))
 
 
 def _one_symbol(known: s.SymbolRef | None, use: s.SymbolRef) -> s.SymbolRef:
