@@ -228,7 +228,7 @@ def _make_missing(name: str, at: int) -> None:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Have errors of the system say which path it was, which they do not know of a name below a descriptor."""
+    """Add the full path to OSErrors: below a descriptor the system names the last part alone."""
     try:
         yield
     except OSError as problem:

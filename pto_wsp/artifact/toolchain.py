@@ -226,7 +226,7 @@ def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command with all that it started and that still runs, of which its pipes being open tells, too."""
+    """End a command and every process in its group. Open pipes tell that a process of the group still runs."""
     pipes_open = any(pipe is not None and not pipe.closed for pipe in (process.stdout, process.stderr))
     if process.poll() is None or pipes_open:
         with contextlib.suppress(ProcessLookupError, PermissionError):

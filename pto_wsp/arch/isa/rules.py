@@ -132,7 +132,7 @@ def demands(name: str, demand: Demand, family: str) -> bool:
 
 
 def number_of(name: str, demand: Demand, family: str, nbytes: int) -> int:
-    """Return the number that an instruction's rule of that kind has for elements of so many bytes; 1 where it has no such rule."""
+    """Return the number in an instruction's rule of one kind, for elements of a size in bytes; 1 without such a rule."""
     return next((rule.number for rule in rules_of(name, family) if rule.demand is demand and nbytes in (rule.widths or (nbytes,))), 1)
 
 

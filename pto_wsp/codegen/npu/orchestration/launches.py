@@ -246,7 +246,7 @@ def runtime_dtype(dtype: DType) -> c.Expr:
 
 
 def is_many(bound: int | None) -> bool:
-    """Tell whether there may be so many tasks that a join is worth it where several wait for them."""
+    """Tell whether a join needs fewer edges than naming each task does, where several tasks wait for the same ones."""
     return bound is None or bound > WORTH_JOINING
 
 
