@@ -5,16 +5,23 @@
    on the executor come first; a thread's list is its part of that order. So the first node of the order that has not run never waits for
    one further down some list, and threads that wait for each other always go on. Joins, marks and gates have nothing to run: they stand
    in the list of the thread that runs the last node before them. */
+#include "calendar.h"
+
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#include "engine.h"
+#include "../collections/array.h"
+#include "../record/positions.h"
+#include "node.h"
+#include "wait.h"
 
 #define PTO_NAP_NS 20000
 
 /* Of each task: the next one of its executor, PTO_NO_NODE behind the last; counted in pending like any other predecessor. */
 static bool chain(const pto_record *record, const pto_graph *graph, uint32_t *next, uint32_t *pending)
 {
-    pto_turn *entries = malloc((size_t)(record->n_tasks > 0 ? record->n_tasks : 1) * sizeof *entries);
+    pto_position *entries = malloc((size_t)(record->n_tasks > 0 ? record->n_tasks : 1) * sizeof *entries);
     if (entries == NULL)
         return false;
     int64_t n = 0;
@@ -23,9 +30,9 @@ static bool chain(const pto_record *record, const pto_graph *graph, uint32_t *ne
         if (graph->nodes[i].kernel < 0)
             continue;
         int64_t task = record->node_task[i];
-        entries[n++] = (pto_turn){record->task_worker[task], record->kept[PTO_KEPT_POSITION][task], i};
+        entries[n++] = (pto_position){record->task_worker[task], record->kept[PTO_KEPT_POSITION][task], i};
     }
-    pto_turns_sort(entries, n);
+    pto_positions_sort(entries, n);
     for (int64_t i = 1; i < n; i++)
         if (entries[i].worker == entries[i - 1].worker) {
             next[entries[i - 1].id] = (uint32_t)entries[i].id;

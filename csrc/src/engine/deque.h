@@ -3,7 +3,7 @@
    the pool. In a header because both loops over tasks have it inline. */
 #ifndef PTO_DEQUE_H
 #define PTO_DEQUE_H
-#include "engine.h"
+#include "wait.h"
 
 static inline uint32_t pto_deque_pop(pto_worker *worker)
 {

@@ -1,7 +1,10 @@
 /* heap.c: ready nodes by priority, of equal ones the lowest first: a binary heap behind a lock that spins, for it is held for so short. */
+#include "heap.h"
+
 #include <sched.h>
 
-#include "engine.h"
+#include "../collections/binary_heap.h"
+#include "wait.h"
 
 #define PTO_SPINS 200
 

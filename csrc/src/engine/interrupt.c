@@ -2,13 +2,12 @@
 
    The handler that the caller's language has installed only leaves a note, to be read when control comes back to it. So for the
    length of a call the signal cancels it instead; one that came too late for that is raised again afterwards. */
+#include "interrupt.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-
-#include "../internal.h"
-
-const volatile int32_t pto_never_cancelled = 0;
+#include <stddef.h>
 
 static _Atomic(int32_t *) interrupts;  /* what a call looks at; one at a time: only a process's main thread asks for it */
 static _Atomic(pto_pool *) interrupted_pool;

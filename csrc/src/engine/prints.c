@@ -2,7 +2,9 @@
 
    Memory is bounded: what would come last in program order is dropped, so what is kept does not depend on which thread ran
    what when. `cut` is the first value known to be dropped; whatever comes after it goes as well. */
-#include "engine.h"
+#include "prints.h"
+
+#include "../collections/array.h"
 
 struct pto_prints {
     pto_prints_options options;

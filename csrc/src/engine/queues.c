@@ -5,7 +5,13 @@
    with, of its own where there is one: what it reads has just been written. With priorities, each worker has a heap in place of all these,
    and always takes the first of it; without homes all nodes are in that of worker 0. A worker without work takes from others, so that no task waits for a home that is busy while somebody is idle.
    Joins, marks and gates have nothing to run: whoever makes them ready passes them at once. */
+#include "queues.h"
+
+#include "../collections/array.h"
 #include "deque.h"
+#include "heap.h"
+#include "node.h"
+#include "ranges.h"
 
 static inline int32_t home_of(const pto_pool *pool, uint32_t node)
 {

@@ -2,7 +2,9 @@
 
    Only tasks are drawn: joins and marks that order nothing change nothing, so that a sanitized run, whose record has more of
    them, has the order of a plain one. */
-#include "engine.h"
+#include "random_order.h"
+
+#include "node.h"
 
 /* Enter the tasks that become ready with the nodes waiting on the stack; joins and marks go through. Returns how many nodes did. */
 static int64_t pass_on(pto_pool *pool, int64_t n_stack, int64_t *n_ready)

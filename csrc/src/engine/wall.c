@@ -1,7 +1,11 @@
 /* wall.c: the wall-clock trace of a run: when each task began and ended by the clock, and on which thread.
 
    Rows are made before tasks run, so that workers only write theirs. A stream that drops tasks has none: its memory would grow with it. */
-#include "engine.h"
+#include "wall.h"
+
+#include <stdlib.h>
+
+#include "../collections/array.h"
 
 #define PTO_TRIALS 8
 #define PTO_TRIAL_ROWS 128

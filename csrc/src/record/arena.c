@@ -6,7 +6,9 @@
    table of blocks, and with them the alias groups, are used again only when tasks are dropped.
 
    With poison every block has memory that no other tensor ever has: gaps are then only counted, so that the same tasks wait. */
-#include "../internal.h"
+#include "arena.h"
+
+#include "../collections/array.h"
 
 enum { ALIGNMENT = 64, NO_ROW = -1, LEAST_CHUNK = 4096, CHUNKS_OF_ALL = 8 };
 

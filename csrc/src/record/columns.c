@@ -1,5 +1,5 @@
 /* columns.c: the columns of a record: how they grow, and what those who read them see. */
-#include "../internal.h"
+#include "columns.h"
 
 /* Columns that grow together, with the places of pto_grow_apart. */
 #define TASK_COLUMNS(of) \

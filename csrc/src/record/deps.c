@@ -1,8 +1,12 @@
 /* deps.c: which earlier accesses does a task conflict with?
 
-   The map (deps_map.h) holds, for each alias group, the latest accesses: a write that covers an earlier access replaces
+   The map (deps_state.h) holds, for each alias group, the latest accesses: a write that covers an earlier access replaces
    it. A query of a space looks at one cell for a tile of a grid; otherwise it walks the cells under its box or all regions
    of the space, whichever are fewer. Reporting a region twice is harmless: edges merge. */
+#include "deps.h"
+
+#include <stdlib.h>
+
 #include "deps_map.h"
 
 /* What one query carries through the spaces. */
@@ -247,4 +251,42 @@ void pto_deps_prune(pto_deps *d, int64_t first_task, int64_t first_node)
         if (d->groups[at_group].n == 0)
             pto_map_remove_group(d, at_group);
     }
+}
+
+/* ---- life ---- */
+
+void pto_deps_reset(pto_deps *d)
+{
+    d->n_accesses = d->n_regions = d->n_boxes = d->n_spaces = d->n_groups = d->n_covered = 0;
+    d->live_regions = d->live_groups = 0;
+    d->accesses_free = d->regions_free = d->boxes_free = d->spaces_free = d->groups_free = NONE;
+    d->oldest = d->newest = d->last_group = NONE;
+    pto_map_clear_chains(d->chains, d->chains_size);
+    pto_map_clear_chains(d->group_chains, d->group_chains_size);
+}
+
+pto_deps *pto_deps_new(bool prunes)
+{
+    pto_deps *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return NULL;
+    d->keeps_ages = prunes;
+    pto_deps_reset(d);
+    return d;
+}
+
+void pto_deps_free(pto_deps *d)
+{
+    if (d == NULL)
+        return;
+    free(d->accesses);
+    free(d->ages);
+    free(d->regions);
+    free(d->boxes);
+    free(d->spaces);
+    free(d->groups);
+    free(d->chains);
+    free(d->group_chains);
+    free(d->covered);
+    free(d);
 }

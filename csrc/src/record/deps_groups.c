@@ -1,5 +1,5 @@
-/* deps_groups.c: the alias groups of the dependency map, found by their buffer; heads of chains. See deps_map.h. */
-#include "deps_map.h"
+/* deps_groups.c: the alias groups of the dependency map, found by their buffer; heads of chains. See deps_groups.h. */
+#include "deps_groups.h"
 
 void pto_map_clear_chains(int32_t *chains, int64_t n)
 {

@@ -1,43 +1,7 @@
-/* deps_map.c: life, spaces, regions and accesses of the dependency map, see deps_map.h. */
+/* deps_map.c: spaces, regions and accesses of the dependency map, see deps_map.h. */
 #include "deps_map.h"
 
 enum { MAX_SPACES = 48, MAX_LOOKED_AT = 16 };
-
-void pto_deps_reset(pto_deps *d)
-{
-    d->n_accesses = d->n_regions = d->n_boxes = d->n_spaces = d->n_groups = d->n_covered = 0;
-    d->live_regions = d->live_groups = 0;
-    d->accesses_free = d->regions_free = d->boxes_free = d->spaces_free = d->groups_free = NONE;
-    d->oldest = d->newest = d->last_group = NONE;
-    pto_map_clear_chains(d->chains, d->chains_size);
-    pto_map_clear_chains(d->group_chains, d->group_chains_size);
-}
-
-pto_deps *pto_deps_new(bool prunes)
-{
-    pto_deps *d = calloc(1, sizeof *d);
-    if (d == NULL)
-        return NULL;
-    d->keeps_ages = prunes;
-    pto_deps_reset(d);
-    return d;
-}
-
-void pto_deps_free(pto_deps *d)
-{
-    if (d == NULL)
-        return;
-    free(d->accesses);
-    free(d->ages);
-    free(d->regions);
-    free(d->boxes);
-    free(d->spaces);
-    free(d->groups);
-    free(d->chains);
-    free(d->group_chains);
-    free(d->covered);
-    free(d);
-}
 
 /* ---- chains of cells ---- */
 

@@ -1,5 +1,5 @@
 /* edges.c: collect the predecessors of one node, then sort and merge them. */
-#include "../internal.h"
+#include "edges.h"
 
 void pto_edges_free(pto_edges *edges)
 {

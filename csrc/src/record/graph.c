@@ -2,7 +2,9 @@
 
    Gates stand behind the nodes, each an edge from the one before. What follows is left out: an edge to a gate from a node that another one
    before the gate waits for, and an edge from it to a node that waits for another one behind it. */
-#include "../internal.h"
+#include "graph.h"
+
+#include "../collections/array.h"
 
 #define NO_SUCC UINT32_MAX
 

@@ -1,6 +1,8 @@
 /* joins.c: the joins that an orchestrator has open. A closed one keeps its memory for the next, so a join in a loop
    allocates once. */
-#include "../internal.h"
+#include "joins.h"
+
+#include "../collections/array.h"
 
 enum { JOIN_OPEN = -2, JOIN_NONE = -1 };
 

@@ -1,5 +1,8 @@
-/* lanes.c: the last node of every lane: a hash table, see internal.h. */
-#include "../internal.h"
+/* lanes.c: the last node of every lane: a hash table, see lanes.h. */
+#include "lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static int64_t place_of(const pto_lanes *lanes, int64_t lane)
 {

@@ -1,5 +1,4 @@
 /* layout.c: the library's half of the handshake. */
-#include "../internal.h"
 #include "pto_layout.h"
 
 static const pto_layout layout_rows[] = {PTO_LAYOUT_ALL};

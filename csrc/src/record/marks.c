@@ -1,5 +1,7 @@
 /* marks.c: what an orchestrator writes beside tasks and joins: marks, fresh tensors, the report of a deadlock. */
-#include "../internal.h"
+#include "marks.h"
+
+#include "nodes.h"
 
 /* Joins and marks kept for each task kept, at most: a program of nothing but marks is bounded too. */
 #define PTO_NODES_A_TASK 8

@@ -5,7 +5,9 @@
    so the question is a bounded subset-sum: does sum(c * z), 0 <= z <= last, hit [lo, hi]? Equal coefficients merge, a
    coefficient no larger than the interval is folded into it, and what is left is searched with interval and gcd cuts.
    A tile of a row-major tensor against another of the same pitch leaves one coefficient, which needs no search. */
-#include "../internal.h"
+#include "regions.h"
+
+#include <string.h>
 
 #define PTO_MAX_TERMS (2 * PTO_RANK)
 

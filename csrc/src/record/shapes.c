@@ -1,5 +1,7 @@
 /* shapes.c: what the boxes of arguments of one layout share, found once and kept for the next argument like it. */
-#include "../internal.h"
+#include "shapes.h"
+
+#include <string.h>
 
 /* A space for shapes without a pitch is one row; those that differ by less than four times share it. */
 void pto_shape_as_row(pto_shape *shape)

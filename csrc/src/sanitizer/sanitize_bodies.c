@@ -3,7 +3,13 @@
    The copies keep every step between elements; around them, and between them, stands a pattern that no task has written.
    What the body changes there it should not. It runs twice, with other patterns the second time: what differs then depends
    on memory that is not its own, or that nobody wrote, and running it once more for each kind of such memory tells which. */
-#include "sanitize.h"
+#include "sanitize_bodies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../record/regions.h"
+#include "sanitize_memory.h"
 
 #define MARGIN 4096                    /* bytes in front of and behind what is copied */
 #define MAX_COPIED (INT64_C(1) << 26)  /* bytes; a body that is bound to more runs as it is */

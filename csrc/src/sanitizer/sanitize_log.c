@@ -1,5 +1,10 @@
 /* sanitize_log.c: call and indices of the tasks that a record has dropped. A race may be with one of them. */
-#include "sanitize.h"
+#include "sanitize_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../collections/array.h"
 
 void pto_task_log_free(pto_task_log *log)
 {

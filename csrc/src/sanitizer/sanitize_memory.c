@@ -1,5 +1,11 @@
 /* sanitize_memory.c: regions inside their tensors, and what is known of tensors that nobody has given contents. */
-#include "sanitize.h"
+#include "sanitize_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../collections/array.h"
+#include "../record/regions.h"
 
 bool pto_make_room(pto_room *room, int64_t bytes)
 {
@@ -10,6 +16,36 @@ void pto_print_nowhere(pto_context *context, int32_t statement, const void *data
                        int64_t row_step, int64_t col_step)
 {
     (void)context, (void)statement, (void)data, (void)elem_bytes, (void)rows, (void)cols, (void)row_step, (void)col_step;
+}
+
+bool pto_sanitize_memory(const pto_sanitizer *s, const pto_record *r, int64_t task, int32_t arg, char **lo, char **hi)
+{
+    const pto_arg *a = &r->args[r->arg_begin[task] + arg];
+    int64_t row = -2 - (int64_t)a->buffer;
+    if (row >= 0) {
+        if (row >= r->arena.n || r->arena.blocks[row].data == NULL)
+            return false;
+        *lo = r->arena.blocks[row].data;
+        *hi = *lo + r->arena.blocks[row].bytes;
+        return true;
+    }
+    int32_t site = r->task_site[task];
+    if (site < 0 || site >= s->options.n_sites)
+        return false;
+    int32_t slot = s->options.site_tensors[s->options.site_begin[site] + arg];
+    const pto_tensor *t = &s->options.tensors[slot];
+    *lo = t->data;
+    *hi = t->data + s->options.elem_bytes[slot];
+    for (int32_t d = 0; d < t->rank; d++) {
+        int64_t reach = (t->dim[d] - 1) * t->stride[d] * s->options.elem_bytes[slot];
+        if (t->dim[d] <= 0)
+            *hi = *lo;
+        else if (reach < 0)
+            *lo += reach;
+        else
+            *hi += reach;
+    }
+    return true;
 }
 
 /* The first in program order is the one that is reported, whatever ran first. */

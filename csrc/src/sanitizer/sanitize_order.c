@@ -12,7 +12,12 @@
    last row found behind a node helps with the next question about it: tokens are taken one behind the other. The answers are
    exact. Rows count from 1; row 0 stands for the start of the program, above everything.
    Source of the jumps: Myers, An applicative random-access stack, 1983. */
-#include "sanitize.h"
+#include "sanitize_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../collections/array.h"
 
 void pto_order_free(pto_order *o)
 {

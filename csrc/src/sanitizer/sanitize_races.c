@@ -3,7 +3,17 @@
    A record of a sanitized run has both kinds of edges: those of the structure, and those found in the data. A pair that a
    data edge joins and no way through the structure orders is a race. The data edges go to the latest accesses only: where a
    write hides an earlier one, both are joined to it, so a run in which every data edge is ordered has no race at all. */
-#include "sanitize.h"
+#include "sanitize_races.h"
+
+#include <string.h>
+
+#include "../collections/array.h"
+#include "../record/regions.h"
+#include "sanitize_memory.h"
+#include "sanitize_order.h"
+
+/* Edges that say what the user wrote; the others were found in the data. */
+#define PTO_EDGE_STRUCTURE (PTO_EDGE_ORDER | PTO_EDGE_AFTER | PTO_EDGE_CHANNEL | PTO_EDGE_EVENT | PTO_EDGE_LANE)
 
 /* An edge counts as a conflict after this many steps even if its regions may lie in one another's gaps. */
 #define PTO_EXACT_STEPS (1 << 20)

@@ -4,7 +4,12 @@
    second time: if it gives the same, it does not depend on them (it picks others, or masks these out); if not, halving the
    elements that hold the second pattern finds one that decides. Running twice also tells what a task has written from what
    holds the pattern still: a kernel may store a NaN of its own. */
-#include "sanitize.h"
+#include "sanitize_tasks.h"
+
+#include <string.h>
+
+#include "sanitize_bodies.h"
+#include "sanitize_memory.h"
 
 static int64_t n_unwritten(const pto_watch *w, int64_t i)
 {
@@ -13,13 +18,6 @@ static int64_t n_unwritten(const pto_watch *w, int64_t i)
         PTO_EACH_ELEMENT(&w->args[i], row, col)
             n += pto_is_unwritten(w->shadows[i], pto_element(&w->args[i], row, col));
     return n;
-}
-
-int32_t pto_misused(const pto_watch *w, int32_t kind, int64_t arg, int64_t row, int64_t col, int64_t n)
-{
-    pto_sanitize_blame(w->s, w->record, w->task, kind, (int32_t)arg, row, col, n);
-    w->s->misuse_at = w->at < w->s->misuse_at ? w->at : w->s->misuse_at;
-    return 1;
 }
 
 /* ---- what a task writes, from end to end ---- */

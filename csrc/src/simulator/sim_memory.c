@@ -1,8 +1,11 @@
-/* sim_memory.c: the memory that running tasks share: what each asks for a cycle, and how much longer all take when that is too much.
+/* sim_memory.c: the memory that running tasks share, see sim_memory.h.
 
-   All that ask are slowed down by one factor, so they run on one clock of their own: in a cycle it goes on by bounded / asked, or by 1.
+   One factor slows down all tasks that ask, so they run on one clock of their own: a cycle moves the clock by bounded / asked, or by 1.
    A task ends `cost` after its start on that clock; a change of the factor moves no task's place among the others. */
-#include "sim.h"
+#include "sim_memory.h"
+
+#include "../collections/array.h"
+#include "../collections/binary_heap.h"
 
 /* Of a cycle: doubles are not exact, and an end that only their rounding puts behind a whole cycle is not to move to the next. */
 #define SLACK 1e-6
@@ -14,11 +17,10 @@ static inline bool is_before(pto_sim_flow a, pto_sim_flow b)
 }
 
 /* Bring the clock to now. The clock starts again when nobody runs, so that long simulations are as exact as short ones. */
-static void bring_forward(pto_sim *s)
+static void bring_forward(pto_sim_memory *m, int64_t now)
 {
-    pto_sim_memory *m = &s->memory;
-    m->clock = m->n == 0 ? 0 : m->clock + (double)(s->now - m->since) / m->factor;
-    m->since = s->now;
+    m->clock = m->n == 0 ? 0 : m->clock + (double)(now - m->since) / m->factor;
+    m->since = now;
     if (m->clock < 1073741824.0)
         return;
     for (int64_t i = 0; i < m->n; i++)
@@ -26,22 +28,30 @@ static void bring_forward(pto_sim *s)
     m->clock = 0;
 }
 
-static void count_asked(pto_sim *s)
+static void count_asked(pto_sim_memory *m)
 {
-    pto_sim_memory *m = &s->memory;
     double asked = 0;
     for (int64_t i = 0; i < m->n; i++)
         asked += m->flows[i].asks;
-    m->factor = asked > s->options.bytes_per_cycle ? asked / s->options.bytes_per_cycle : 1;
+    m->factor = asked > m->bytes_per_cycle ? asked / m->bytes_per_cycle : 1;
     m->is_stale = false;
 }
 
-bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t bytes)
+void pto_sim_memory_init(pto_sim_memory *m, double bytes_per_cycle)
 {
-    pto_sim_memory *m = &s->memory;
+    *m = (pto_sim_memory){.bytes_per_cycle = bytes_per_cycle, .factor = 1};
+}
+
+void pto_sim_memory_close(pto_sim_memory *m)
+{
+    free(m->flows);
+}
+
+bool pto_sim_memory_begin(pto_sim_memory *m, int64_t now, int64_t executor, int64_t cost, int64_t bytes)
+{
     if (!PTO_RESERVE(m->flows, m->capacity, m->n + 1))
-        return pto_sim_fail(s);
-    bring_forward(s);
+        return false;
+    bring_forward(m, now);
     pto_sim_flow flow = {m->clock + (double)cost, (double)bytes / (double)cost, executor};
     m->n++;
     PTO_SIFT_UP(m->flows, m->n, flow, is_before);
@@ -49,13 +59,12 @@ bool pto_sim_memory_begin(pto_sim *s, int64_t executor, int64_t cost, int64_t by
     return true;
 }
 
-int64_t pto_sim_memory_time(pto_sim *s)
+int64_t pto_sim_memory_next(pto_sim_memory *m)
 {
-    pto_sim_memory *m = &s->memory;
     if (m->n == 0)
         return -1;
     if (m->is_stale)
-        count_asked(s);
+        count_asked(m);
     double left = (m->flows[0].end - m->clock) * m->factor - SLACK;
     if (left >= FAR)
         return INT64_MAX;
@@ -63,11 +72,10 @@ int64_t pto_sim_memory_time(pto_sim *s)
     return pto_sim_add(m->since, whole + ((double)whole < left));
 }
 
-int64_t pto_sim_memory_end(pto_sim *s)
+int64_t pto_sim_memory_end(pto_sim_memory *m, int64_t now)
 {
-    pto_sim_memory *m = &s->memory;
     int64_t executor = m->flows[0].executor;
-    bring_forward(s);
+    bring_forward(m, now);
     pto_sim_flow moved = m->flows[--m->n];
     PTO_SIFT_DOWN(m->flows, m->n, moved, is_before);
     m->is_stale = true;

@@ -1,102 +1,102 @@
 /* sim_pools.c: the simulator's pools of executors: which there are, which queue a task goes to, what each executor did.
-   See sim_executors.h. */
-#include "sim.h"
+   See sim_pools.h. */
+#include "sim_pools.h"
 
 enum { NONE = -1, N_FIGURES = 5 };
 
-bool pto_sim_options_fit(const pto_sim_options *o)
+bool pto_sim_pools_init(pto_sim_pools *p, const pto_sim_options *options, pto_sim_clock *clock, pto_sim_nodes *nodes,
+                        pto_sim_trace *trace)
 {
-    bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
-    bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
-    bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
-    bool has_starts = o->n_starts == 0 || (o->n_starts > 0 && o->starts != NULL && o->is_calendar);
-    if (!has_pools || !has_costs || !has_starts || (o->is_calendar && is_dynamic))
+    *p = (pto_sim_pools){.options = options, .clock = clock, .nodes = nodes, .trace = trace, .n_workers = options->n_workers,
+                         .has_service = options->dispatch_cycles > 0 || options->retire_cycles > 0};
+    if (!PTO_RESERVE(p->pools, p->pools_capacity, options->n_pools))
         return false;
-    int64_t n = 0, pool;
-    for (int32_t p = 0; p < o->n_pools; p++)
-        if (o->pool_size[p] < 0 || (o->is_calendar && o->pool_size[p] > 1) ||
-            __builtin_mul_overflow(o->pool_size[p], o->n_workers, &pool) || __builtin_add_overflow(n, pool, &n))
-            return false;
-    return n <= INT32_MAX;
+    for (; p->n_pools < options->n_pools; p->n_pools++)
+        p->pools[p->n_pools] = (pto_sim_pool){.n_executors = options->pool_size[p->n_pools]};
+    return true;
 }
 
-bool pto_sim_keep_pool_sizes(pto_sim *s)
+void pto_sim_pools_close(pto_sim_pools *p)
 {
-    if (!PTO_RESERVE(s->pools, s->pools_capacity, s->options.n_pools))
-        return false;
-    for (; s->n_pools < s->options.n_pools; s->n_pools++)
-        s->pools[s->n_pools] = (pto_sim_pool){.n_executors = s->options.pool_size[s->n_pools]};
-    s->options.pool_size = NULL;       /* was borrowed */
-    return true;
+    for (int64_t i = 0; i < p->n_queues; i++)
+        pto_sim_ready_free(&p->queues[i].ready);
+    free(p->pools);
+    free(p->queues);
+    free(p->executors);
+    free(p->idle);
+    free(p->to_dispatch);
+    free(p->to_serve);
+    free(p->is_to_serve);
+    free(p->calendar);
+    free(p->figures);
 }
 
 /* ---- opening: queues and executors ---- */
 
-static bool open_queue(pto_sim *s, int64_t pool, int64_t n_executors)
+static bool open_queue(pto_sim_pools *p, int64_t pool, int64_t n_executors)
 {
-    pto_sim_queue *q = &s->queues[s->n_queues];
-    *q = (pto_sim_queue){.pool = (int32_t)pool, .first = (int32_t)s->n_executors, .n = (int32_t)n_executors,
-                         .n_idle = (int32_t)n_executors, .asked = {0, NONE}};
-    if (!pto_sim_ready_init(&q->ready, s->is_ranked))
+    pto_sim_queue *q = &p->queues[p->n_queues];
+    *q = (pto_sim_queue){.pool = (int32_t)pool, .first = (int32_t)p->n_executors, .n = (int32_t)n_executors,
+                         .n_idle = (int32_t)n_executors};
+    if (!pto_sim_ready_init(&q->ready, p->is_ranked))
         return false;
     for (int64_t i = 0; i < n_executors; i++) {
-        int64_t at = s->n_executors++;
-        s->executors[at] = (pto_sim_executor){.running = NONE, .last_task = NONE, .queue = (int32_t)s->n_queues,
-                                              .worker = (int32_t)((at - s->pools[pool].first_executor) / s->pools[pool].n_executors)};
-        pto_sim_set_idle(s, at, true);
+        int64_t at = p->n_executors++;
+        p->executors[at] = (pto_sim_executor){.running = NONE, .last_task = NONE, .queue = (int32_t)p->n_queues,
+                                              .worker = (int32_t)((at - p->pools[pool].first_executor) / p->pools[pool].n_executors)};
+        pto_sim_set_idle(p, at, true);
     }
-    s->n_queues++;
+    p->n_queues++;
     return true;
 }
 
-static bool open_pool(pto_sim *s, int64_t pool)
+static bool open_pool(pto_sim_pools *p, int64_t pool)
 {
-    int64_t n_queues = s->options.is_shared ? 1 : s->options.n_workers, size = s->pools[pool].n_executors;
-    int64_t n_executors = s->n_executors + size * s->options.n_workers, n_words = s->idle_capacity;
-    s->pools[pool].first_executor = s->n_executors;
-    if (n_executors > INT32_MAX || !PTO_RESERVE(s->queues, s->queues_capacity, s->n_queues + n_queues) ||
-        !PTO_RESERVE(s->to_dispatch, s->to_dispatch_capacity, s->n_queues + n_queues) ||
-        !PTO_RESERVE(s->executors, s->executors_capacity, n_executors) ||
-        !PTO_RESERVE(s->idle, s->idle_capacity, n_executors / 64 + 1))
+    int64_t n_queues = p->options->is_shared ? 1 : p->n_workers, size = p->pools[pool].n_executors;
+    int64_t n_executors = p->n_executors + size * p->n_workers, n_words = p->idle_capacity;
+    p->pools[pool].first_executor = p->n_executors;
+    if (n_executors > INT32_MAX || !PTO_RESERVE(p->queues, p->queues_capacity, p->n_queues + n_queues) ||
+        !PTO_RESERVE(p->to_dispatch, p->to_dispatch_capacity, p->n_queues + n_queues) ||
+        !PTO_RESERVE(p->executors, p->executors_capacity, n_executors) ||
+        !PTO_RESERVE(p->idle, p->idle_capacity, n_executors / 64 + 1))
         return false;
-    memset(s->idle + n_words, 0, (size_t)(s->idle_capacity - n_words) * sizeof *s->idle);
+    memset(p->idle + n_words, 0, (size_t)(p->idle_capacity - n_words) * sizeof *p->idle);
     for (int64_t i = 0; i < n_queues; i++)
-        if (!open_queue(s, pool, s->options.is_shared ? size * s->options.n_workers : size))
+        if (!open_queue(p, pool, p->options->is_shared ? size * p->n_workers : size))
             return false;
     return true;
 }
 
-static bool open_pools(pto_sim *s, const pto_columns *c)
+static bool open_pools(pto_sim_pools *p, const pto_columns *c)
 {
-    s->is_open = true;
-    bool has_priorities = c != NULL && c->task_priority != NULL && !s->options.is_calendar;
-    s->is_ranked = s->options.timing == PTO_TIMING_INTERLEAVED || has_priorities;
-    s->ring.keeps_more = s->is_ranked || s->options.bytes_per_cycle > 0;
-    s->memory.factor = 1;
-    if (!pto_sim_open_servers(s))
+    p->is_open = true;
+    bool has_priorities = c != NULL && c->task_priority != NULL && !p->options->is_calendar;
+    p->is_ranked = p->options->timing == PTO_TIMING_INTERLEAVED || has_priorities;
+    if ((p->is_ranked || p->options->bytes_per_cycle > 0) && !pto_sim_nodes_keep_more(p->nodes))
         return false;
-    s->seeks_idle = s->options.steals || s->options.is_shared || s->servers != NULL;
-    for (int64_t pool = 0; pool < s->n_pools; pool++)
-        s->seeks_idle |= s->pools[pool].n_executors > 1;
-    if (s->ring.keeps_more && s->ring.capacity > 0) {
-        s->ring.more = calloc((size_t)s->ring.capacity, sizeof *s->ring.more);
-        if (s->ring.more == NULL)
+    if (p->has_service) {
+        p->to_serve = malloc((size_t)p->n_workers * sizeof *p->to_serve);
+        p->is_to_serve = calloc((size_t)p->n_workers, sizeof *p->is_to_serve);
+        if (p->to_serve == NULL || p->is_to_serve == NULL)
             return false;
     }
-    for (int64_t pool = 0; pool < s->n_pools; pool++)
-        if (!open_pool(s, pool))
+    p->seeks_idle = p->options->steals || p->options->is_shared || p->has_service;
+    for (int64_t pool = 0; pool < p->n_pools; pool++)
+        p->seeks_idle |= p->pools[pool].n_executors > 1;
+    for (int64_t pool = 0; pool < p->n_pools; pool++)
+        if (!open_pool(p, pool))
             return false;
     return true;
 }
 
 /* Pools of one executor, up to this one. */
-static bool grow_pools(pto_sim *s, int64_t pool)
+static bool grow_pools(pto_sim_pools *p, int64_t pool)
 {
-    if (!PTO_RESERVE(s->pools, s->pools_capacity, pool + 1))
+    if (!PTO_RESERVE(p->pools, p->pools_capacity, pool + 1))
         return false;
-    while (s->n_pools <= pool) {
-        s->pools[s->n_pools] = (pto_sim_pool){.n_executors = 1};
-        if (!open_pool(s, s->n_pools++))
+    while (p->n_pools <= pool) {
+        p->pools[p->n_pools] = (pto_sim_pool){.n_executors = 1};
+        if (!open_pool(p, p->n_pools++))
             return false;
     }
     return true;
@@ -113,63 +113,81 @@ static int64_t first_outside(const int64_t *values, int64_t n, int64_t last)    
 }
 
 /* The first task that no executor can run, or with a number that nothing can be; n_tasks: there is none. */
-static int64_t first_wrong(const pto_sim *s, const pto_columns *c)
+static int64_t first_wrong(const pto_sim_pools *p, const pto_columns *c)
 {
-    int64_t n_pools = s->options.n_pools == 0 ? PTO_MAX_POOLS : s->n_pools, n = c->n_tasks;
-    n = first_outside(c->task_worker, n, s->options.n_workers > 0 ? s->options.n_workers - 1 : PTO_MAX_CALENDAR - 1);
+    int64_t n_pools = p->options->n_pools == 0 ? PTO_MAX_POOLS : p->n_pools, n = c->n_tasks;
+    n = first_outside(c->task_worker, n, p->n_workers > 0 ? p->n_workers - 1 : PTO_MAX_CALENDAR - 1);
     n = first_outside(c->task_cost, n, INT64_MAX);
     n = first_outside(c->task_lane, n, INT64_MAX);
     n = first_outside(c->task_bytes, n, INT64_MAX);
     n = first_outside(c->task_pool, n, n_pools - 1);
-    for (int64_t i = 0; i < n && s->options.n_pools > 0; i++)
-        if (s->pools[c->task_pool == NULL ? 0 : c->task_pool[i]].n_executors == 0)
+    for (int64_t i = 0; i < n && p->options->n_pools > 0; i++)
+        if (p->pools[c->task_pool == NULL ? 0 : c->task_pool[i]].n_executors == 0)
             return i;
     return n;
 }
 
-int32_t pto_sim_accept(pto_sim *s, const pto_columns *c)
+int32_t pto_sim_pools_accept(pto_sim_pools *p, const pto_columns *c)
 {
-    int64_t max_pool = 0, wrong = first_wrong(s, c);
-    s->failed_task = wrong < c->n_tasks ? c->first_task + wrong : NONE;
+    int64_t max_pool = 0, wrong = first_wrong(p, c);
+    p->clock->failed_task = wrong < c->n_tasks ? c->first_task + wrong : NONE;
     if (wrong < c->n_tasks)
         return PTO_E_ARGUMENT;
     for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
         max_pool = c->task_pool[i] > max_pool ? c->task_pool[i] : max_pool;
     if (c->n_tasks == 0)
         return PTO_OK;
-    bool is_late = s->is_open && (s->options.is_calendar || (c->task_priority != NULL && !s->is_ranked));
+    bool is_late = p->is_open && (p->options->is_calendar || (c->task_priority != NULL && !p->is_ranked));
     if (is_late) {
-        s->failed_task = c->first_task;
+        p->clock->failed_task = c->first_task;
         return PTO_E_ARGUMENT;
     }
-    for (int64_t i = 0, n = s->options.n_workers; i < c->n_tasks && n == 0; i++)
-        if (c->task_worker[i] >= s->options.n_workers)
-            s->options.n_workers = c->task_worker[i] + 1;
-    if ((!s->is_open && !open_pools(s, c)) || (s->options.n_pools == 0 && !grow_pools(s, max_pool)))
-        return s->status = PTO_E_NOMEM;
+    for (int64_t i = 0, n = p->n_workers; i < c->n_tasks && n == 0; i++)
+        if (c->task_worker[i] >= p->n_workers)
+            p->n_workers = c->task_worker[i] + 1;
+    if ((!p->is_open && !open_pools(p, c)) || (p->options->n_pools == 0 && !grow_pools(p, max_pool)))
+        return p->clock->status = PTO_E_NOMEM;
     for (int64_t i = 0; i < c->n_tasks && c->task_pool != NULL; i++)
-        s->pools[c->task_pool[i]].is_named = true;
+        p->pools[c->task_pool[i]].is_named = true;
     if (c->task_pool == NULL)
-        s->pools[0].is_named = true;
-    return s->options.is_calendar ? pto_sim_keep_calendar(s, c) : PTO_OK;
+        p->pools[0].is_named = true;
+    return PTO_OK;
 }
 
-void pto_sim_enter_more(pto_sim *s, int64_t node, const pto_columns *c, int64_t task)
+void pto_sim_pools_enter_more(pto_sim_pools *p, int64_t node, const pto_columns *c, int64_t task)
 {
-    int64_t n = s->options.timing == PTO_TIMING_INTERLEAVED ? s->options.timing_n : 1;
+    int64_t n = p->options->timing == PTO_TIMING_INTERLEAVED ? p->options->timing_n : 1;
     int64_t lane = c->task_lane == NULL ? 0 : c->task_lane[task];
-    s->ring.more[node & (s->ring.capacity - 1)] = (pto_sim_more){
+    p->nodes->more[node & (p->nodes->capacity - 1)] = (pto_sim_more){
         .priority = c->task_priority == NULL ? 0 : c->task_priority[task],
         .bytes = c->task_bytes == NULL ? 0 : c->task_bytes[task],
-        .turn = lane == 0 ? n - 1 : (lane - 1) % n};
+        .lane_class = lane == 0 ? n - 1 : (lane - 1) % n};
+}
+
+bool pto_sim_pools_release(pto_sim_pools *p, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(p->nodes, node);
+    n->flags |= PTO_SIM_RELEASED;
+    return n->state != PTO_SIM_READY || pto_sim_pools_offer(p, node);
+}
+
+/* A task that has not been fed is one that has not been submitted. */
+int64_t pto_sim_calendar_head(const pto_sim_pools *p, const pto_sim_queue *q)
+{
+    int64_t node = q->order < q->order_end ? p->calendar[q->order] : p->nodes->next;
+    if (node >= p->nodes->next)
+        return NONE;
+    const pto_sim_node *n = pto_sim_at(p->nodes, node);
+    return n->state == PTO_SIM_READY && n->flags & PTO_SIM_RELEASED ? node : NONE;
 }
 
 /* ---- executors ---- */
 
-int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n)
+/* Invariant of the loop: no executor from `first` up to `at` is idle. A word of bits a step. */
+int64_t pto_sim_lowest_idle(const pto_sim_pools *p, int64_t first, int64_t n)
 {
     for (int64_t at = first; at < first + n; at = (at | 63) + 1) {
-        uint64_t bits = s->idle[at / 64] >> at % 64;
+        uint64_t bits = p->idle[at / 64] >> at % 64;
         if (bits != 0) {
             int64_t found = at + __builtin_ctzll(bits);
             return found < first + n ? found : NONE;
@@ -178,12 +196,12 @@ int64_t pto_sim_lowest_idle(const pto_sim *s, int64_t first, int64_t n)
     return NONE;
 }
 
-int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool)
+int64_t pto_sim_best_queue(const pto_sim_pools *p, int64_t pool)
 {
     pto_sim_rank best = {.node = NONE};
     int64_t found = NONE;
-    for (int64_t q = pool * s->options.n_workers; q < (pool + 1) * s->options.n_workers; q++) {
-        pto_sim_rank head = pto_sim_head(s, &s->queues[q]);
+    for (int64_t q = pool * p->n_workers; q < (pool + 1) * p->n_workers; q++) {
+        pto_sim_rank head = pto_sim_head(p, &p->queues[q]);
         if (head.node >= 0 && (best.node < 0 || pto_sim_rank_before(head, best))) {
             best = head;
             found = q;
@@ -192,51 +210,56 @@ int64_t pto_sim_best_queue(const pto_sim *s, int64_t pool)
     return found;
 }
 
-/* Executors of pools that no task named are not there: the ones behind them move up. */
-static void renumber(pto_sim *s, int64_t n_executors)
+static pto_sim_pool *pool_of(const pto_sim_pools *p, int64_t executor)
 {
-    if (!s->options.keep_trace || n_executors == s->n_executors)
-        return;
-    for (int64_t p = 1; p < s->n_pools; p++)
-        s->pools[p].n_unnamed = s->pools[p - 1].n_unnamed + !s->pools[p - 1].is_named;
-    for (int64_t i = 0; i < s->n_tasks; i++)
-        if (s->executor[i] >= 0)
-            s->executor[i] -= s->pools[s->queues[s->executors[s->executor[i]].queue].pool].n_unnamed * s->options.n_workers;
+    return &p->pools[p->queues[p->executors[executor].queue].pool];
 }
 
-bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out)
+/* Executors of pools that no task named do not exist: those behind them move up. */
+static void renumber(pto_sim_pools *p, int64_t n_tasks, int64_t n_executors)
 {
-    if (s->options.n_workers == 0)
-        s->options.n_workers = 1;
-    if (!s->is_open && (!open_pools(s, NULL) || (s->n_pools == 0 && !grow_pools(s, 0))))
-        return pto_sim_fail(s);
-    if (s->n_tasks == 0 && s->options.n_pools == 0)
-        s->pools[0].is_named = true;
+    int64_t *executor = p->trace->executor;
+    if (!p->trace->is_kept || n_executors == p->n_executors)
+        return;
+    for (int64_t pool = 1; pool < p->n_pools; pool++)
+        p->pools[pool].n_unnamed = p->pools[pool - 1].n_unnamed + !p->pools[pool - 1].is_named;
+    for (int64_t i = 0; i < n_tasks; i++)
+        if (executor[i] >= 0)
+            executor[i] -= pool_of(p, executor[i])->n_unnamed * p->n_workers;
+}
+
+bool pto_sim_pools_read(pto_sim_pools *p, int64_t n_tasks, pto_sim_result *out)
+{
+    if (p->n_workers == 0)
+        p->n_workers = 1;
+    if (!p->is_open && (!open_pools(p, NULL) || (p->n_pools == 0 && !grow_pools(p, 0))))
+        return pto_sim_fail(p->clock);
+    if (n_tasks == 0 && p->options->n_pools == 0)
+        p->pools[0].is_named = true;
     int64_t n = 0, at = 0;
-    for (int64_t i = 0; i < s->n_executors; i++)
-        n += s->options.n_pools > 0 || s->pools[s->queues[s->executors[i].queue].pool].is_named;
-    bool first_time = s->figures == NULL;
+    for (int64_t i = 0; i < p->n_executors; i++)
+        n += p->options->n_pools > 0 || pool_of(p, i)->is_named;
+    bool first_time = p->figures == NULL;
     if (first_time)
-        s->figures = malloc((size_t)(N_FIGURES * n + 1) * sizeof *s->figures);
-    if (s->figures == NULL)
-        return pto_sim_fail(s);
-    int64_t *pool = s->figures, *busy = pool + n, *waiting = busy + n, *late = waiting + n, *tasks_run = late + n;
-    for (int64_t i = 0; i < s->n_executors; i++) {
-        const pto_sim_executor *e = &s->executors[i];
-        const pto_sim_queue *q = &s->queues[e->queue];
-        const pto_sim_pool *p = &s->pools[q->pool];
-        if (s->options.n_pools == 0 && !p->is_named)
+        p->figures = malloc((size_t)(N_FIGURES * n + 1) * sizeof *p->figures);
+    if (p->figures == NULL)
+        return pto_sim_fail(p->clock);
+    int64_t *pool = p->figures, *busy = pool + n, *waiting = busy + n, *late = waiting + n, *tasks_run = late + n;
+    for (int64_t i = 0; i < p->n_executors; i++) {
+        const pto_sim_executor *e = &p->executors[i];
+        const pto_sim_queue *q = &p->queues[e->queue];
+        if (p->options->n_pools == 0 && !pool_of(p, i)->is_named)
             continue;
-        int64_t late_now = pto_sim_late(s, p);
+        int64_t late_now = pto_sim_late(p, pool_of(p, i));
         bool is_idle = e->running < 0;
         pool[at] = q->pool;
         busy[at] = e->busy;
-        waiting[at] = e->waiting + (is_idle ? pto_sim_waited(s, q, late_now) - e->idle_waited : 0);
+        waiting[at] = e->waiting + (is_idle ? pto_sim_waited(p, q, late_now) - e->idle_waited : 0);
         late[at] = e->late + (is_idle ? late_now - e->idle_late : 0);
         tasks_run[at++] = e->tasks_run;
     }
     if (first_time)
-        renumber(s, n);
+        renumber(p, n_tasks, n);
     out->n_executors = n;
     out->pool = pool;
     out->busy = busy;
@@ -244,20 +267,4 @@ bool pto_sim_executor_figures(pto_sim *s, pto_sim_result *out)
     out->late = late;
     out->tasks_run = tasks_run;
     return true;
-}
-
-void pto_sim_close(pto_sim *s)
-{
-    for (int64_t i = 0; i < s->n_queues; i++)
-        pto_sim_ready_free(&s->queues[i].ready);
-    free(s->pools);
-    free(s->queues);
-    free(s->executors);
-    free(s->idle);
-    free(s->figures);
-    free(s->calendar);
-    free(s->starts);
-    free(s->early.data);
-    free(s->memory.flows);
-    pto_sim_close_servers(s);
 }

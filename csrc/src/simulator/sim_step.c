@@ -1,369 +1,237 @@
-/* sim_step.c: the executors of the simulator: running, completing, going on in time, see sim.h. */
-#include "sim.h"
+/* sim_step.c: completing, submitting, going on in time, see sim_step.h. */
+#include "sim_step.h"
 
 enum { NONE = -1 };
-
-/* ---- executors ---- */
-
-static void list_for_dispatch(pto_sim *s, int64_t queue)
-{
-    pto_sim_queue *q = &s->queues[queue];
-    if (__builtin_expect(s->servers != NULL, 0))
-        pto_sim_list_server(s, s->options.is_shared ? 0 : queue % s->options.n_workers);
-    if (q->n_idle > 0 && !q->listed) {
-        q->listed = true;
-        s->to_dispatch[s->n_to_dispatch++] = queue;
-    }
-}
-
-/* It is ready and released. */
-static bool let_run(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    pto_sim_queue *q = &s->queues[n->queue];
-    n->ready = s->now;
-    list_for_dispatch(s, n->queue);
-    pto_sim_stand(s, &s->pools[q->pool]);
-    return s->calendar != NULL || pto_sim_ready_push(&q->ready, &s->ring, node) || pto_sim_fail(s);
-}
-
-static bool make_ready(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    n->state = PTO_SIM_READY;
-    if (s->options.keep_trace)
-        s->ready[n->task] = s->now;
-    return !(n->flags & PTO_SIM_RELEASED) || let_run(s, node);
-}
-
-bool pto_sim_release(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    n->flags |= PTO_SIM_RELEASED;
-    return n->state != PTO_SIM_READY || let_run(s, node);
-}
-
-bool pto_sim_task_submitted(pto_sim *s, int64_t node)
-{
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
-    n->state = PTO_SIM_WAITING;
-    if (n->n_pending == 0)
-        return make_ready(s, node);
-    pto_sim_wait(s, &s->queues[n->queue]);
-    return true;
-}
-
-/* What a task waited for last, of what happened until it was dispatched: see sim.h. held_by has the last edge's source. */
-static void explain(pto_sim *s, const pto_sim_executor *e, const pto_sim_node *n)
-{
-    int64_t task = n->task, latest = s->submit[task], by = s->front_by[task];
-    uint8_t held = s->front_why[task];
-    if (s->ready[task] > latest) {
-        latest = s->ready[task];
-        held = PTO_HELD_EDGE;
-        by = s->held_by[task];
-    }
-    if (s->released[task] > latest) {
-        latest = s->released[task];
-        held = PTO_HELD_RELEASE;
-        by = NONE;
-    }
-    if (s->start_time > latest) {
-        latest = s->start_time;
-        held = PTO_HELD_START;
-        by = NONE;
-    }
-    if (s->now > latest && e->since < s->now) {
-        held = PTO_HELD_DISPATCH;
-        by = NONE;
-    } else if (s->now > latest) {
-        bool is_passed_over = s->calendar != NULL && e->last_task >= 0 && s->start[e->last_task] > latest;
-        held = is_passed_over ? PTO_HELD_CALENDAR : PTO_HELD_EXECUTOR;
-        by = e->last_task;
-    }
-    s->held[task] = held;
-    s->held_by[task] = by;
-}
-
-static void read_clocks(const pto_sim *s, const pto_sim_queue *q, pto_sim_executor *e)     /* as it becomes idle */
-{
-    e->idle_late = pto_sim_late(s, &s->pools[q->pool]);
-    e->idle_waited = pto_sim_waited(s, q, e->idle_late);
-}
-
-static inline void engage(pto_sim *s, int64_t at, int64_t node)
-{
-    pto_sim_executor *e = &s->executors[at];
-    pto_sim_queue *q = &s->queues[e->queue];
-    pto_sim_take(s, &s->pools[q->pool]);
-    if (s->now > e->since) {
-        int64_t late = pto_sim_late(s, &s->pools[q->pool]);
-        e->waiting += pto_sim_waited(s, q, late) - e->idle_waited;
-        e->late += late - e->idle_late;
-    }
-    if (s->options.keep_trace)
-        explain(s, e, pto_sim_at(&s->ring, node));
-    pto_sim_set_idle(s, at, false);
-    q->n_idle--;
-    e->running = node;
-    e->since = s->now;
-    e->tasks_run++;
-}
-
-static inline bool begin(pto_sim *s, int64_t at)
-{
-    pto_sim_executor *e = &s->executors[at];
-    const pto_sim_node *n = pto_sim_at(&s->ring, e->running);
-    if (__builtin_expect(s->starts != NULL, 0) && s->starts[n->task] > s->now)
-        return pto_sim_hold_for_start(s, at, n->task);
-    if (s->options.keep_trace) {
-        s->start[n->task] = s->now;
-        s->executor[n->task] = at;
-        e->last_task = n->task;
-    }
-    if (s->options.bytes_per_cycle > 0) {
-        int64_t bytes = pto_sim_more_of(&s->ring, e->running).bytes;
-        if (bytes > 0 && n->cost > 0)
-            return pto_sim_memory_begin(s, at, n->cost, bytes);
-    }
-    return pto_sim_heap_push(&s->running, (pto_sim_entry){pto_sim_add(s->now, n->cost), at}) || pto_sim_fail(s);
-}
-
-void pto_sim_engage(pto_sim *s, int64_t executor, int64_t node)
-{
-    engage(s, executor, node);
-}
-
-bool pto_sim_begin(pto_sim *s, int64_t executor)
-{
-    pto_sim_executor *e = &s->executors[executor];
-    e->late += s->now - e->since;
-    e->since = s->now;
-    return begin(s, executor);
-}
-
-/* Its task has come to its end: tell others, or the worker that is to tell them. */
-static bool end_task(pto_sim *s, int64_t at)
-{
-    pto_sim_executor *e = &s->executors[at];
-    pto_sim_queue *q = &s->queues[e->queue];
-    int64_t node = e->running;
-    if (s->options.keep_trace)
-        s->end[pto_sim_at(&s->ring, node)->task] = s->now;
-    e->busy += s->now - e->since;
-    e->running = NONE;
-    e->since = s->now;
-    if (q->n > 1 || s->servers != NULL)      /* else dispatch() does, if it still is idle then */
-        read_clocks(s, q, e);
-    pto_sim_set_idle(s, at, true);
-    q->n_idle++;
-    list_for_dispatch(s, e->queue);
-    if (s->servers != NULL)
-        return pto_sim_want_retirement(s, e->worker, node);
-    s->last_completion = s->now;
-    pto_sim_complete(s, node);
-    return true;
-}
-
-/* Where there are both, ready tasks and idle executors, in queues of one pool: executors take tasks by number, whosever they are. */
-static bool steal(pto_sim *s)
-{
-    for (int64_t p = 0; p < s->n_pools; p++) {
-        const pto_sim_pool *pool = &s->pools[p];
-        int64_t n_executors = pool->n_executors * s->options.n_workers, end = pool->first_executor + n_executors;
-        for (int64_t at = pool->first_executor; pool->n_standing > 0; at++) {
-            at = pto_sim_lowest_idle(s, at, end - at);
-            if (at < 0)
-                break;
-            engage(s, at, pto_sim_take_head(s, &s->queues[pto_sim_best_queue(s, p)]));
-            if (!begin(s, at))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool dispatch(pto_sim *s)
-{
-    if (!s->is_started)
-        return true;
-    if (s->early.n > 0 && !pto_sim_begin_due(s))
-        return false;
-    if (s->servers != NULL)
-        return pto_sim_serve(s);
-    for (int64_t i = 0; i < s->n_to_dispatch; i++) {
-        pto_sim_queue *q = &s->queues[s->to_dispatch[i]];
-        q->listed = false;
-        while (q->n_idle > 0) {
-            int64_t node = pto_sim_take_head(s, q);
-            if (node < 0)
-                break;
-            int64_t at = q->n == 1 ? q->first : pto_sim_lowest_idle(s, q->first, q->n);
-            engage(s, at, node);
-            if (!begin(s, at))
-                return false;
-        }
-        if (q->n == 1 && q->n_idle > 0 && s->executors[q->first].since == s->now)
-            read_clocks(s, q, &s->executors[q->first]);
-    }
-    s->n_to_dispatch = 0;
-    return !s->options.steals || s->options.is_shared || steal(s);
-}
 
 /* ---- completing ---- */
 
 static void complete_soon(pto_sim *s, int64_t node)
 {
-    pto_sim_at(&s->ring, node)->next = s->to_complete;
+    pto_sim_at(&s->nodes, node)->next = s->to_complete;
     s->to_complete = node;
 }
 
-/* All that a mark waits for is there: only its delay is left. */
-static void ripen(pto_sim *s, int64_t node)
+/* All that a mark waits for has completed: only its delay is left. */
+static void begin_delay(pto_sim *s, int64_t node)
 {
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_node *n = pto_sim_at(&s->nodes, node);
     n->state = PTO_SIM_READY;
     if (n->cost == 0)
         complete_soon(s, node);
-    else if (!pto_sim_heap_push(&s->delayed, (pto_sim_entry){pto_sim_add(s->now, n->cost), node}))
-        pto_sim_fail(s);
+    else
+        pto_sim_clock_add(&s->clock, PTO_SIM_DELAY_ENDS, pto_sim_add(s->clock.now, n->cost), node);
 }
 
 /* A predecessor of the node, src, has completed. */
 static void arrive(pto_sim *s, int64_t node, int64_t src, bool is_order)
 {
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_node *n = pto_sim_at(&s->nodes, node);
     if (is_order)
-        n->ready = s->now;
+        n->ready = s->clock.now;
     if (--n->n_pending > 0)
         return;
     if (n->stream < 0) {
         complete_soon(s, node);
     } else if (n->state == PTO_SIM_WAITING && n->task < 0) {
-        ripen(s, node);
+        begin_delay(s, node);
     } else if (n->state == PTO_SIM_WAITING) {
-        pto_sim_wait_no_more(s, &s->queues[n->queue]);
-        if (s->options.keep_trace)
-            s->held_by[n->task] = src;
-        make_ready(s, node);
+        pto_sim_wait_no_more(&s->pools, &s->pools.queues[n->queue]);
+        if (s->trace.is_kept)
+            s->trace.held_by[n->task] = src;
+        pto_sim_make_ready(s, node);
     }
 }
 
-static void release(pto_sim *s, int64_t node)
+/* Links of a node go back to the free list before its successor is told, which adds none. */
+static void complete_node(pto_sim *s, int64_t node)
 {
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_node *n = pto_sim_at(&s->nodes, node);
     n->state = PTO_SIM_DONE;
-    for (int32_t at = n->first_link; at >= 0;) {
-        pto_sim_link *l = &s->links[at];
-        int64_t succ = l->node;
-        int32_t next = l->next;
-        bool is_order = l->is_order;
-        l->next = s->links_free;
-        s->links_free = at;
-        at = next;
-        arrive(s, succ, node, is_order);
+    for (int32_t at = n->first_link, next; at >= 0; at = next) {
+        pto_sim_link link = s->nodes.links[at];
+        next = link.next;
+        s->nodes.links[at].next = s->nodes.links_free;
+        s->nodes.links_free = at;
+        arrive(s, link.node, node, link.is_order);
     }
     if (n->stream < 0)
         return;
-    pto_sim_front *f = &s->fronts[n->stream];
+    pto_sim_stream *f = &s->front.streams[n->stream];
     if (n->task < 0)
-        pto_sim_pass_mark(s, f, node);
+        pto_sim_front_pass_mark(&s->front, f, node);
     else if (f->first == node)
-        pto_sim_free_slots(s, f);
+        pto_sim_front_free_room(&s->front, f);
 }
 
+/* Complete a node, and all joins and marks that this completes.
+   Invariant of the first loop: every node in the list waits for nothing. Of the second: all nodes before nodes.first have completed. */
 void pto_sim_complete(pto_sim *s, int64_t node)
 {
-    release(s, node);
+    complete_node(s, node);
     while (s->to_complete >= 0) {
         int64_t at = s->to_complete;
-        s->to_complete = pto_sim_at(&s->ring, at)->next;
-        release(s, at);
+        s->to_complete = pto_sim_at(&s->nodes, at)->next;
+        complete_node(s, at);
     }
-    while (s->ring.first < s->ring.next && pto_sim_at(&s->ring, s->ring.first)->state == PTO_SIM_DONE)
-        s->ring.first++;
+    while (s->nodes.first < s->nodes.next && pto_sim_at(&s->nodes, s->nodes.first)->state == PTO_SIM_DONE)
+        s->nodes.first++;
 }
 
-bool pto_sim_mark_submitted(pto_sim *s, int64_t node)
+/* ---- submitting ---- */
+
+bool pto_sim_submit_by_rules(pto_sim *s, pto_sim_stream *f, int64_t node)
 {
-    pto_sim_node *n = pto_sim_at(&s->ring, node);
+    pto_sim_node *n = pto_sim_at(&s->nodes, node);
+    int32_t stream = n->stream;
+    f->next = n->follower;
+    n->flags = s->release.delays ? 0 : PTO_SIM_RELEASED;
+    if (s->trace.is_kept) {
+        s->trace.submit[n->task] = s->trace.released[n->task] = s->clock.now;
+        s->trace.front_why[n->task] = f->why;
+        s->trace.front_by[n->task] = f->held_by;
+    }
+    pto_sim_release_count(&s->release);
+    return pto_sim_front_take_room(&s->front, f, node) && pto_sim_task_submitted(s, node) && (!s->release.delays || pto_sim_release_delay(&s->release, stream, node)) &&
+           (s->options.submit_cycles == 0 || pto_sim_front_hold_by_submission(&s->front, f));
+}
+
+static bool submit_mark(pto_sim *s, pto_sim_stream *f, int64_t node)
+{
+    pto_sim_node *n = pto_sim_at(&s->nodes, node);
+    f->next = n->follower;
+    if (f->first == node)
+        pto_sim_front_free_room(&s->front, f);
+    if (n->flags & PTO_MARK_BLOCKS) {  /* held first, so that completing at once lets the stream go */
+        f->mark = node;
+        pto_sim_front_hold(&s->front, f, PTO_SIM_BY_MARK);
+    }
     n->state = PTO_SIM_WAITING;
     if (n->n_pending > 0)
         return true;
     if (n->cost == 0)
         pto_sim_complete(s, node);
     else
-        ripen(s, node);
-    return s->status == PTO_OK;
+        begin_delay(s, node);
+    return s->clock.status == PTO_OK;
 }
 
-/* The next time at which anything happens, -1: none. It is now for a task of no cost. */
-static int64_t next_time(pto_sim *s)
+/* Submit what the stream can.
+   Invariant of the loop: all nodes of the stream before f->next have been submitted, and nothing holds the stream. */
+bool pto_sim_submit(pto_sim *s, pto_sim_stream *f)
 {
-    int64_t at = pto_sim_front_time(s);
-    if (s->running.n > 0 && (at < 0 || s->running.data[0].key < at))
-        at = s->running.data[0].key;
-    if (s->delayed.n > 0 && (at < 0 || s->delayed.data[0].key < at))
-        at = s->delayed.data[0].key;
-    if (s->serving.n > 0 && (at < 0 || s->serving.data[0].key < at))
-        at = s->serving.data[0].key;
-    if (s->early.n > 0 && (at < 0 || s->early.data[0].key < at))
-        at = s->early.data[0].key;
-    if (s->memory.n > 0 && (at < 0 || pto_sim_memory_time(s) < at))
-        at = pto_sim_memory_time(s);
-    return at;
-}
-
-/* Tasks that share memory end later than they would alone. */
-static bool end_slowed(pto_sim *s)
-{
-    while (s->memory.n > 0 && pto_sim_memory_time(s) <= s->now) {
-        int64_t at = pto_sim_memory_end(s);
-        const pto_sim_executor *e = &s->executors[at];
-        const pto_sim_node *n = pto_sim_at(&s->ring, e->running);
-        if (!pto_sim_count(s, &s->memory_cycles, s->now - e->since - n->cost, n->task) || !end_task(s, at))
+    while (f->next != NONE && f->hold == PTO_SIM_FREE) {
+        int64_t node = f->next;
+        if (pto_sim_at(&s->nodes, node)->task < 0) {
+            if (!submit_mark(s, f, node))
+                return false;
+            continue;
+        }
+        int64_t weight = pto_sim_front_weight(&s->front, node);
+        if (pto_sim_front_must_wait(&s->front, f, weight)) {
+            pto_sim_front_hold_by_window(&s->front, f, weight);
+            break;
+        }
+        if (!pto_sim_submit_task(s, f, node))
             return false;
     }
     return true;
 }
 
+bool pto_sim_submit_all(pto_sim *s)
+{
+    for (pto_sim_stream *f; (f = pto_sim_front_next(&s->front)) != NULL;)
+        if (!pto_sim_submit(s, f))
+            return false;
+    return true;
+}
+
+/* ---- going on in time ---- */
+
+static bool dispatch(pto_sim *s)
+{
+    if (!s->clock.is_started)
+        return true;
+    if (s->clock.events[PTO_SIM_START_COMES].n > 0 && !pto_sim_begin_due(&s->executors))
+        return false;
+    return s->pools.has_service && s->pools.is_open ? pto_sim_serve(&s->service) : pto_sim_dispatch(&s->executors);
+}
+
+static inline int64_t earlier(int64_t a, int64_t b)        /* -1: never */
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* The next time at which anything happens, -1: none. It is now for a task of no cost. */
+static int64_t next_time(pto_sim *s)
+{
+    int64_t next = earlier(pto_sim_clock_next(&s->clock), pto_sim_release_next(&s->release));
+    return s->executors.memory.n > 0 ? earlier(next, pto_sim_memory_next(&s->executors.memory)) : next;
+}
+
 /* The next time is the last one that 64 bits hold, and may be beyond it: for a task that runs, or is dispatched or retired, if any. */
 static bool end_of_time(pto_sim *s)
 {
+    const pto_sim_heap *running = &s->clock.events[PTO_SIM_TASK_ENDS], *serving = &s->clock.events[PTO_SIM_SERVICE_ENDS];
     int64_t node = NONE;
-    if (s->running.n > 0 && s->running.data[0].key == INT64_MAX)
-        node = s->executors[s->running.data[0].id].running;
-    else if (s->memory.n > 0 && pto_sim_memory_time(s) == INT64_MAX)
-        node = s->executors[s->memory.flows[0].executor].running;
-    else if (s->serving.n > 0 && s->serving.data[0].key == INT64_MAX)
-        node = s->servers[s->serving.data[0].id].node;
-    return pto_sim_fail_at(s, PTO_E_OVERFLOW, node < 0 ? NONE : pto_sim_at(&s->ring, node)->task);
+    if (running->n > 0 && running->data[0].time == INT64_MAX)
+        node = s->pools.executors[running->data[0].id].running;
+    else if (pto_sim_memory_next(&s->executors.memory) == INT64_MAX)
+        node = s->pools.executors[s->executors.memory.flows[0].executor].running;
+    else if (serving->n > 0 && serving->data[0].time == INT64_MAX)
+        node = s->service.servers[serving->data[0].id].node;
+    return pto_sim_fail_at(&s->clock, PTO_E_OVERFLOW, node < 0 ? NONE : pto_sim_at(&s->nodes, node)->task);
 }
 
-/* All that is to happen at the next time completes, then streams submit what they may. */
+static void complete_task(pto_sim *s, int64_t node)
+{
+    s->last_completion = s->clock.now;
+    pto_sim_complete(s, node);
+}
+
+/* The executor of a task has ended it: tell the successors, or the worker that is to retire the task. */
+static bool task_ended(pto_sim *s, int64_t executor)
+{
+    int64_t node = pto_sim_end(&s->executors, executor);
+    if (s->pools.has_service)
+        return pto_sim_service_retire(&s->service, executor, node);
+    complete_task(s, node);
+    return true;
+}
+
+/* Dispatch, go on to the next time, complete all that is to happen then; streams submit what they may. False: nothing runs any more, or
+   an error.
+   Invariant of the loops: events of one time happen in the order of their kinds, then of their ids. */
 bool pto_sim_advance(pto_sim *s)
 {
-    if (pto_sim_cancelled(s) || !pto_sim_settle(s) || !dispatch(s))
+    pto_sim_clock *clock = &s->clock;
+    if (pto_sim_clock_cancelled(clock) || (!s->is_plain && !pto_sim_release_settle(&s->release)) || !dispatch(s))
         return false;
     int64_t next = next_time(s);
-    if (next != s->now && s->n_overflows > 0)
-        return pto_sim_overflow(s);
+    if (next != clock->now && s->front.n_overflows > 0)
+        return pto_sim_front_overflow(&s->front, s->n_tasks);
     if (next < 0)
         return false;
     if (next == INT64_MAX)
         return end_of_time(s);
-    s->now = next;
-    while (s->running.n > 0 && s->running.data[0].key == s->now)
-        if (!end_task(s, pto_sim_heap_pop(&s->running).id))
+    clock->now = next;
+    while (pto_sim_clock_is_due(clock, PTO_SIM_TASK_ENDS))
+        if (!task_ended(s, pto_sim_clock_take(clock, PTO_SIM_TASK_ENDS)))
             return false;
-    if (!end_slowed(s))
-        return false;
-    while (s->serving.n > 0 && s->serving.data[0].key == s->now)
-        if (!pto_sim_end_service(s))
+    while (pto_sim_memory_is_due(&s->executors.memory, clock->now)) {
+        int64_t executor = pto_sim_memory_end(&s->executors.memory, clock->now);
+        if (!pto_sim_count_slowed(&s->executors, executor) || !task_ended(s, executor))
             return false;
-    while (s->delayed.n > 0 && s->delayed.data[0].key == s->now)
-        pto_sim_complete(s, pto_sim_heap_pop(&s->delayed).id);
-    if (s->submitting.n > 0)
-        pto_sim_wake(s);
-    return pto_sim_submit_all(s) && s->status == PTO_OK;
+    }
+    while (pto_sim_clock_is_due(clock, PTO_SIM_SERVICE_ENDS)) {
+        int64_t node = pto_sim_end_service(&s->service);
+        if (node >= 0)
+            complete_task(s, node);
+        if (clock->status != PTO_OK)
+            return false;
+    }
+    while (pto_sim_clock_is_due(clock, PTO_SIM_DELAY_ENDS))
+        pto_sim_complete(s, pto_sim_clock_take(clock, PTO_SIM_DELAY_ENDS));
+    if (clock->events[PTO_SIM_SUBMISSION_ENDS].n > 0)
+        pto_sim_front_wake(&s->front);
+    return pto_sim_submit_all(s) && clock->status == PTO_OK;
 }

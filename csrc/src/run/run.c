@@ -4,7 +4,13 @@
    fails first leaves every tensor as it was. Such a mark executes what has been recorded and not run; the record keeps it.
    Past the cap each full chunk is executed, fed to the simulator and dropped. Without a pool nothing is executed: a caller who
    wants only the record, or only the simulation of a stream that is too long to keep, passes NULL. */
+#include "../engine/interrupt.h"
+#include "../engine/pool.h"
+#include "../engine/wall.h"
+#include "../record/record.h"
 #include "../sanitizer/sanitize.h"
+#include "../simulator/sim.h"
+#include "execute.h"
 
 typedef struct chunked_run {
     pto_pool *pool;

@@ -3,7 +3,22 @@
    Five ways: in submission order on the calling thread (one thread, or a graph too small to share), in a seeded random
    legal order (random_order.c), by a calendar (calendar.c), on the pool, and there by homes or priorities (queues.c). Program order is
    legal as it stands, because predecessors always come first. No allocation while tasks run. */
-#include "../sanitizer/sanitize.h"
+#include "execute.h"
+
+#include <stdlib.h>
+
+#include "../collections/array.h"
+#include "../engine/calendar.h"
+#include "../engine/node.h"
+#include "../engine/pool.h"
+#include "../engine/prints.h"
+#include "../engine/queues.h"
+#include "../engine/random_order.h"
+#include "../engine/wait.h"
+#include "../engine/wall.h"
+#include "../engine/worker.h"
+#include "../record/record.h"
+#include "../sanitizer/sanitize_tasks.h"
 
 /* A small graph starts alone and calls for help once it has run this long: waking a thread costs about as much. */
 #define PTO_ALONE_NS 30000
@@ -216,6 +231,7 @@ static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done 
     pool->node_task = record->node_task + done->n_nodes;
     pool->first_task = record->first_task;
     pool->sanitizer = options->sanitizer;
+    pool->watch = pto_sanitize_task;
     pool->wall = NULL;
     if (options->wall != NULL) {
         status = pto_wall_rows(options->wall, record, &pool->wall);

@@ -1,5 +1,5 @@
-/* memory.c: growing arrays. */
-#include "../internal.h"
+/* array.c: growable arrays, see array.h. */
+#include "array.h"
 
 #define LINES_APART 256
 

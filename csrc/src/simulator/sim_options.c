@@ -1,0 +1,47 @@
+/* sim_options.c: which options of a simulation fit together, see sim_options.h. */
+#include "sim_options.h"
+
+/* Of what streams submit, and when it is released. */
+static bool has_valid_rules(const pto_sim_options *o)
+{
+    bool has_rate = o->release_num > 0 && o->release_den > 0 && o->release_den <= INT64_MAX / 2;
+    bool has_timing = o->timing == PTO_TIMING_IMMEDIATE || (o->timing == PTO_TIMING_RATE && has_rate) ||
+                      ((o->timing == PTO_TIMING_BATCHED || o->timing == PTO_TIMING_INTERLEAVED) && o->timing_n > 0);
+    bool has_workers = o->n_workers >= (o->is_calendar ? 0 : 1) && o->n_workers <= INT32_MAX;      /* a calendar may name them */
+    return has_workers && has_timing && o->window >= 0 && o->window_unit >= PTO_WINDOW_TASKS &&
+           o->window_unit <= PTO_WINDOW_ENTRIES && o->window_mode >= PTO_WINDOW_STALL && o->window_mode <= PTO_WINDOW_BENCHMARK &&
+           o->start_after >= PTO_AFTER_ALL && o->submit_cycles >= 0;
+}
+
+/* Of executors: nothing contradicts. */
+static bool has_valid_executors(const pto_sim_options *o)
+{
+    bool has_pools = o->n_pools >= 0 && o->n_pools <= PTO_MAX_POOLS && (o->n_pools == 0 || o->pool_size != NULL);
+    bool has_costs = o->dispatch_cycles >= 0 && o->retire_cycles >= 0 && o->bytes_per_cycle >= 0;
+    bool is_dynamic = o->is_shared || o->steals || o->timing == PTO_TIMING_INTERLEAVED;
+    bool has_starts = o->n_starts == 0 || (o->n_starts > 0 && o->starts != NULL && o->is_calendar);
+    if (!has_pools || !has_costs || !has_starts || (o->is_calendar && is_dynamic))
+        return false;
+    int64_t n = 0, pool;
+    for (int32_t p = 0; p < o->n_pools; p++)
+        if (o->pool_size[p] < 0 || (o->is_calendar && o->pool_size[p] > 1) ||
+            __builtin_mul_overflow(o->pool_size[p], o->n_workers, &pool) || __builtin_add_overflow(n, pool, &n))
+            return false;
+    return n <= INT32_MAX;
+}
+
+bool pto_sim_options_fit(const pto_sim_options *o)
+{
+    return has_valid_rules(o) && has_valid_executors(o);
+}
+
+bool pto_sim_releases_at_once(const pto_sim_options *o)
+{
+    return o->timing != PTO_TIMING_BATCHED && o->timing != PTO_TIMING_RATE;
+}
+
+bool pto_sim_is_plain(const pto_sim_options *o)
+{
+    return pto_sim_releases_at_once(o) && o->start_after == 0 && o->window_unit == PTO_WINDOW_TASKS &&
+           o->window_mode != PTO_WINDOW_BENCHMARK && o->submit_cycles == 0 && !o->keep_trace;
+}
