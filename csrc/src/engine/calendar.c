@@ -9,14 +9,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../collections/array.h"
 #include "../record/positions.h"
 #include "node.h"
 #include "wait.h"
-
-#define PTO_NAP_NS 20000
 
 /* Of each task: the next one of its executor, PTO_NO_NODE behind the last; counted in pending like any other predecessor. */
 static bool chain(const pto_record *record, const pto_graph *graph, uint32_t *next, uint32_t *pending)
@@ -119,12 +116,10 @@ static bool await(pto_worker *worker, uint32_t node)
     while (atomic_load_explicit(pending, memory_order_acquire) != 0) {
         if (pto_must_stop(worker->pool))
             return false;
-        if (pto_now_ns() - since < PTO_SPIN_NS) {
+        if (pto_now_ns() - since < PTO_SPIN_NS)
             pto_pause(8);
-        } else {
-            struct timespec nap = {0, PTO_NAP_NS};
-            nanosleep(&nap, NULL);
-        }
+        else
+            pto_nap();
     }
     return true;
 }

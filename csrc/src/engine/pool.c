@@ -19,12 +19,10 @@ void pto_run_close(pto_pool *pool)
 {
     atomic_store(&pool->open, 0);
     for (int32_t spins = 0; atomic_load(&pool->n_inside) != 0; spins++) {
-        if (spins < 1000) {
+        if (spins < 1000)
             pto_pause(4);
-        } else {
-            struct timespec nap = {0, 20000};  /* a helper is in a long kernel after a cancel, or not scheduled */
-            nanosleep(&nap, NULL);
-        }
+        else
+            pto_nap();                 /* a helper is in a long kernel after a cancel, or not scheduled */
     }
 }
 

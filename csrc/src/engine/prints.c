@@ -90,6 +90,12 @@ static void copy(char *to, const char *from, int64_t elem_bytes, const pto_print
                                source_of(c, row->kept_cols, row->cols) * col_step) * elem_bytes, (size_t)elem_bytes);
 }
 
+void pto_print_nothing(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows,
+                          int64_t cols, int64_t row_step, int64_t col_step)
+{
+    (void)context, (void)statement, (void)data, (void)elem_bytes, (void)rows, (void)cols, (void)row_step, (void)col_step;
+}
+
 void pto_print_value(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
                      int64_t row_step, int64_t col_step)
 {

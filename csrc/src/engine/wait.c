@@ -23,6 +23,12 @@ void pto_pause(int32_t n)
     }
 }
 
+void pto_nap(void)
+{
+    struct timespec nap = {0, 20000};
+    nanosleep(&nap, NULL);
+}
+
 /* ---- sleeping and waking ---- */
 
 static bool is_left(pto_worker *w)

@@ -7,6 +7,7 @@
 
 int64_t pto_now_ns(void);
 void pto_pause(int32_t n);                                 /* a few cycles, n times */
+void pto_nap(void);                                        /* 20 microseconds off the CPU, or a little more */
 void pto_worker_sleep(pto_worker *worker);                 /* until woken, unless there is work or an end to see */
 void pto_pool_wake(pto_pool *pool, int64_t n);             /* up to n sleeping workers of this run */
 void pto_pool_wake_for(pto_pool *pool, int32_t worker, int64_t n);     /* the same, this one before others */

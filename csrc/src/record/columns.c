@@ -7,6 +7,8 @@
         of(task_site, 7) of(task_stream, 8)
 #define NODE_COLUMNS(of) of(node_kind, 9) of(node_task, 10) of(pred_begin, 11)
 #define EDGE_COLUMNS(of) of(edge_src, 12) of(edge_why, 13) of(edge_arg, 14)
+#define MARK_COLUMNS(of) \
+    of(mark_node, 0) of(mark_delay, 0) of(mark_stream, 0) of(mark_site, 0) of(mark_flags, 0) of(mark_stall, 0)     /* few: no places */
 #define VALUE_COLUMNS(of) of(args, 15) of(scalars, 16) of(index, 17)            /* each grows alone */
 enum { KEPT_PLACE = 18 };
 
@@ -43,6 +45,17 @@ bool pto_record_grow_edges(pto_record *r, int64_t need)
     return true;
 }
 
+bool pto_record_grow_marks(pto_record *r, int64_t need)
+{
+    int64_t capacity = r->marks_capacity, grown = capacity;
+    if (need <= capacity)
+        return true;
+    if (!(true MARK_COLUMNS(GROW)))
+        return false;
+    r->marks_capacity = grown;
+    return true;
+}
+
 bool pto_record_grow_values(pto_record *r, int64_t n_args, int64_t n_scalars, int64_t n_index)
 {
 #define GROW_ALONE(column, place) \
@@ -56,6 +69,7 @@ void pto_record_free_columns(pto_record *r)
     TASK_COLUMNS(FREE)
     NODE_COLUMNS(FREE)
     EDGE_COLUMNS(FREE)
+    MARK_COLUMNS(FREE)
     VALUE_COLUMNS(FREE)
     for (int k = 0; k < PTO_N_KEPT; k++)
         pto_free_apart(r->kept[k], KEPT_PLACE + k);

@@ -8,6 +8,7 @@
 bool pto_record_grow_tasks(pto_record *record, int64_t need);
 bool pto_record_grow_nodes(pto_record *record, int64_t need);
 bool pto_record_grow_edges(pto_record *record, int64_t need);
+bool pto_record_grow_marks(pto_record *record, int64_t need);
 bool pto_record_grow_values(pto_record *record, int64_t n_args, int64_t n_scalars, int64_t n_index);
 void pto_record_free_columns(pto_record *record);
 

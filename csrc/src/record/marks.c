@@ -1,24 +1,12 @@
 /* marks.c: what an orchestrator writes beside tasks and joins: marks, fresh tensors, the report of a deadlock. */
 #include "marks.h"
 
+#include <string.h>
+
 #include "nodes.h"
 
 /* Joins and marks kept for each task kept, at most: a program of nothing but marks is bounded too. */
 #define PTO_NODES_A_TASK 8
-
-bool pto_reserve_marks(pto_record *r, int64_t need)
-{
-    if (need <= r->marks_capacity)
-        return true;
-    int64_t capacity = r->marks_capacity, grown = capacity;
-#define PTO_GROW_COLUMN(column) (grown = capacity, PTO_RESERVE(r->column, grown, need))
-    if (!PTO_GROW_COLUMN(mark_node) || !PTO_GROW_COLUMN(mark_delay) || !PTO_GROW_COLUMN(mark_stream) ||
-        !PTO_GROW_COLUMN(mark_site) || !PTO_GROW_COLUMN(mark_flags) || !PTO_GROW_COLUMN(mark_stall))
-        return false;
-#undef PTO_GROW_COLUMN
-    r->marks_capacity = grown;
-    return true;
-}
 
 static bool is_mark_valid(const pto_mark *m)
 {
@@ -60,7 +48,7 @@ int64_t pto_sink_mark(pto_sink *sink, const pto_mark *m)
         status = pto_record_hand_over(r);
     if (status == PTO_OK)
         status = collect_edges(r, m);
-    if (status == PTO_OK && (!pto_reserve_marks(r, r->n_marks + 1) || !pto_record_reserve_node(r)))
+    if (status == PTO_OK && (!pto_record_grow_marks(r, r->n_marks + 1) || !pto_record_reserve_node(r)))
         status = PTO_E_NOMEM;
     if (status != PTO_OK)
         return pto_record_fail(r, status);

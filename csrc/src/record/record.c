@@ -108,7 +108,7 @@ pto_record *pto_record_new(const pto_record_options *options)
     if (options->infer)
         r->deps = pto_deps_new(pto_record_prunes(options));
     if (r->shapes == NULL || (options->infer && r->deps == NULL) || !pto_record_grow_tasks(r, 1) || !pto_record_grow_nodes(r, 1) ||
-        !pto_reserve_marks(r, 1)) {
+        !pto_record_grow_marks(r, 1)) {
         pto_record_free(r);
         return NULL;
     }
@@ -122,9 +122,9 @@ void pto_record_free(pto_record *r)
     if (r == NULL)
         return;
     pto_record_free_columns(r);
-    void *owned[] = {r->mark_node, r->mark_delay, r->mark_stream, r->mark_site, r->mark_flags, r->mark_stall, r->stuck, r->gates, r->shapes};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    free(r->stuck);
+    free(r->gates);
+    free(r->shapes);
     pto_lanes_free(&r->lanes);
     pto_edges_free(&r->edges);
     pto_joins_free(&r->joins);

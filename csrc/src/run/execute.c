@@ -197,12 +197,6 @@ static int32_t run(pto_pool *pool, const pto_record *record, const pto_done *don
     return PTO_OK;
 }
 
-static void print_nothing(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows,
-                          int64_t cols, int64_t row_step, int64_t col_step)
-{
-    (void)context, (void)statement, (void)data, (void)elem_bytes, (void)rows, (void)cols, (void)row_step, (void)col_step;
-}
-
 /* Take what the run needs from the record and the kernel table, or say what is wrong with them. */
 static int32_t prepare(pto_pool *pool, const pto_record *record, const pto_done *done, const pto_kernel *kernels,
                        int32_t n_kernels, const pto_execute_options *options)
@@ -259,7 +253,7 @@ int32_t pto_execute_held(pto_pool *pool, const pto_record *record, const pto_don
         pto_worker *worker = &pool->workers[i];
         worker->n_run = worker->n_done = 0;
         worker->context = (pto_context){.prints = options->prints,
-                                        .print = options->prints == NULL ? print_nothing : pto_print_value,
+                                        .print = options->prints == NULL ? pto_print_nothing : pto_print_value,
                                         .cancel = atomic_load(&pool->cancel)};
     }
 

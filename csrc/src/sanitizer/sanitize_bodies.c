@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../engine/prints.h"
 #include "../record/regions.h"
 #include "sanitize_memory.h"
 
@@ -137,7 +138,7 @@ static int32_t run(const body *b, bool is_shown)
     char *scratch = aligned(&w->s->copies.scratch) + MARGIN;
     memset(scratch - MARGIN, PTO_POISON, (size_t)(w->kernel->scratch_bytes + 2 * MARGIN));
     if (!is_shown)
-        context->print = pto_print_nowhere;
+        context->print = pto_print_nothing;
     context->fault = (pto_fault){0};
     int32_t code = w->kernel->entry(b->args, w->scalars, scratch, context);
     context->print = print;

@@ -12,12 +12,6 @@ bool pto_make_room(pto_room *room, int64_t bytes)
     return PTO_RESERVE(room->data, room->capacity, bytes);
 }
 
-void pto_print_nowhere(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
-                       int64_t row_step, int64_t col_step)
-{
-    (void)context, (void)statement, (void)data, (void)elem_bytes, (void)rows, (void)cols, (void)row_step, (void)col_step;
-}
-
 bool pto_sanitize_memory(const pto_sanitizer *s, const pto_record *r, int64_t task, int32_t arg, char **lo, char **hi)
 {
     const pto_arg *a = &r->args[r->arg_begin[task] + arg];

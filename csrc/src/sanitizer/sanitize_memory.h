@@ -16,8 +16,6 @@ bool pto_sanitize_shadow(pto_sanitizer *s, const pto_record *record, int64_t tas
 int32_t pto_sanitize_regions(pto_sanitizer *s, const pto_record *record, int64_t first_task);      /* PTO_E_MISUSE */
 void pto_sanitize_blame(pto_sanitizer *s, const pto_record *record, int64_t task, int32_t kind, int32_t arg, int64_t row,
                         int64_t col, int64_t n);
-void pto_print_nowhere(pto_context *context, int32_t statement, const void *data, int32_t elem_bytes, int64_t rows, int64_t cols,
-                       int64_t row_step, int64_t col_step);
 bool pto_make_room(pto_room *room, int64_t bytes);
 
 static inline bool pto_is_unwritten(const pto_shadow *shadow, const char *element)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "../engine/prints.h"
 #include "sanitize_bodies.h"
 #include "sanitize_memory.h"
 
@@ -85,7 +86,7 @@ static int32_t run_entry(const pto_watch *w, bool is_shown)
     pto_context *context = &w->worker->context;
     void (*print)(pto_context *, int32_t, const void *, int32_t, int64_t, int64_t, int64_t, int64_t) = context->print;
     if (!is_shown)
-        context->print = pto_print_nowhere;
+        context->print = pto_print_nothing;
     poison_scratch(w);
     context->fault = (pto_fault){0};
     int32_t code = w->kernel->entry(w->args, w->scalars, w->worker->scratch, context);
