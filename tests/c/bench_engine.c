@@ -1,7 +1,7 @@
 /* bench_engine.c: what the runtime library costs itself, with kernels that do nothing.
 
    Built like the tests, not run by run.sh:
-   cc -std=gnu11 -O3 -pthread -I csrc/include tests/c/bench_engine.c csrc/src/*/[a-z]*.c -o bench && ./bench [threads] */
+   cc -std=gnu11 -O3 -pthread -I csrc/include tests/c/bench_engine.c $(find csrc/src -name "*.c") -o bench && ./bench [threads] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
