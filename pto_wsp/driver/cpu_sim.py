@@ -75,8 +75,8 @@ def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOp
 
 
 def _key(digest: str, schedule: Schedule, arch: Arch, recorded: tuple[str, ...], dumps: Mapping[str, str], options: CompileOptions) -> str:
-    parts = (digest, repr(schedule), arch.model_dump_json(), repr(recorded), "dump" if dumps else "", machine_key(options.portable),
-             "check_finite" if options.check_finite else "", package_key())
+    parts = (digest, schedule.model_dump_json(), arch.model_dump_json(), repr(recorded), "dump" if dumps else "",
+             machine_key(options.portable), "check_finite" if options.check_finite else "", package_key())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

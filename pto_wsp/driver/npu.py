@@ -100,7 +100,7 @@ def _package(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, findin
 def _key(plan: TaskPlan, schedule: Schedule, arch: Arch, target: str, recorded: tuple[str, ...], dumps: Mapping[str, str],
          options: CompileOptions, steering: Mapping[int, np.ndarray]) -> str:
     """Everything that a package is made from, and what makes it."""
-    parts = (plan_digest(plan), repr(schedule), arch.model_dump_json(), target, repr(recorded), "dump" if dumps else "",
+    parts = (plan_digest(plan), schedule.model_dump_json(), arch.model_dump_json(), target, repr(recorded), "dump" if dumps else "",
              options.options.model_dump_json(), package_key(),
              *(f"{number} {data.dtype} {data.shape} {hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()}"
                for number, data in sorted(steering.items())))

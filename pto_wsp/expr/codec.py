@@ -1,50 +1,42 @@
-"""JSON for every node: `{"kind": "Loop", …}`, spans left out; what comes back is equal to what went in."""
+"""JSON for every node: `{"kind": "Loop", …}` by the tags of its level, spans left out; what comes back is equal to what went in."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import TypeAlias, get_args, get_origin, get_type_hints
 
 from pto_wsp.errors import WorkloadStructureError
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr import workload as wl
+from pto_wsp.expr.tags import WORKLOAD_TAGS, NodeTag, Tags, values_of
 from pto_wsp.source import UNKNOWN, Span, here
-from pto_wsp.types import layout, scalar, tile, view
+from pto_wsp.types import tile
 from pto_wsp.types.dtype import DType
 
 Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | None"
 
-NODES: Mapping[str, type] = {
-    kind.__name__: kind
-    for module in (layout, scalar, tile, view, k, wl)
-    for kind in vars(module).values()
-    if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
-}
-ENUMS: Mapping[str, type[Enum]] = {"DType": DType, "Op": scalar.Op, "Role": k.Role, "Reach": k.Reach, "BodyForm": k.BodyForm,
-                                       "SlotKind": k.SlotKind, "Contract": layout.Contract}
 # what repr() of a node is written in: eval(repr(node), dict(NAMES)) == node
 NAMES: Mapping[str, object] = {
-    **NODES, **ENUMS, "Tile": tile.Tile, **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,
+    **{kind.__name__: kind for kind in (*WORKLOAD_TAGS.nodes, *WORKLOAD_TAGS.enums)}, "Tile": tile.Tile,
+    **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,
 }
 
 
 class NodeCodec:
-    """JSON for a closed set of node classes and enums, by what each is called there."""
+    """JSON for the node classes and enums of a level, by their tags."""
 
-    def __init__(self, nodes: Mapping[str, type], enums: Mapping[str, type[Enum]], *, key: str = "kind", spans: bool = False) -> None:
-        """`key`: of what a node is called, no field of any. `spans`: keep where it was written, as basename and line; else left out."""
-        self._nodes, self._enums, self._key, self._spans = nodes, enums, key, spans
-        self._names: Mapping[type, str] = {kind: name for name, kind in (*nodes.items(), *enums.items())}
+    def __init__(self, tags: Tags, *, key: str = "kind", spans: bool = False) -> None:
+        """`key`: under which a tag stands, no field of any node. `spans`: keep places, as basename and line; else left out."""
+        self._tags, self._key, self._spans = tags, key, spans
 
     def to_data(self, node: object) -> Data:
         """Return plain JSON data for a node, an enum, a number, a string or a tuple or frozenset of them."""
         if isinstance(node, Enum):   # before int: some enums are numbers
-            return {self._key: self._name(node), "value": node.name}
+            entry, member = self._tags.of_member(node)
+            return {self._key: entry.json, "value": member}
         if node is None or isinstance(node, bool | int | str):
             return node
         if isinstance(node, float):
@@ -55,14 +47,10 @@ class NodeCodec:
             return {self._key: "set", "value": sorted((self.to_data(item) for item in node), key=json.dumps)}
         if isinstance(node, Span):
             return {self._key: "Span", "value": node.short}
-        name, data = self._name(node), _fields_of(node)
-        return {self._key: name, **{f: self.to_data(value) for f, value in data if self._spans or not isinstance(value, Span)}}
-
-    def _name(self, node: object) -> str:
-        name = self._names.get(type(node))
-        if name is None:
-            raise TypeError(f"no JSON for {type(node).__name__}")
-        return name
+        node = self._tags.unwrapped(node)
+        found = self._tags.of_node(node)
+        return {self._key: found.json, **{name: self.to_data(value) for name, value in values_of(node, found.fields)
+                                          if self._spans or not isinstance(value, Span)}}
 
     def from_data(self, data: Data) -> object:
         """Return the node that `to_data` wrote.
@@ -75,19 +63,19 @@ class NodeCodec:
             return data
         values = dict(data)
         kind = values.pop(self._key, None)
-        if isinstance(kind, str) and kind not in self._nodes:
+        if isinstance(kind, str) and kind not in self._tags.node_of:
             return self._leaf(kind, values)
-        node = self._nodes.get(kind) if isinstance(kind, str) else None
+        node = self._tags.node_of.get(kind) if isinstance(kind, str) else None
         if node is None:
             raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r}")
-        known = {f.name for f in fields(node)}
-        if not values.keys() <= known:
-            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} with {sorted(values.keys() - known)}")
-        try:
-            made: object = node(**{name: self.from_data(value) for name, value in values.items()})
-        except TypeError as problem:
-            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind}: {problem}") from None
-        return made
+        entry = self._tags.nodes[node]
+        unknown = values.keys() - {field.tag for field in entry.fields}
+        missing = [tag for tag in _needed(node, entry) if tag not in values]
+        if unknown or missing:
+            wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
+            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
+        given = {field.attribute: self.from_data(values[field.tag]) for field in entry.fields if field.tag in values}
+        return self._tags.wrapped(node(**given))
 
     def _leaf(self, kind: str, values: Mapping[str, Data]) -> object:
         """Return what is no node: an enum, a float that JSON has no number for, a set, a span."""
@@ -101,20 +89,23 @@ class NodeCodec:
                 case "Span", str(text) if self._spans:
                     file, _, line = text.rpartition(":")
                     return Span(file, int(line), 0) if int(line) else UNKNOWN
-                case _, str(text) if kind in self._enums:
-                    return self._enums[kind][text]
-        except (KeyError, ValueError):
+                case _, str(text) if kind in self._tags.enum_of:
+                    enum = self._tags.enum_of[kind]
+                    return next(enum[name] for name, member in self._tags.enums[enum].members.items() if member == text)
+        except (StopIteration, ValueError):
             pass
-        found = f"kind {kind!r} with {dict(values)}" if kind in ("float", *self._enums) else f"kind {kind!r}"
+        found = f"kind {kind!r} with {dict(values)}" if kind in ("float", *self._tags.enum_of) else f"kind {kind!r}"
         raise WorkloadStructureError("this JSON is not a workload", here(), found=found)
 
 
-def _fields_of(node: object) -> tuple[tuple[str, object], ...]:
-    """Return a node's fields and their values."""
-    return tuple((f.name, getattr(node, f.name)) for f in fields(node))  # type: ignore[arg-type]
+@cache
+def _needed(kind: type, entry: NodeTag) -> tuple[str, ...]:
+    """Return the tags of the fields that have no default."""
+    tags = {field.attribute: field.tag for field in entry.fields}
+    return tuple(tags[f.name] for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
 
 
-IR = NodeCodec(NODES, ENUMS)
+IR = NodeCodec(WORKLOAD_TAGS)
 
 
 def to_data(node: object) -> Data:
@@ -150,9 +141,9 @@ def loads(text: str) -> object:
     return node
 
 
-def check_types(node: object) -> None:
-    """Raise W102 unless every field of a tree is of the type that its node declares."""
-    wrong = _misfit(node)
+def check_types(node: object, tags: Tags = WORKLOAD_TAGS) -> None:
+    """Raise W102 unless every field of a tree is of the type that its node declares; `tags`: of the tree's level."""
+    wrong = _misfit(node, tags)
     if wrong is not None:
         raise WorkloadStructureError("this JSON is not a workload", here(), found=wrong)
 
@@ -162,24 +153,28 @@ def too_deep() -> WorkloadStructureError:
     return WorkloadStructureError("this JSON is nested too deep", here(), expected="what Workload.to_json() wrote")
 
 
-def _misfit(node: object) -> str | None:
+def _misfit(node: object, tags: Tags) -> str | None:
     """Return what does not fit the types that the nodes declare, or None."""
     if isinstance(node, int) and not -(1 << 63) <= node < 1 << 64:
         return f"a number of {node.bit_length()} bits, which has 64 at most"
     if isinstance(node, str) and not _is_utf8(node):
         return f"the text {node!r:.60}, which is no UTF-8"
     if isinstance(node, tuple | frozenset):
-        return next((wrong for item in node if (wrong := _misfit(item)) is not None), None)
+        return next((wrong for item in node if (wrong := _misfit(item, tags)) is not None), None)
     if not is_dataclass(node) or isinstance(node, type):
         return None
     for name, hint in _hints(type(node)).items():
         value = getattr(node, name)
         if not _fits(value, hint):
-            return f"{type(node).__name__}.{name} is {value!r:.60}"
-        wrong = _misfit(value)
+            return f"{tags.name(node)}.{_tag_of(tags, node, name)} is {value!r:.60}"
+        wrong = _misfit(value, tags)
         if wrong is not None:
             return wrong
     return None
+
+
+def _tag_of(tags: Tags, node: object, attribute: str) -> str:
+    return next((field.tag for field in tags.of_node(tags.unwrapped(node)).fields if field.attribute == attribute), attribute)
 
 
 def _is_utf8(text: str) -> bool:

@@ -267,7 +267,8 @@ def move(x: In[Tile[1, 4, DType.F32]], y: Out[Tile[1, 4, DType.F32]]):
 def w():
     for i in P(n):
         move[i](x=X[i], y=Y[i])
-p = w().dispatch(DispatchPolicy.hash("i", 4)).compile(target="interp")
+p = w().dispatch(DispatchPolicy.hash("i", 4)).streams(2).task_graph(ready=ReadyPolicy.priority("i")).compile(target="interp")
+assert len(p.plan.rules.columns) == 2
 from pto_wsp.plan.written.digest import plan_digest
 print(plan_digest(p.plan))
 '''

@@ -14,6 +14,7 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.codec import dumps
 from pto_wsp.expr.own_text import find_flaw
 from pto_wsp.expr.rewrite import rewrite
+from pto_wsp.expr.tags import WORKLOAD_TAGS
 from pto_wsp.frontend.data.refuse import check_name, check_scalar, refuse, refuse_as_traced
 from pto_wsp.frontend.kernel import control, memory, picked_rows
 from pto_wsp.frontend.kernel.annotations import Annotation, KernelParam, TensorAnnotation, TileAnnotation, scalar_annotation
@@ -150,7 +151,7 @@ class _Retrace:
         before = len(written)
         result = self._again(stmt)
         if len(written) != before + 1:
-            refuse(f"a statement {type(stmt).__name__} that the trace writes in another way")
+            refuse(f"a statement {WORKLOAD_TAGS.name(stmt)} that the trace writes in another way")
         made = written[-1]
         if result is not None:
             new = getattr(made, "result", None)
@@ -159,7 +160,7 @@ class _Retrace:
             self._values[result.id] = (result, TileValue(self._trace, new, self._trace.blocks.innermost.id))
             if result.name:
                 check_name("a value", result.name)
-        self._same(type(stmt).__name__, rewrite(stmt, self._renumbered), rewrite(made, _unnamed))
+        self._same(WORKLOAD_TAGS.name(stmt), rewrite(stmt, self._renumbered), rewrite(made, _unnamed))
 
     def _again(self, stmt: k.Stmt) -> k.Value | None:
         """Trace a statement and return its result."""
@@ -197,7 +198,7 @@ class _Retrace:
             case k.Print(_, label, value):
                 print_(label, self._value(value) if isinstance(value, k.Value) else self._scalar(value.value))
             case _:
-                refuse(f"a statement {type(stmt).__name__}, which compiling makes")
+                refuse(f"a statement {WORKLOAD_TAGS.name(stmt)}, which compiling makes")
         return None
 
     def _compute(self, stmt: k.Compute) -> None:

@@ -14,6 +14,7 @@ from pto_wsp.expr import workload as wl
 from pto_wsp.expr.codec import dumps, too_deep
 from pto_wsp.expr.kernel import Param
 from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.expr.tags import WORKLOAD_TAGS
 from pto_wsp.frontend.data.kernel import annotation_of, check_kernel
 from pto_wsp.frontend.data.refuse import check_name, check_scalar, check_text, refuse, refuse_as_traced
 from pto_wsp.frontend.data.view import Tensors, check_place, check_view
@@ -220,7 +221,7 @@ class _Check:
                 else:
                     check_region(definition, param, view, arg.span)
             case _:
-                refuse(f"the argument {type(arg).__name__} of parameter `{param.name}`", expected=repr(param.annotation))
+                refuse(f"the argument {WORKLOAD_TAGS.name(arg)} of parameter `{param.name}`", expected=repr(param.annotation))
 
     def _wait(self, after: tuple[int, ...]) -> None:
         for handle in after:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pto_wsp.errors import PipelineError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.expr.tags import WORKLOAD_TAGS
 from pto_wsp.source import UNKNOWN, Span
 
 
@@ -150,7 +151,7 @@ def _spelled(item: wl.Item) -> str:
         case wl.Synchronize(event):
             return f"synchronize({event.name})"
         case _:
-            return type(item).__name__
+            return WORKLOAD_TAGS.name(item)
 
 
 def _numbers(n: int) -> str:

@@ -1,0 +1,142 @@
+"""Tags: JSON and digests stay the same bytes whatever classes, fields and members are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import Channel, DType, In, Out, P, ReadyPolicy, Scalar, Tensor, Tile, Workload, consume, kernel, pto, send, workload
+from pto_wsp.expr import kernel as kernel_ir
+from pto_wsp.expr import workload as workload_ir
+from pto_wsp.expr.codec import NodeCodec
+from pto_wsp.expr.kernel_digest import kernel_digest
+from pto_wsp.expr.tags import KERNEL_TAGS, WORKLOAD_TAGS, Tags
+from pto_wsp.expr.workload import Block, Task
+from pto_wsp.plan import model, rules
+from pto_wsp.plan.written.digest import plan_digest
+from pto_wsp.plan.written.tags import PLAN_TAGS
+from pto_wsp.source import Span
+from pto_wsp.types import layout, scalar, tile, view
+
+F32 = DType.F32
+
+
+@kernel
+def scale(x: In[Tile[1, 4, F32]], n: Scalar[F32], y: Out[Tile[1, 4, F32]]) -> None:
+    total = pto.alloc((1, 4), F32, init=0)
+    for _ in pto.range(3):
+        total += x * n
+    with pto.when(n > 1):
+        total[:] = -total
+    pto.store(y, total)
+
+
+def whole() -> Workload:
+    X, Y, Z = (Tensor(np.zeros((4, 4), np.float32), name=name) for name in "XYZ")
+    ch = Channel("ch", 2)
+
+    @workload
+    def made() -> None:
+        for i in P(4):
+            with P.when(i > 1):
+                scale[i](X[i:i + 1], 2.0, Y[i:i + 1])
+        with P.pipe():
+            for i in P.seq(4):
+                send(ch, scale[i](Y[i:i + 1], 1.5, Z[i:i + 1]))
+            with consume(ch) as i:
+                scale[i](Z[i:i + 1], 1.5, Y[i:i + 1])
+
+    return made()
+
+
+@pytest.mark.parametrize(("tags", "modules"), [(KERNEL_TAGS, (layout, scalar, tile, view, kernel_ir)), (WORKLOAD_TAGS, (workload_ir,)),
+                                               (PLAN_TAGS, (model, rules))], ids=["kernel", "workload", "plan"])
+def test_a_table_has_each_class_of_its_level_with_every_field(tags: Tags, modules: tuple[Any, ...]) -> None:
+    own = [kind for module in modules for kind in vars(module).values()
+           if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not model.Context]
+    assert own and not [kind for kind in own if kind not in tags.nodes]
+    for kind, entry in tags.nodes.items():
+        assert {(field.attribute, field.counts) for field in entry.fields} == {(f.name, f.compare) for f in fields(kind)}, kind
+    for enum, said in tags.enums.items():
+        assert list(said.members) == [member.name for member in enum]
+
+
+class Renamed:
+    """A level whose classes, fields and members all have other names, and the trees of it."""
+
+    def __init__(self, tags: Tags) -> None:
+        self.kinds: dict[type, type] = {}
+        self.enums: dict[type[Enum], Any] = {}
+        levels: dict[str, tuple[dict[type, str], dict[type[Enum], str]]] = {"": ({}, {}), "plan.": ({}, {})}
+        for kind, entry in tags.nodes.items():
+            made = make_dataclass(f"New{kind.__name__}", [f"new_{field.attribute}" for field in entry.fields], frozen=True)
+            self.kinds[kind] = made
+            nodes, _ = levels[entry.json.removesuffix(entry.tag)]
+            nodes[made] = f"{entry.tag}: " + " ".join(f"{'' if f.counts else '~'}{f.tag}=new_{f.attribute}" for f in entry.fields)
+        for enum, said in tags.enums.items():
+            members: Any = Enum(f"New{enum.__name__}", {f"NEW_{m.name}": m.value for m in enum})   # type: ignore[misc]
+            self.enums[enum] = members
+            _, enums = levels[said.json.removesuffix(said.tag)]
+            enums[members] = f"{said.tag}: " + " ".join(f"{tag}=NEW_{name}" for name, tag in said.members.items())
+        self.tags = Tags(*levels["plan."], below=Tags(*levels[""]), prefix="plan.")
+        self.old = tags
+
+    def of(self, node: object) -> Any:
+        if isinstance(node, tuple | frozenset):
+            return type(node)(self.of(item) for item in node)
+        if isinstance(node, Enum):
+            return self.enums[type(node)][f"NEW_{node.name}"]
+        if not is_dataclass(node) or isinstance(node, Span):
+            return node
+        return self.kinds[type(node)](*(self.of(getattr(node, field.attribute)) for field in self.old.nodes[type(node)].fields))
+
+
+def test_other_names_in_python_give_the_same_json_of_a_workload() -> None:
+    renamed, node = Renamed(WORKLOAD_TAGS), whole().node
+    data = NodeCodec(WORKLOAD_TAGS).to_data(node)
+    assert NodeCodec(renamed.tags).to_data(renamed.of(node)) == data
+    assert NodeCodec(WORKLOAD_TAGS).from_data(data) == node
+
+
+def test_other_names_in_python_give_the_same_json_of_a_plan() -> None:
+    renamed, plan = Renamed(PLAN_TAGS), whole().compile(target="interp").plan
+    data = NodeCodec(PLAN_TAGS, key="node", spans=True).to_data(plan)
+    again = NodeCodec(renamed.tags, key="node", spans=True)
+    assert again.to_data(renamed.of(plan)) == data
+    assert again.from_data(data) == renamed.of(NodeCodec(PLAN_TAGS, key="node", spans=True).from_data(data))
+
+
+def test_other_names_in_python_give_the_same_digests() -> None:
+    made = scale.specialise()
+    renamed = Renamed(KERNEL_TAGS)
+    assert kernel_digest(renamed.of(made), renamed.tags) == kernel_digest(made)
+    plan = whole().streams(2).task_graph(ready=ReadyPolicy.priority(lambda t: t.params[0])).compile(target="interp", strict=False).plan
+    of_plans = Renamed(PLAN_TAGS)
+    assert plan_digest(of_plans.of(plan), of_plans.tags) == plan_digest(plan)
+
+
+@dataclass(frozen=True)
+class Do:
+    """A wrapper around a statement that holds no others."""
+
+    leaf: Task
+
+
+def test_a_wrapper_is_spelled_as_what_stands_in_it_and_comes_back() -> None:
+    tags = Tags({}, {}, below=WORKLOAD_TAGS, wrappers={Do: (Task,)})
+    X, Y = (Tensor(np.zeros((1, 4), np.float32), name=name) for name in "XY")
+    node = workload(lambda: scale[0](X, 2.0, Y))().node
+    wrapped = Block(tuple(Do(item) if isinstance(item, Task) else item for item in node.body.items))   # type: ignore[misc]
+    data = NodeCodec(tags).to_data(wrapped)
+    assert data == NodeCodec(WORKLOAD_TAGS).to_data(node.body)
+    assert NodeCodec(tags).from_data(data) == wrapped
+    assert tags.name(wrapped.items[0]) == "Task"
+
+
+def test_two_classes_of_one_tag_are_refused() -> None:
+    with pytest.raises(ValueError, match="one tag"):
+        Tags({Do: "Task: leaf"}, {}, below=WORKLOAD_TAGS)
