@@ -19,9 +19,10 @@ from pto_wsp.driver.dumps import observer
 from pto_wsp.driver.options import check_directives, check_strict, check_target, enforced_part, read_arch, read_options
 from pto_wsp.errors import raise_all
 from pto_wsp.expr import workload as wl
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import DEVICE_PASSES, PASSES, run_passes
+from pto_wsp.plan.passes import DEVICE_PASSES, PASSES
 from pto_wsp.plan.targets.capability import DEVICE_TARGETS
 from pto_wsp.plan.written.text import print_plan
 from pto_wsp.schedule.schedule import Schedule

@@ -25,12 +25,13 @@ from pto_wsp.driver.options import CompileOptions
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.expr.tile_program import Space, TileProgram
 from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.text import print_npu_plan
@@ -116,7 +117,7 @@ def _program(use: NpuKernel, number: int, arch: Arch, dumps: dict[str, str], opt
     if use.kernel.cpp_body is not None:
         return None
     observe = observer(dumps, f"func_{number}_{c_ident(use.kernel.name)}/", print_program) if options.dump else None
-    return run_tile_program_passes(select(use, arch), arch, observe)
+    return run_passes(select(use, arch), arch, TILE_PROGRAM_PASSES, observe)
 
 
 def _package_files(plan: TaskPlan, npu: NpuPlan, kernels: Sequence[DeviceKernel], arch: Arch, options: CompileOptions,

@@ -87,3 +87,10 @@ class CompilerFlagError(PtoError):
     cause = "CC has a flag that changes what programs compute."
     example = "CC='gcc -ffast-math' python model.py"
     fix = "Take the flag out of CC: a program computes the same numbers on every target and machine."
+
+
+class PassError(PtoError):
+    code = "C113"
+    cause = "A function that stands for a pass breaks what holds after that pass, changes what a kernel computes, or raises."
+    example = ".compile(passes={'simplify': lambda kernel, context: None})"
+    fix = "The error names the rule and what broke it; lower(until=NAME) shows what the package's own pass gives."

@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from pto_wsp.passes.pipeline import Fact, Level, Pass
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.refine.ragged import find_ragged_outputs, verify_after_find_ragged_outputs
 from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.plan.refine.stream import stream_outputs, verify_after_stream_outputs
 from pto_wsp.plan.schedule.place import order_tasks, place_tasks, verify_after_place_tasks
 from pto_wsp.plan.schedule.price import price_tasks, verify_after_price_tasks
-from pto_wsp.values import dataclass
+from pto_wsp.plan.written.text import print_plan
 
+PLAN = Level("plan", TaskPlan, print_plan)
+PlanPass = Pass[TaskPlan, Context]
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A step from plan to plan, and what holds after it."""
+_SCHEDULE, _PLACES = frozenset({Fact.SCHEDULE}), frozenset({Fact.PLACES})
+# each comparison is made once
+_DROP_REPEATED_CHECKS: PlanPass = Pass("drop_repeated_checks", PLAN, drop_repeated_checks, verify_after_drop_repeated_checks)
 
-    name: str
-    run: Callable[[TaskPlan, Context], TaskPlan]
-    verify: Callable[[TaskPlan], None]
-
-
-PASSES = (
-    Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),   # each comparison is made once
-    Pass("place_tasks", place_tasks, verify_after_place_tasks),   # the schedule's rules stand in the plan, its keys in the tasks
-    Pass("price_tasks", price_tasks, verify_after_price_tasks),   # every task has its cycles, in terms of its own views
-    Pass("find_ragged_outputs", find_ragged_outputs, verify_after_find_ragged_outputs),   # kernels know which outputs may have fewer rows
-    Pass("stream_outputs", stream_outputs, verify_after_stream_outputs),   # kernels know which outputs are larger than the caches
+PASSES: tuple[PlanPass, ...] = (
+    _DROP_REPEATED_CHECKS,
+    # the schedule's rules stand in the plan, its keys in the tasks
+    Pass("place_tasks", PLAN, place_tasks, verify_after_place_tasks, needs=_SCHEDULE, establishes=_PLACES),
+    # every task has its cycles, in terms of its own views
+    Pass("price_tasks", PLAN, price_tasks, verify_after_price_tasks, needs=_SCHEDULE | _PLACES),
+    # kernels know which outputs may have fewer rows
+    Pass("find_ragged_outputs", PLAN, find_ragged_outputs, verify_after_find_ragged_outputs),
+    # kernels know which outputs are larger than the caches
+    Pass("stream_outputs", PLAN, stream_outputs, verify_after_stream_outputs),
 )
 
-# what depends on the schedule and on the arch's times: they give the same to a plan at any later time, when a run is simulated again
-SCHEDULE_PASSES = tuple(step for step in PASSES if step.name in ("place_tasks", "price_tasks"))
+# what a plan is given again when a run is simulated under another schedule, or on another arch
+SCHEDULE_PASSES = tuple(step for step in PASSES if Fact.SCHEDULE in step.needs)
 
 # for a device, which finds executors, prices and caches of its own
-DEVICE_PASSES = (
-    Pass("drop_repeated_checks", drop_repeated_checks, verify_after_drop_repeated_checks),
-    Pass("order_tasks", order_tasks, verify_after_place_tasks),   # edges come from where the schedule says
+DEVICE_PASSES: tuple[PlanPass, ...] = (
+    _DROP_REPEATED_CHECKS,
+    # edges come from where the schedule says
+    Pass("order_tasks", PLAN, order_tasks, verify_after_place_tasks, needs=_SCHEDULE),
 )
-
-Observer = Callable[[str, TaskPlan, TaskPlan], None]
-
-
-def run_passes(plan: TaskPlan, context: Context, passes: tuple[Pass, ...] = PASSES, observe: Observer | None = None) -> TaskPlan:
-    """Return the plan after all passes; `observe` is told (name, before, after) of each."""
-    for step in passes:
-        after = step.run(plan, context)
-        step.verify(after)
-        if observe is not None:
-            observe(step.name, plan, after)
-        plan = after
-    return plan

@@ -27,6 +27,7 @@ LAYERS = (
     ("codegen",),
     ("verify",),
     ("plan",),
+    ("passes",),
     ("frontend", "schedule"),
     ("arch",),
     ("expr",),

@@ -19,6 +19,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_headers
 from pto_wsp.expr.kernel import Role
 from pto_wsp.ops.entry import Unit
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.npu.between_tasks import mark_between_tasks
@@ -26,7 +27,7 @@ from pto_wsp.plan.npu.directions import tensor_directions
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 from pto_wsp.plan.npu.walk import launches_of
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.walk import submits
 from pto_wsp.resources import csrc_dir
 from tests.npu.graph import Graph
@@ -45,7 +46,7 @@ _DIRECTIONS = {Role.IN: Direction.IN, Role.OUT: Direction.OUT, Role.INOUT: Direc
 def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
     """Return the plan for the NPU."""
     model = builtin_arch(arch)
-    plan = run_passes(lower(workload.node), Context(workload.schedule, model))
+    plan = run_passes(lower(workload.node), Context(workload.schedule, model), PASSES)
     return plan_for_npu(mark_between_tasks(plan, intermediates(workload)), model)
 
 

@@ -35,10 +35,11 @@ from pto_wsp import (
 )
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import KeyTraceError
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
 from pto_wsp.plan.numbering import numbered_checks
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.waits.handles import handle_uses
 from pto_wsp.plan.walk import submits
 from pto_wsp.plan.written.digest import plan_digest
@@ -84,7 +85,7 @@ def context(w: Workload) -> Context:
 
 def plan_of(w: Workload) -> TaskPlan:
     """Lower and run the passes."""
-    return run_passes(lower(w.node), context(w))
+    return run_passes(lower(w.node), context(w), PASSES)
 
 
 def test_plan_text(golden: Golden) -> None:
@@ -95,7 +96,7 @@ def test_plan_text(golden: Golden) -> None:
 def test_passes_before_and_after(golden: Golden) -> None:
     seen: list[str] = []
     w = ragged().dispatch(DispatchPolicy.round_robin(2))
-    run_passes(lower(w.node), context(w), observe=lambda name, before, after: seen.append(
+    run_passes(lower(w.node), context(w), PASSES, observe=lambda name, before, after: seen.append(
         f"-- before {name}\n{print_plan(before)}-- after {name}\n{print_plan(after)}"))
     golden("\n".join(seen), suffix=".wsp")
 

@@ -19,8 +19,9 @@ from pto_wsp.expr.kernel_walk import Body, map_bodies, walk
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
+from pto_wsp.passes.pipeline import Pass
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
+from pto_wsp.plan.kernel.passes import KERNEL, PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
 from pto_wsp.plan.kernel.values import fresh_ids
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
@@ -34,10 +35,10 @@ def check_finite(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     return replace(kernel, body=_Checks(kernel).body(kernel.body))
 
 
-CHECKED_PASSES = (
+CHECKED_PASSES: tuple[KernelPass, ...] = (
     *TILE_PASSES,
     *PRODUCT_PASSES,
-    KernelPass("check_finite", check_finite),   # floats are checked where they are made
+    Pass("check_finite", KERNEL, check_finite),   # floats are checked where they are made
     *ROW_PASSES,
 )
 

@@ -6,11 +6,9 @@ traced, every other target the one after these passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from pto_wsp.errors import InternalError
 from pto_wsp.expr.kernel import Kernel
 from pto_wsp.expr.kernel_text import print_kernel
+from pto_wsp.passes.pipeline import Fact, Level, Observer, Pass, run_passes
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.memory.plan_arena import plan_arena, verify_after_plan_arena
 from pto_wsp.plan.kernel.memory.stream_stores import stream_stores
@@ -29,69 +27,69 @@ from pto_wsp.plan.kernel.tiles.hoist import hoist_invariants
 from pto_wsp.plan.kernel.tiles.narrow_loads import narrow_loads, verify_after_narrow_loads
 from pto_wsp.plan.kernel.tiles.number_guards import number_guards, verify_after_number_guards
 from pto_wsp.plan.kernel.tiles.simplify import simplify
-from pto_wsp.values import dataclass
 
+KERNEL = Level("kernel", Kernel, print_kernel)
+KernelPass = Pass[Kernel, KernelContext]
+KernelObserver = Observer[Kernel]
 
-def _nothing(kernel: Kernel) -> None:
-    """For a pass that establishes nothing to check."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelPass:
-    """A step from kernel to kernel, and what holds after it."""
-
-    name: str
-    run: Callable[[Kernel, KernelContext], Kernel]
-    verify: Callable[[Kernel], None] = _nothing
-
+_STARTS, _FORMS = frozenset({Fact.PRODUCT_STARTS}), frozenset({Fact.PRODUCT_FORMS})
+_ROWS, _COLUMNS = frozenset({Fact.ROWS}), frozenset({Fact.COLUMNS})
 
 # on whole tiles, for every target
-TILE_PASSES = (
-    KernelPass("number_guards", number_guards, verify_after_number_guards),   # loads and stores of tensors carry their guard's number
-    KernelPass("forward_buffers", forward_buffers),           # a buffer is read only where its value is not known already
-    KernelPass("simplify", simplify),                         # no operation gives back what it was given
-    KernelPass("merge_common", merge_common),                 # nothing is computed or loaded twice
-    KernelPass("narrow_loads", narrow_loads, verify_after_narrow_loads),   # a block of a Tile parameter is loaded, not copied
-    KernelPass("hoist_invariants", hoist_invariants),         # no turn of a loop computes again what costs
-    KernelPass("fuse_products", fuse_products),               # a @ b + u is one product that starts from u
-    KernelPass("accumulate_in_place", accumulate_in_place),   # a product that a buffer keeps is added to it in place
-    KernelPass("drop_dead_code", drop_dead_code, verify_after_drop_dead_code),   # every result is used, but for guarded loads
+TILE_PASSES: tuple[KernelPass, ...] = (
+    # loads and stores of tensors carry their guard's number
+    Pass("number_guards", KERNEL, number_guards, verify_after_number_guards),
+    # a buffer is read only where its value is not known already
+    Pass("forward_buffers", KERNEL, forward_buffers),
+    # no operation gives back what it was given
+    Pass("simplify", KERNEL, simplify),
+    # nothing is computed or loaded twice
+    Pass("merge_common", KERNEL, merge_common),
+    # a block of a Tile parameter is loaded, not copied
+    Pass("narrow_loads", KERNEL, narrow_loads, verify_after_narrow_loads),
+    # no turn of a loop computes again what costs
+    Pass("hoist_invariants", KERNEL, hoist_invariants),
+    # a @ b + u is one product that starts from u
+    Pass("fuse_products", KERNEL, fuse_products, establishes=_STARTS),
+    # a product that a buffer keeps is added to it in place
+    Pass("accumulate_in_place", KERNEL, accumulate_in_place, establishes=_STARTS),
+    # every result is used, but for guarded loads
+    Pass("drop_dead_code", KERNEL, drop_dead_code, verify_after_drop_dead_code),
 )
 # on whole tiles, for code that runs on a CPU
-PRODUCT_PASSES = (
-    KernelPass("choose_products", choose_products, verify_after_choose_products),   # products say how they run; transpositions go into them
+PRODUCT_PASSES: tuple[KernelPass, ...] = (
+    # products say how they run; transpositions go into them
+    Pass("choose_products", KERNEL, choose_products, verify_after_choose_products, establishes=_FORMS),
 )
 # on loops over rows and columns
-ROW_PASSES = (
-    KernelPass("fuse_rows", fuse_rows, verify_after_fuse_rows),   # what handles rows one by one shares loops over rows
-    KernelPass("schedule_rows", schedule_rows),               # a loop over rows waits for no narrow reduction
-    KernelPass("form_columns", form_columns, verify_after_form_columns),   # what goes along a row stands in loops over columns
-    KernelPass("vectorise", vectorise, verify_after_vectorise),   # every loop says how it runs on vectors
-    KernelPass("trim_rows", trim_rows, verify_after_trim_rows),   # rows that no task keeps are not computed
-    KernelPass("stream_stores", stream_stores),               # outputs larger than the caches go past them
-    KernelPass("plan_arena", plan_arena, verify_after_plan_arena),   # what is kept in memory has its place in scratch
+ROW_PASSES: tuple[KernelPass, ...] = (
+    # what handles rows one by one shares loops over rows
+    Pass("fuse_rows", KERNEL, fuse_rows, verify_after_fuse_rows, establishes=_ROWS),
+    # a loop over rows waits for no narrow reduction
+    Pass("schedule_rows", KERNEL, schedule_rows, needs=_ROWS),
+    # what goes along a row stands in loops over columns
+    Pass("form_columns", KERNEL, form_columns, verify_after_form_columns, needs=_ROWS, establishes=_COLUMNS),
+    # every loop says how it runs on vectors
+    Pass("vectorise", KERNEL, vectorise, verify_after_vectorise, needs=_COLUMNS),
+    # rows that no task keeps are not computed
+    Pass("trim_rows", KERNEL, trim_rows, verify_after_trim_rows, needs=_ROWS | _FORMS),
+    # outputs larger than the caches go past them
+    Pass("stream_stores", KERNEL, stream_stores),
+    # what is kept in memory has its place in scratch
+    Pass("plan_arena", KERNEL, plan_arena, verify_after_plan_arena, needs=_ROWS | _COLUMNS, establishes=frozenset({Fact.SCRATCH})),
 )
 KERNEL_PASSES = (*TILE_PASSES, *PRODUCT_PASSES, *ROW_PASSES)
 
-KernelObserver = Callable[[str, Kernel, Kernel], None]
+
+def any_use(kernel: Kernel) -> KernelContext:
+    """Return the context of a kernel whose uses are not known: every parameter's columns are neighbours in memory."""
+    return KernelContext(frozenset(p.name for p in kernel.memory_params))
 
 
 def run_kernel_passes(kernel: Kernel, context: KernelContext | None = None, passes: tuple[KernelPass, ...] = KERNEL_PASSES,
                       observe: KernelObserver | None = None) -> Kernel:
-    """Return the kernel after all passes; `observe` is told (name, before, after) of each.
+    """Return the kernel after passes; `context`: None for `any_use`.
 
-    `context`: None takes every parameter's columns for neighbours in memory.
-    Raises: InternalError naming the pass whose `verify` finds that what it establishes does not hold.
+    Raises: as `run_passes`.
     """
-    known = KernelContext(frozenset(p.name for p in kernel.memory_params)) if context is None else context
-    for step in passes:
-        after = step.run(kernel, known)
-        try:
-            step.verify(after)
-        except AssertionError as broken:
-            raise InternalError(f"after pass `{step.name}` this does not hold for kernel `{kernel.name}`: {step.verify.__doc__}",
-                                f"{broken}\n{print_kernel(after)}") from broken
-        if observe is not None:
-            observe(step.name, kernel, after)
-        kernel = after
-    return kernel
+    return run_passes(kernel, any_use(kernel) if context is None else context, passes, observe)

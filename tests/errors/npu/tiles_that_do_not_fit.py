@@ -2,8 +2,9 @@ import numpy as np
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 
@@ -25,17 +26,17 @@ def mistake():
 
     arch = builtin_arch("ascend_910b")
     for use in plan_for_npu(lower(steps().node), arch).kernels:
-        run_tile_program_passes(select(use, arch), arch)
+        run_passes(select(use, arch), arch, TILE_PROGRAM_PASSES)
 
 # error[K110]: kernel `symmetric` needs 307200 bytes of UB, more than ascend_910b has
-#   --> tiles_that_do_not_fit.py:16:26
+#   --> tiles_that_do_not_fit.py:17:26
 #      |
-#   16 |     pto.store(y, twice + twice.T)
+#   17 |     pto.store(y, twice + twice.T)
 #      |                          ^^^^^^^
 #    = expected: at most 188416 bytes at any time
-#    = found:    307200 bytes at line 16
+#    = found:    307200 bytes at line 17
 #    = help:     tiles of 1/2 of the elements fit, e.g. `twice` as [80, 160] instead of [160, 160]
 #    = note:     who lives in UB then:
-#    = note:       102400  twice        [160, 160] f32  line 15 to 16
-#    = note:       102400  transposed_2 [160, 160] f32  line 16
-#    = note:       102400  transposed_2_tmp [160, 160] f32  line 16
+#    = note:       102400  twice        [160, 160] f32  line 16 to 17
+#    = note:       102400  transposed_2 [160, 160] f32  line 17
+#    = note:       102400  transposed_2_tmp [160, 160] f32  line 17

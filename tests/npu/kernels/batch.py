@@ -25,9 +25,10 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.tile_program import ParamAccess, TileProgram
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.kernel.passes import run_kernel_passes
 from pto_wsp.plan.npu.model import Block, NpuKernel, NpuPlan
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.plan.npu.select.select import select
 from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
 from pto_wsp.plan.npu.split.passes import NPU_PASSES
@@ -95,7 +96,7 @@ class Case:
 def program_of(case: Case, family: str, change: Change = lambda program: program) -> TileProgram:
     """Return the tile program of a case, after all passes and held to the emitter's own checks; `change` is made to it before them."""
     arch = builtin_arch(ARCHES[family])
-    program = run_tile_program_passes(change(selected_of(case, family)), arch)
+    program = run_passes(change(selected_of(case, family)), arch, TILE_PROGRAM_PASSES)
     raise_all([finding.error for finding in check_tile_program(program, arch) if finding.error is not None])
     return program
 

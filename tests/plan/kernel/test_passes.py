@@ -45,7 +45,7 @@ def show(name: str, kernel: k.Kernel) -> str:
     """Return the kernel before and after one pass, as its dumps show it."""
     before = upto(name, kernel)
     after = PASSES[name].run(before, context(kernel))
-    PASSES[name].verify(after)
+    PASSES[name].verify_after(after)
     return f"before {name}:\n{print_kernel(before)}\n\nafter {name}:\n{print_kernel(after)}\n"
 
 
@@ -205,7 +205,7 @@ def test_numbers_stay(name: str, function: Callable[..., None]) -> None:
     kernel = trace(function)
     before = upto(name, kernel)
     after = PASSES[name].run(before, context(kernel))
-    PASSES[name].verify(after)
+    PASSES[name].verify_after(after)
     rng = np.random.default_rng(3)
     args: dict[str, object] = {}
     for param in kernel.params:

@@ -10,7 +10,8 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CapacityError
 from pto_wsp.expr.tile_program import TileProgram
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.passes.pipeline import run_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.verify.npu.flags import check_flags
 from pto_wsp.verify.npu.hazards import check_hazards
 from pto_wsp.verify.npu.places import check_places
@@ -35,7 +36,7 @@ def test_pipes_give_what_the_program_means(steps: int, seed: int) -> None:
     drawn = draw_program(seed, steps)
     arch = tight(drawn) if seed % 2 else ARCH
     try:
-        planned = run_tile_program_passes(drawn, arch)
+        planned = run_passes(drawn, arch, TILE_PROGRAM_PASSES)
     except CapacityError:
         assume(False)
     for check in (check_flags, check_places, check_hazards):

@@ -10,7 +10,8 @@ from pto_wsp.errors import CapacityError, InternalError
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.tile_program_text import print_program
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.passes.pipeline import run_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.source import Span
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Binary, Const, Op, ParamExtent, Scalar, Var, mul
@@ -50,7 +51,7 @@ def small(size: int) -> Arch:
 
 
 def addresses(program: tp.TileProgram, arch: Arch = ARCH) -> dict[str, tuple[int | None, int]]:
-    return {room.name: (room.address, room.copies) for room in run_tile_program_passes(program, arch).rooms}
+    return {room.name: (room.address, room.copies) for room in run_passes(program, arch, TILE_PROGRAM_PASSES).rooms}
 
 
 CHAIN = vector((*load(0, line=1), *compute(1, 0, 2), *compute(2, 1, 3), *compute(3, 2, 4), store(3, line=5)), (4, 4, 4, 4))
@@ -67,7 +68,7 @@ def test_rooms_share_where_they_must_and_only_after_the_last_use() -> None:
 
 def test_what_does_not_fit_is_refused_with_who_lives_there() -> None:
     with pytest.raises(CapacityError) as refused:
-        run_tile_program_passes(CHAIN, small(2047))
+        run_passes(CHAIN, small(2047), TILE_PROGRAM_PASSES)
     assert str(refused.value) == """\
 error[K110]: kernel `small` needs 2048 bytes of UB, more than small has
   --> k.py:2:1
@@ -84,7 +85,7 @@ def test_a_loop_has_two_copies_of_what_goes_between_pipes_and_drops_them_for_mem
     assert addresses(LOOP, small(3072)) == {"r0": (0, 1), "r1": (1024, 2)}
     assert addresses(LOOP, small(2048)) == {"r0": (0, 1), "r1": (1024, 1)}
     with pytest.raises(CapacityError):
-        run_tile_program_passes(LOOP, small(2047))
+        run_passes(LOOP, small(2047), TILE_PROGRAM_PASSES)
 
 
 def test_a_loop_of_one_turn_and_a_memory_of_unknown_size_get_one_copy() -> None:
@@ -118,17 +119,17 @@ def test_what_branches_on_one_condition_pass_on_has_two_copies_and_what_others_d
 
 def test_tiles_that_nothing_uses_are_left_out() -> None:
     program = vector((tp.Declare(1), *load(0), store(0)), (4, 4))
-    assert [tile.name for tile in run_tile_program_passes(program, ARCH).tiles] == ["t0"]
+    assert [tile.name for tile in run_passes(program, ARCH, TILE_PROGRAM_PASSES).tiles] == ["t0"]
 
 
 def test_a_kernel_that_ends_inside_a_loop_is_our_mistake() -> None:
     with pytest.raises(InternalError, match="ends inside a loop"):
-        run_tile_program_passes(vector((tp.Loop(J, Const(0), Const(8), Const(1), (*load(0), tp.Leave(Const(True)))),), (4,)), ARCH)
+        run_passes(vector((tp.Loop(J, Const(0), Const(8), Const(1), (*load(0), tp.Leave(Const(True)))),), (4,)), ARCH, TILE_PROGRAM_PASSES)
 
 
 def test_no_flag_is_up_where_a_kernel_may_end() -> None:
     program = vector((*load(0), tp.Leave(Const(False)), *compute(1, 0), store(1)), (4, 4))
-    body = [step for step in run_tile_program_passes(program, ARCH).body if not isinstance(step, tp.Declare)]
+    body = [step for step in run_passes(program, ARCH, TILE_PROGRAM_PASSES).body if not isinstance(step, tp.Declare)]
     kinds = [type(step).__name__ for step in body]
     assert kinds == ["GmLoad", "Leave", "SetFlag", "WaitFlag", "Instr", "SetFlag", "WaitFlag", "GmStore", "SetFlag", "WaitFlag"]
 
@@ -137,7 +138,7 @@ def test_more_flags_than_events_become_meetings() -> None:
     """Twelve loads that are all taken later: eight events do not do, and none may be set again too early."""
     body = [step for tile in range(12) for step in load(tile)]
     body += [step for tile in range(12) for step in (*compute(12, tile), store(12))]
-    planned = run_tile_program_passes(vector(tuple(body), (1,) * 13), ARCH)
+    planned = run_passes(vector(tuple(body), (1,) * 13), ARCH, TILE_PROGRAM_PASSES)
     events = {step.event for step in tp.steps(planned.body) if isinstance(step, tp.SetFlag)}
     assert events <= {Const(n) for n in range(8)} and Const(7) in events
 
@@ -147,14 +148,14 @@ def test_no_event_that_an_instruction_sets_itself(arch: str, event: int) -> None
     """TCONCAT uses event 0 between V and S on a2a3."""
     joined = tp.Declare(2), tp.Instr("TCONCAT", (tp.TileArg(2, WRITE), tp.TileArg(1, READ), tp.TileArg(1, READ)))
     body = *load(0), *compute(1, 0), *joined, tp.Peek(J, 1, ZERO), store(2)
-    program = run_tile_program_passes(vector(body, (4, 4, 4)), builtin_arch(arch))
+    program = run_passes(vector(body, (4, 4, 4)), builtin_arch(arch), TILE_PROGRAM_PASSES)
     flags = {(step.after, step.before, step.event) for step in tp.steps(program.body) if isinstance(step, tp.SetFlag)}
     assert (tp.Pipe.V, tp.Pipe.S, Const(event)) in flags and not {one for one in flags if one[:2] == (tp.Pipe.V, tp.Pipe.S)} - {
         (tp.Pipe.V, tp.Pipe.S, Const(event))}
 
 
 def test_flags_of_a_loop_with_copies(golden: Golden) -> None:
-    golden(print_program(run_tile_program_passes(LOOP, ARCH)) + "\n")
+    golden(print_program(run_passes(LOOP, ARCH, TILE_PROGRAM_PASSES)) + "\n")
 
 
 def test_flags_of_a_loop_in_a_loop(golden: Golden) -> None:
@@ -162,4 +163,5 @@ def test_flags_of_a_loop_in_a_loop(golden: Golden) -> None:
     inner = tp.Loop(J, Const(0), Const(8), Const(1), (*load(2, mul(J, Const(4))), tp.Instr("TADD", (
         tp.TileArg(1, WRITE), tp.TileArg(0, READ), tp.TileArg(2, READ)))))
     body = (*load(0, mul(i, Const(4))), *compute(1, 0), inner, store(1, mul(i, Const(4))))
-    golden(print_program(run_tile_program_passes(vector((tp.Loop(i, Const(0), Const(3), Const(1), body),), (4, 4, 4)), ARCH)) + "\n")
+    program = vector((tp.Loop(i, Const(0), Const(3), Const(1), body),), (4, 4, 4))
+    golden(print_program(run_passes(program, ARCH, TILE_PROGRAM_PASSES)) + "\n")

@@ -7,9 +7,10 @@ import pytest
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.written.text import print_plan
 
 BLOCK = Tile[16, 8, DType.F32]
@@ -33,7 +34,7 @@ def test_an_output_that_a_task_clips_is_ragged(clipped: bool, expected: tuple[st
             double[i](x=x, y=y, z=z)
 
     w = blocks()
-    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit"), None))
+    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit"), None), PASSES)
     assert [use.ragged for use in plan.kernels] == [expected]
     assert ("rows of y may be fewer" in print_plan(plan)) == clipped
 

@@ -11,10 +11,11 @@ from pto_wsp import Dense, DType, In, Out, P, Sparse, Symbol, Tensor, Tile, kern
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import RunBoundsError
 from pto_wsp.expr.rewrite import canonical
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.numbering import numbered_checks
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.plan.walk import submits
 from pto_wsp.schedule.schedule import Schedule
@@ -99,7 +100,7 @@ def test_the_numbering_is_that_of_what_is_left() -> None:
             copy[i](x=X[i], y=X[i])
             copy[i](x=Y[i], y=X[i])
 
-    plan = run_passes(lower(canonical(workload(body)()._node).workload), CONTEXT)
+    plan = run_passes(lower(canonical(workload(body)()._node).workload), CONTEXT, PASSES)
     assert [n.number for n in numbered_checks(plan)] == list(range(len(numbered_checks(plan))))
 
 

@@ -8,9 +8,10 @@ import pytest
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.artifact.toolchain import cache_bytes
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.written.text import print_plan
 
 ROW = Tile[1, 64, DType.F32]
@@ -33,7 +34,7 @@ def tensor(name: str, rows: int) -> Tensor:
 
 def streamed(w: Workload, cache: int | None) -> list[tuple[str, ...]]:
     """Return what each kernel streams on a machine with caches of that many bytes."""
-    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit"), cache))
+    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit"), cache), PASSES)
     assert ("streams" in print_plan(plan)) == any(use.streamed for use in plan.kernels)
     return [use.streamed for use in plan.kernels]
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pto_wsp import Channel, DType, Out, P, Scalar, Tensor, Tile, builtin_arch, consume, kernel, pto, send, workload
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.walk import submits
 from pto_wsp.types.scalar_text import print_scalar
 
@@ -36,5 +37,5 @@ def three() -> None:
                                                        (1, ["0", "0", "0"], 1)])
 def test_each_process_has_an_executor_as_far_as_there_are_aicpus(count: int | None, workers: list[str], n_workers: int) -> None:
     w = three()
-    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit").with_aicpu(count=count)))
+    plan = run_passes(lower(w.node), Context(w.schedule, builtin_arch("unit").with_aicpu(count=count)), PASSES)
     assert [print_scalar(task.worker) for task in submits(plan)] == workers and plan.rules.n_workers == n_workers

@@ -30,9 +30,10 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, KeyTraceError
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.plan.rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
 from pto_wsp.plan.walk import submits
 from pto_wsp.types.scalar_text import print_scalar
@@ -71,7 +72,7 @@ def both() -> None:
 
 def plan_of(w: Workload, arch: Arch = UNIT) -> TaskPlan:
     """Return the plan of a workload under its schedule."""
-    return run_passes(lower(w.node), Context(w.schedule, arch))
+    return run_passes(lower(w.node), Context(w.schedule, arch), PASSES)
 
 
 def task_of(w: Workload) -> Submit:
@@ -250,7 +251,7 @@ def test_rules_print() -> None:
 
 def test_only_what_is_enforced_acts() -> None:
     w = one().dispatch(DispatchPolicy.round_robin(3)).task_graph(deps=Deps.explicit(), window=TaskWindow(5))
-    plan = run_passes(lower(w.node), Context(w.schedule, UNIT, enforced=w.schedule.keeping(["task_graph.window.tasks.stall"])))
+    plan = run_passes(lower(w.node), Context(w.schedule, UNIT, enforced=w.schedule.keeping(["task_graph.window.tasks.stall"])), PASSES)
     assert (plan.rules.n_workers, plan.rules.window, plan.infer, plan.structure) == (1, 5, True, False)
 
 

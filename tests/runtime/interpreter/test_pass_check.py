@@ -11,8 +11,9 @@ import pto_wsp.driver.cpu_sim_build
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import kernel as k
+from pto_wsp.passes.pipeline import Pass
 from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.plan.kernel.passes import KERNEL, KERNEL_PASSES
 from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
 from pto_wsp.types.scalar import Const
 
@@ -42,7 +43,7 @@ def drop_guard(node: k.Kernel, context: KernelContext) -> k.Kernel:
 @pytest.mark.parametrize("wrong", [turn_signs, shift_loads])
 def test_a_wrong_pass_is_named_with_the_kernel_before_and_after(wrong: object) -> None:
     node = shifted.specialise(x=F32)
-    passes = (*KERNEL_PASSES[:2], KernelPass("wrong_one", wrong), *KERNEL_PASSES[2:])   # type: ignore[arg-type]
+    passes = (*KERNEL_PASSES[:2], Pass("wrong_one", KERNEL, wrong), *KERNEL_PASSES[2:])   # type: ignore[arg-type]
     with pytest.raises(InternalError) as caught:
         check_kernel_passes(node, KernelContext(frozenset()), passes)
     text = str(caught.value)
@@ -56,14 +57,14 @@ def test_the_guard_that_ends_a_run_is_compared() -> None:
         pto.store(y, pto.load(x, (100_000, 0), shape=(4, 8)))
 
     with pytest.raises(InternalError, match="it ends at guard 0 before and ends at guard 7 after"):
-        check_kernel_passes(outside.specialise(x=F32), KernelContext(frozenset()), (*KERNEL_PASSES, KernelPass("drop", drop_guard)))
+        check_kernel_passes(outside.specialise(x=F32), KernelContext(frozenset()), (*KERNEL_PASSES, Pass("drop", KERNEL, drop_guard)))
 
 
 def test_what_a_pass_should_establish_and_does_not_is_named() -> None:
     def forget(node: k.Kernel, context: KernelContext) -> k.Kernel:
         return node
 
-    forgetful = KernelPass("number_guards", forget, KERNEL_PASSES[0].verify)
+    forgetful = Pass("number_guards", KERNEL, forget, KERNEL_PASSES[0].verify_after)
     with pytest.raises(InternalError, match="after pass `number_guards` this does not hold for kernel `shifted`: Guards are numbered"):
         check_kernel_passes(shifted.specialise(x=F32), KernelContext(frozenset()), (forgetful,))
 
@@ -89,6 +90,6 @@ def test_compile_checks_the_passes_where_asked(monkeypatch: pytest.MonkeyPatch) 
             shifted[i](x=x, y=y)
 
     once().compile(verify_passes=True).run()
-    monkeypatch.setattr(pto_wsp.driver.cpu_sim_build, "KERNEL_PASSES", (KernelPass("turn_signs", turn_signs), *KERNEL_PASSES))
+    monkeypatch.setattr(pto_wsp.driver.cpu_sim_build, "KERNEL_PASSES", (Pass("turn_signs", KERNEL, turn_signs), *KERNEL_PASSES))
     with pytest.raises(InternalError, match="pass `turn_signs`"):
         once().compile(verify_passes=True)

@@ -12,7 +12,8 @@ import pytest
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.tile_program import TileProgram
-from pto_wsp.plan.npu.passes import run_tile_program_passes
+from pto_wsp.passes.pipeline import run_passes
+from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.types.scalar import Number, Scalar
 from pto_wsp.verify.npu.checks import check_tile_program
 from pto_wsp.verify.npu.flags import check_flags
@@ -33,7 +34,7 @@ def values_of(turns: int) -> Callable[[Scalar], Number]:
 
 
 def planned(program: TileProgram) -> TileProgram:
-    return mutants.distinct(run_tile_program_passes(program, ARCH))
+    return mutants.distinct(run_passes(program, ARCH, TILE_PROGRAM_PASSES))
 
 
 def is_caught(program: TileProgram) -> bool:

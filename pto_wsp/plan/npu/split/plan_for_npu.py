@@ -13,7 +13,8 @@ from typing import assert_never
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.plan.kernel.passes import KernelObserver, run_kernel_passes
+from pto_wsp.passes.pipeline import Runner
+from pto_wsp.plan.kernel.passes import KernelObserver, any_use
 from pto_wsp.plan.model import (
     AwaitEvent,
     Choice,
@@ -63,8 +64,10 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.values import dataclass
 
 
-def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None) -> NpuPlan:
+def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None, runner: Runner | None = None) -> NpuPlan:
     """Return the plan for the NPU: kernels of one core each, tasks with descriptors. `observe` is told each pass of each kernel.
+
+    `runner`: runs the passes of kernels and of their parts.
 
     Raises: C104 for an arch that is no NPU, N101 for what goes beyond the runtime's limits, N102 for kernels that cannot be split.
     """
@@ -74,7 +77,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     raise_all(empty_errors(plan))
     plan = with_known_extents(plan)
     found = find_uses(plan)
-    lowering = _Lowering(plan, found, tuple(_split(use, observe) for use in found.uses))
+    lowering = _Lowering(plan, found, tuple(_split(use, observe, runner or Runner()) for use in found.uses))
     body = lowering.block(plan.body)
     made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure,
                    channels=plan.channels, events=tuple(event.name for event in plan.events))
@@ -83,8 +86,8 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     return made
 
 
-def _split(use: NpuUse, observe: KernelObserver | None) -> SplitKernel:
-    return split_kernel(run_kernel_passes(use.kernel, None, NPU_PASSES, observe), use, observe)
+def _split(use: NpuUse, observe: KernelObserver | None, runner: Runner) -> SplitKernel:
+    return split_kernel(runner.run(use.kernel, any_use(use.kernel), NPU_PASSES, observe), use, observe, runner)
 
 
 @dataclass(slots=True)

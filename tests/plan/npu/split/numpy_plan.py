@@ -15,6 +15,7 @@ from pto_wsp.api.workloads.workload import Workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.dtypes import Array
+from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import Context
 from pto_wsp.plan.npu.merge_dims import merge_dims
@@ -33,7 +34,7 @@ from pto_wsp.plan.npu.model import (
     Window,
 )
 from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
-from pto_wsp.plan.passes import run_passes
+from pto_wsp.plan.passes import PASSES
 from pto_wsp.runtime.interpreter.kernel import run_kernel
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -45,7 +46,7 @@ RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], Non
 def npu_plan(workload: Workload) -> NpuPlan:
     """Return the plan of a workload for the NPU."""
     arch = builtin_arch("ascend_910b")
-    return plan_for_npu(merge_dims(run_passes(lower(workload.node), Context(workload.schedule, arch, None))), arch)
+    return plan_for_npu(merge_dims(run_passes(lower(workload.node), Context(workload.schedule, arch, None), PASSES)), arch)
 
 
 def untouched(shape: tuple[int, ...], dtype: DType) -> Array:

@@ -20,7 +20,8 @@ from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.expr.rewrite import rewrite
 from pto_wsp.expr.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.kernel.passes import KernelObserver, KernelPass, run_kernel_passes
+from pto_wsp.passes.pipeline import Pass
+from pto_wsp.plan.kernel.passes import KERNEL, KernelObserver, KernelPass, run_kernel_passes
 from pto_wsp.plan.kernel.tiles.common import merge_common
 from pto_wsp.plan.kernel.tiles.dead_code import drop_dead_code
 from pto_wsp.plan.kernel.tiles.forward_buffers import forward_buffers
@@ -36,9 +37,11 @@ from pto_wsp.plan.npu.split.uses import NpuUse
 MAX_TURNS = 64         # of one loop
 MAX_PRODUCTS = 128     # of one loop, when it is written out
 
-_TIDY = (KernelPass("forward_buffers", forward_buffers),     # a turn takes the value that the last one wrote
-         KernelPass("merge_common", merge_common),
-         KernelPass("drop_dead_code", drop_dead_code))
+_TIDY: tuple[KernelPass, ...] = (
+    Pass("forward_buffers", KERNEL, forward_buffers),     # a turn takes the value that the last one wrote
+    Pass("merge_common", KERNEL, merge_common),
+    Pass("drop_dead_code", KERNEL, drop_dead_code),
+)
 
 
 def open_circles(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None = None) -> Flow:

@@ -15,10 +15,9 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_digest import kernel_digest
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import Body, map_bodies, result_of, uses_of, walk
-from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
-from pto_wsp.plan.kernel.passes import KernelObserver, KernelPass, run_kernel_passes
-from pto_wsp.plan.kernel.tiles.common import merge_common
+from pto_wsp.passes.pipeline import Runner
+from pto_wsp.plan.kernel.passes import KernelObserver, any_use
 from pto_wsp.plan.kernel.unit import unit_of
 from pto_wsp.plan.npu.split.circles.open_circles import open_circles
 from pto_wsp.plan.npu.split.cores.crossings import free_name
@@ -26,26 +25,20 @@ from pto_wsp.plan.npu.split.cores.distribute import Distributed, distribute
 from pto_wsp.plan.npu.split.cores.levels import levels_of
 from pto_wsp.plan.npu.split.cores.part_of import part_of
 from pto_wsp.plan.npu.split.cores.parts import Part, SplitKernel
-from pto_wsp.plan.npu.split.products.turn_loads import turn_loads
+from pto_wsp.plan.npu.split.passes import PART_PASSES
 from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.types.scalar import ParamScalar
 
-# of each part, after the split
-PART_PASSES = {
-    Unit.VECTOR: (KernelPass("merge_common", merge_common),),           # nothing is loaded twice
-    Unit.CUBE: (KernelPass("turn_loads", turn_loads),                   # transpositions go into the loads
-                KernelPass("merge_common", merge_common)),
-}
 
-
-def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None = None) -> SplitKernel:
-    """Return the parts of a kernel after its passes.
+def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None = None, runner: Runner | None = None) -> SplitKernel:
+    """Return the parts of a kernel after its passes; `runner`: runs those of the parts.
 
     Raises: N102 where products and vector work depend on each other in a circle.
     """
     if kernel.cpp_body is not None:   # the user's own body: it is given all of its parameters
         return SplitKernel((Part(kernel, unit_of(kernel), use.access, tuple(p.name for p in kernel.memory_params),
                                  tuple(ParamScalar(p.name, p.dtype) for p in kernel.scalar_params)),))
+    run = (runner or Runner()).run
     flow = open_circles(kernel, use, observe)
     of = flow.of
     made, crossings = distribute(flow, levels_of(flow))
@@ -56,7 +49,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         local = replace(one.kernel, name=_label(kernel, one, number, len(made)), params=_ordered(kernel, one, names),
                         body=tuple(_renamed(one.kernel.body, names)))
         ways = {**of.access, **{names[bridge.crossing.name]: bridge.access for bridge in (*one.takes, *one.gives)}}
-        body = run_kernel_passes(local, None, PART_PASSES[one.unit])
+        body = run(local, any_use(local), PART_PASSES[one.unit])
         part = part_of(body, one.unit, ways, {local: name for name, local in names.items()})
         same = kernel_digest(part.kernel), part.core, part.access
         if same not in known:

@@ -1,0 +1,1 @@
+"""One type of pass and one runner, for every level of IR."""
