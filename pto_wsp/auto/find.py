@@ -16,9 +16,9 @@ from pto_wsp.auto.result import AutoSchedule, Trial
 from pto_wsp.auto.search import Tried, best_of, search
 from pto_wsp.auto.space import Draw, questions, tuned
 from pto_wsp.auto.trials import Trials
-from pto_wsp.driver.options import read_arch
 from pto_wsp.errors import AutoScheduleError
 from pto_wsp.source import here
+from pto_wsp.targets.options import read_arch
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -29,7 +29,7 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
     """Do what `auto_schedule` says."""
     tunables = _check(what, budget, seed, executor)
     _check_options(bindings, overheads, progress)
-    model = None if arch is None else read_arch(arch, "cpu_sim")
+    model = None if arch is None else read_arch(arch, "unit")
     values = {name: tunable.values for name, tunable in tunables.items()}
 
     def make(tuning: tuple[int, ...]) -> Workload:
@@ -42,7 +42,7 @@ def find_schedule(what: Workload | Callable[..., Workload], arch: object, budget
     first = make(usual)
     trials = Trials(first.schedule, make, bindings=bindings, arch=model, overheads=overheads, executor=executor)
     program = trials.program(usual)
-    asked = questions(first.schedule, program.plan, model or read_arch(None, "cpu_sim"))
+    asked = questions(first.schedule, program.plan, model or read_arch(None, "unit"))
     trials.ask(asked)
     draw = Draw([*(len(question.answers) for question in asked), *map(len, values.values())], len(asked), int(seed))
     with _bar(progress, min(budget, draw.size)) as step:

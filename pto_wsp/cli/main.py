@@ -1,9 +1,10 @@
-"""`pto-wsp compile | inspect | diff | run`: packages and saved programs from the command line.
+"""`pto-wsp compile | inspect | diff | run | passes`: packages and saved programs from the command line.
 
     pto-wsp compile model.py --target ascend_npu --arch ascend_950 --out package
     pto-wsp run saved --threads 2 --in X=x.npy --set n=3
     pto-wsp inspect package
     pto-wsp diff package other
+    pto-wsp passes --target cpu_sim
 
 Exit codes: 0 when all went well, 1 when `diff` found differences, 2 for a mistake of the user's.
 """
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from pto_wsp.cli.difference import differences
 from pto_wsp.cli.inspection import inspection
+from pto_wsp.cli.pipelines import pipelines
 from pto_wsp.cli.saved_run import run_saved
 from pto_wsp.cli.source_file import find_workload, load_file
 from pto_wsp.cli.summary import summary
@@ -99,6 +101,13 @@ def run(folder: Annotated[Path, typer.Argument(help="What program.save(folder) w
     given = {"--in": inputs or [], "--out": outputs or [], "--dim": dims or [], "--set": numbers or []}
     for line in run_saved(folder, threads, seed, given):
         show(Text(line))
+
+
+@app.command()
+def passes(target: Annotated[str, typer.Option(help="Of this target only.", show_default=False)] = "") -> None:
+    """Show the passes of each target in the order of their run, and what each does."""
+    for part in pipelines(target):
+        show(part)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,6 +19,7 @@ from pto_wsp.errors.build import LoadError as LoadError
 from pto_wsp.errors.build import MissingDataError as MissingDataError
 from pto_wsp.errors.build import NoCompilerError as NoCompilerError
 from pto_wsp.errors.build import PassError as PassError
+from pto_wsp.errors.build import UnknownPassError as UnknownPassError
 from pto_wsp.errors.device import CubeError as CubeError
 from pto_wsp.errors.device import DeviceLimitError as DeviceLimitError
 from pto_wsp.errors.device import DialectError as DialectError

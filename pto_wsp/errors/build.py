@@ -94,3 +94,10 @@ class PassError(PtoError):
     cause = "A function that stands for a pass breaks what holds after that pass, changes what a kernel computes, or raises."
     example = ".compile(passes={'simplify': lambda kernel, context: None})"
     fix = "The error names the rule and what broke it; lower(until=NAME) shows what the package's own pass gives."
+
+
+class UnknownPassError(PtoError):
+    code = "C114"
+    cause = "A pass was named that the target does not have."
+    example = ".lower(until='simplfy')"
+    fix = "The error names the passes in order and the nearest; `pto-wsp passes` says what each does."

@@ -187,7 +187,7 @@ class Runner:
             raise
         except Exception as problem:
             raise self._wrong(own, ir, "leaves what a later pass fails on", f"a {step.level.name} that `{step.name}` takes",
-                              _reason(problem)) from problem
+                              first_line(problem)) from problem
 
     def _wrong(self, step: Pass[Ir, Context], ir: Ir, message: str, expected: str | None, found: str) -> PassError:
         return PassError(f"what stands for pass `{step.name}` {message}", self._span, expected=expected, found=found,
@@ -203,13 +203,14 @@ class Runner:
         except PtoError:
             raise
         except Exception as problem:
-            raise self._wrong(step, ir, "raised an error", None, f"{type(problem).__name__}: {problem}") from problem
+            raise self._wrong(step, ir, "raised an error", None, first_line(problem)) from problem
         if not isinstance(after, step.level.type):
             raise self._wrong(step, ir, f"does not return a {step.level.name}", step.level.type.__name__, repr(after)[:200])
         try:
             step.verify_after(after)
         except Exception as broken:      # an IR that is wrong in itself may break what looks at it
-            raise self._wrong(step, ir, "breaks what holds after that pass", _rule(step), _reason(broken)) from broken
+            found = str(broken).partition("\n")[0][:200] if isinstance(broken, AssertionError) else first_line(broken)
+            raise self._wrong(step, ir, "breaks what holds after that pass", _rule(step), found) from broken
         difference = None if self._differs is None else self._differs(ir, after)
         if difference is not None:
             raise self._wrong(step, ir, f"changes what the {step.level.name} computes", "the same numbers before and after", difference)
@@ -237,12 +238,10 @@ def _rule(step: Pass[Ir, Context]) -> str:
     return (step.verify_after.__doc__ or "").strip()
 
 
-def _reason(broken: Exception) -> str:
-    if isinstance(broken, AssertionError):
-        return str(broken).partition("\n")[0][:200] or "it does not hold"
-    if isinstance(broken, InternalError):
-        return str(broken).partition("\n")[0][:200]
-    return f"{type(broken).__name__}: {broken}"[:200]
+def first_line(problem: Exception) -> str:
+    """Return what an error that is not the user's says, in one line for the user."""
+    text = str(problem).partition("\n")[0]
+    return (text if isinstance(problem, InternalError) else f"{type(problem).__name__}: {text}")[:200]
 
 
 def _where(function: Callable[..., object]) -> str:

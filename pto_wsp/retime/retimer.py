@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.driver.compiled import Compiled
-from pto_wsp.driver.options import enforced_part
 from pto_wsp.errors import ProgramStateError, raise_all
+from pto_wsp.passes.pipeline import Runner
 from pto_wsp.plan.model import Context, TaskPlan
 from pto_wsp.plan.passes import SCHEDULE_PASSES
 from pto_wsp.plan.waits.elements import has_waits
@@ -31,6 +30,8 @@ from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.runtime.remake import enumerated_again, orchestrated_again, reads_results
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import enforced_part
 from pto_wsp.values import dataclass
 from pto_wsp.verify.exact import check_exact
 
@@ -91,8 +92,10 @@ class Retimer:
         """Return the plan as the schedule's passes leave it, its tasks in terms of what the record has."""
         intermediates = frozenset(slot.ref.id for slot in self._compiled.plan.tensors if slot.kept)
         plan, context = self._plan, Context(schedule, arch, None, enforced_part(schedule, "cpu_sim"), overheads, intermediates)
+        if self._compiled.passes:
+            return Runner(self._compiled.passes, here()).run(plan, context, SCHEDULE_PASSES)
         for step in SCHEDULE_PASSES:
-            plan = step.run(plan, context)
+            plan = step.run(plan, context)      # of a plan that they have been verified on
         return plan
 
     # ---- streams with the edges that a schedule asks for ----

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pto_wsp.driver.cpu_sim_build as cpu_sim_build
+import pto_wsp.targets.cpu_sim_build as cpu_sim_build
 from pto_wsp import (
     Channel,
     DenseDyn,

@@ -19,10 +19,11 @@ NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib
                            "pathlib", "platformdirs", "pycparser", "pydantic", "rich", "shutil", "subprocess", "tempfile", "torch",
                            "typer"})
 # The package's own, by the first part of their names: none is needed before something is compiled, or looked at.
-PARTS_NOT_AT_IMPORT = frozenset({"artifact", "cli", "codegen", "driver", "plan", "report", "retime", "runtime", "verify", "view"})
+PARTS_NOT_AT_IMPORT = frozenset({"artifact", "cli", "codegen", "passes", "plan", "report", "retime", "runtime", "targets", "verify",
+                                 "view"})
 # What made a program, other ways to run it, and what looks at a run.
 NOT_FROM_CACHE = frozenset({"jinja2", "ml_dtypes", "pydantic", "subprocess", "pto_wsp.codegen.cpu_sim", "pto_wsp.codegen.render",
-                            "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load", "pto_wsp.driver.npu", "pto_wsp.driver.save",
+                            "pto_wsp.targets.cpu_sim_build", "pto_wsp.targets.load", "pto_wsp.targets.package", "pto_wsp.targets.save",
                             "pto_wsp.runtime.interpreter.kernel", "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch"})
 
 PROBE = """

@@ -20,7 +20,7 @@ LAYERS = (
     ("auto",),
     ("api",),
     ("retime",),
-    ("view", "driver"),
+    ("view", "targets"),
     ("report",),
     ("runtime",),
     ("artifact",),
@@ -43,10 +43,10 @@ TOP = frozenset({"", "__main__"})
 LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/__init__.py": frozenset({"__getattr__"}),             # names that no program needs before its workloads are there
     "pto_wsp/api/kernels/kernel.py": frozenset({"_alone"}),        # the interpreter, prices, checks of memory
-    "pto_wsp/api/workloads/workload.py": frozenset({"compile", "from_json", "tasks"}),   # what compiles and runs: two thirds of the package
+    "pto_wsp/api/workloads/workload.py": frozenset({"compile", "from_json", "lower", "tasks"}),   # what compiles and runs
     "pto_wsp/api/programs/program.py": frozenset({"verify", "save", "_look", "_check_calendar"}),   # interpreter, generator, reports
     "pto_wsp/api/programs/making.py": frozenset({"load"}),         # what reads saved plans and builds them again
-    "pto_wsp/driver/cpu_sim.py": frozenset({"compile_cpu_sim"}),   # code generation: only a cache miss generates
+    "pto_wsp/targets/cpu_sim.py": frozenset({"compile", "_kernel_passes"}),   # code generation: only a cache miss generates
     "pto_wsp/runtime/native/run.py": frozenset({"_raise_failure", "_new_watch"}),   # kernel passes that number checks of floats; sanitizers
     "pto_wsp/artifact/toolchain.py": frozenset({"_run"}),          # subprocess: only a cache miss runs the compiler
     "pto_wsp/types/dtype.py": frozenset({"_numpy_dtype"}),         # ml_dtypes: only bf16 and fp8
@@ -59,15 +59,18 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/artifact/abi.py": frozenset({"parse_abi"}),           # cffi's parser: only building the runtime parses
     "pto_wsp/auto/__init__.py": frozenset({"_search"}),            # what searches, and the executors of concurrent.futures
     "pto_wsp/auto/find.py": frozenset({"_rich_bar"}),              # rich: only a bar on a terminal
-    "pto_wsp/driver/__init__.py": frozenset({"_compile_npu", "compile_workload"}),   # what makes packages; the interpreter
+    "pto_wsp/targets/table.py": frozenset({"_ascend_npu", "_cpu_sim", "_interp", "_pto"}),   # a target loads without the others
+    "pto_wsp/targets/replacing.py": frozenset({"make_runner"}),    # the interpreter: only passes of the user's are held to it
 }
 LATE_MODULES = frozenset({"cffi", "difflib", "filelock", "hashlib", "jinja2", "ml_dtypes", "pydantic", "rich", "subprocess", "typer"})
 # Modules of ours that are loaded late: they, and what they alone import, cost nothing where they are not needed.
 LATE_OWN = frozenset({
     "pto_wsp.api.kernels.alone", "pto_wsp.api.kernels.ptoisa_namespace", "pto_wsp.api.programs.finished_run",
     "pto_wsp.api.programs.making", "pto_wsp.api.programs.program", "pto_wsp.api.programs.task_list", "pto_wsp.arch.host", "pto_wsp.auto",
-    "pto_wsp.auto.find", "pto_wsp.csp", "pto_wsp.driver.cpu_sim_build", "pto_wsp.driver.load", "pto_wsp.driver.npu",
-    "pto_wsp.driver.save", "pto_wsp.frontend.data.workload", "pto_wsp.plan.targets.capability",
+    "pto_wsp.auto.find", "pto_wsp.csp", "pto_wsp.frontend.data.workload",
+    "pto_wsp.plan.kernel.check_finite", "pto_wsp.runtime.interpreter.pass_check", "pto_wsp.targets.ascend_npu", "pto_wsp.targets.cpu_sim",
+    "pto_wsp.targets.cpu_sim_build", "pto_wsp.targets.interp", "pto_wsp.targets.load", "pto_wsp.targets.pto", "pto_wsp.targets.save",
+    "pto_wsp.plan.targets.capability",
     "pto_wsp.retime.calendar_check", "pto_wsp.runtime.failures.finite",
     "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch", "pto_wsp.runtime.verification.tolerance",
     "pto_wsp.runtime.verification.verify", "pto_wsp.view.timeline",
@@ -255,9 +258,9 @@ def faults_in(text: str, part: str = "plan", allowed: frozenset[str] = frozenset
     "from ..codegen import render",
     "if TYPE_CHECKING:\n    from pto_wsp.api import Program",
     "try:\n    import pto_wsp.cli\nexcept ImportError:\n    pass",
-    "importlib.import_module('pto_wsp.driver')",
-    "import_module('pto_wsp.driver')",
-    "__import__('pto_wsp.driver')",
+    "importlib.import_module('pto_wsp.targets')",
+    "import_module('pto_wsp.targets')",
+    "__import__('pto_wsp.targets')",
     "importlib.import_module(name)",
     "import pto_wsp.no_such_part",
     "def f():\n    import json",

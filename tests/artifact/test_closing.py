@@ -12,7 +12,7 @@ import pytest
 
 from pto_wsp.artifact import build
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.driver import cpu_sim
+from pto_wsp.targets import cpu_sim
 from tests.artifact.small_program import SCRIPT, finish, small, start
 from tests.artifact.test_toolchain import script
 from tests.caches import with_runtime

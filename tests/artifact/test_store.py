@@ -15,8 +15,8 @@ import pytest
 from pto_wsp import PtoError
 from pto_wsp.artifact import build, store
 from pto_wsp.artifact.manifest import RuntimeManifest
-from pto_wsp.driver import cpu_sim
 from pto_wsp.errors import CacheCorruptError
+from pto_wsp.targets import cpu_sim
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
 from tests.caches import keys_of, with_runtime
 

@@ -17,6 +17,8 @@ from rich.text import Text
 
 from pto_wsp import cli
 from pto_wsp.cli.main import main, show
+from pto_wsp.targets.options import CompileOptions
+from pto_wsp.targets.table import TARGETS, find_target
 
 MODEL = """\
 import numpy as np
@@ -212,3 +214,17 @@ def test_the_command_as_a_process_of_its_own(model: Path) -> None:
     for arguments, code in (("--help",), 0), (("compile", "model.py"), 0), (("inspect", "nowhere"), 2):
         done = subprocess.run([sys.executable, "-m", "pto_wsp", *arguments], cwd=model, text=True, capture_output=True, timeout=120)
         assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
+
+
+def test_passes_prints_each_pipeline(tmp_path: Path) -> None:
+    shown = run(tmp_path, "passes", "--target", "pto")
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[0] == ["pto"] and lines[1] == ["level", "pass", "what", "it", "does"]
+    steps = find_target("pto").passes(CompileOptions())
+    for step, line in zip(steps, lines[2:], strict=True):
+        assert step.name in line and " ".join(line).endswith(step.summary)
+    assert [line[:2] for line in lines if line[0] in ("plan", "kernel", "part", "tile")] == [
+        ["plan", "drop_repeated_checks"], ["kernel", "number_guards"], ["part", "of"], ["tile", "program"]]
+    every = run(tmp_path, "passes")
+    assert [line for line in every.splitlines() if line in TARGETS] == list(TARGETS) and shown.strip() in every
+    assert "there is no target 'cpu'" in run(tmp_path, "passes", "--target", "cpu", code=2)

@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from pto_wsp.api.scheduled import schedule_of
-from pto_wsp.driver.compiled import Compiled
-from pto_wsp.driver.options import check_directives, read_arch
 from pto_wsp.errors import CompileOptionError, ProgramStateError
 from pto_wsp.plan.model import RecordEvent, TaskPlan
 from pto_wsp.plan.walk import items_of
@@ -27,6 +25,8 @@ from pto_wsp.runtime.native.run import Engine
 from pto_wsp.runtime.record.columns import RecordColumns
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import check_directives, read_arch
 
 
 class FinishedRun:
@@ -91,7 +91,7 @@ class FinishedRun:
         wanted = compiled.schedule if schedule is None else schedule_of(schedule, compiled.workload)
         if schedule is not None:
             check_directives(wanted, "cpu_sim", strict=True)
-        model = compiled.arch if arch is None else read_arch(arch, "cpu_sim")
+        model = compiled.arch if arch is None else read_arch(arch, "unit")
         return Simulation(wanted, model, counted, self._retimer.time(wanted, model, overheads=counted), self.simulate)
 
     def freeze(self) -> Schedule:

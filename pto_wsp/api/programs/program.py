@@ -16,7 +16,6 @@ import numpy as np
 
 from pto_wsp.api.programs.bindings import ProgramBindings
 from pto_wsp.api.programs.ending import Ending
-from pto_wsp.driver.compiled import Compiled
 from pto_wsp.errors import ArtifactFolderError, BindingError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.frontend.workload.csp.ends import Event
 from pto_wsp.plan.model import TaskPlan
@@ -26,6 +25,7 @@ from pto_wsp.runtime.native.run import Engine
 from pto_wsp.runtime.prints import run_text
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
 from pto_wsp.types.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -94,12 +94,7 @@ class Program:
 
     @property
     def _runner(self) -> Engine | Interpreter:
-        runner = self._compiled.runner
-        if runner is None:
-            raise ProgramStateError(f"a program for target {self._compiled.target} does not run in this process", here(),
-                                    expected="target cpu_sim or interp", found=f"a package in {self.artifact_dir}",
-                                    help="save(dir) copies it; a driver of the device runtime builds and runs it")
-        return runner
+        return self._compiled.to_run()
 
     def _prepare(self, call: object, bindings: Mapping[str, object]) -> Bindings:
         self._enter(call)
@@ -228,10 +223,7 @@ class Program:
         from pto_wsp.runtime.verification.verify import verify_artifact  # loads the interpreter
 
         tolerance = read_tolerance(rtol, atol)
-        runner = self._runner
-        if not isinstance(runner, Engine):
-            raise ProgramStateError(f"a program for target {self._compiled.target} is the NumPy meaning itself", here(),
-                                    expected="target cpu_sim, whose artifact is compared with it", help="compile(), then verify()")
+        runner = self._compiled.to_verify()
         call = object()
         try:
             self._enter(call)
@@ -295,9 +287,8 @@ class Program:
         """
         if not isinstance(folder, str | Path):
             raise ArtifactFolderError("save takes the folder that the program goes to", here(), expected="a path", found=repr(folder)[:200])
-        if self.artifact_dir is None:
-            raise ProgramStateError("target interp has no artifact to save", here(), help="compile for another target")
-        from pto_wsp.driver.save import save_compiled  # loads what generates code
+        self._compiled.to_save()
+        from pto_wsp.targets.save import save_compiled  # loads what generates code
 
         made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate]
         return save_compiled(self._compiled, made_here, Path(folder))
@@ -341,12 +332,7 @@ class Program:
         Raises: R103 for a program that is not compiled for cpu_sim with wall_trace=True, before a run is complete, or when it had more
         tasks than a record keeps.
         """
-        runner = self._runner
-        if not isinstance(runner, Engine):
-            raise ProgramStateError(f"target {self._compiled.target} has no wall-clock trace", here(), expected="target cpu_sim",
-                                    help="trace has the simulated times of every target")
-        if not self._compiled.options.wall_trace:
-            raise ProgramStateError("the program does not look at the clock", here(), help="compile(wall_trace=True), then run it")
+        runner = self._compiled.to_watch_the_clock()
         return self._look().wall_trace(runner)
 
     @property

@@ -35,6 +35,7 @@ from pto_wsp.source import here, repeated
 from pto_wsp.types.tensor import Tensor
 
 if TYPE_CHECKING:
+    from pto_wsp.api.programs.lowered import Lowered
     from pto_wsp.api.programs.program import Program
     from pto_wsp.runtime.stream.task_list import TaskList
 
@@ -176,12 +177,44 @@ class Workload(Scheduled):
 
     # ---- running ----
 
-    def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True, **options: object) -> Program:
+    def compile(self, target: str = "cpu_sim", arch: object = None, strict: bool = True,
+                passes: Mapping[str, Callable[..., object]] | None = None, **options: object) -> Program:
         """Return a program: lowered, checked, built.
 
         target: cpu_sim (C on this machine's CPU) or interp (NumPy, the oracle). arch: whose cycles are simulated. strict: refuse
-        directives that the target does not enforce, else record them and warn once. options: fields of CompileOptions.
-        Raises: C101 to C105, S101, S103, T301 and W104.
+        directives that the target does not enforce, else record them and warn once. passes: functions (IR, context) -> IR that run in
+        place of the passes of these names. options: fields of CompileOptions.
+        Raises: C101 to C105, C113, C114, S101, S103, T301 and W104.
+        """
+        self._refuse_parts()
+        from pto_wsp.api.programs.making import compile_program  # loads what compiles and what runs
+
+        try:
+            return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, passes=passes,
+                                   options=options)
+        except RecursionError as problem:
+            raise _too_deep(f"compiling workload `{self.name}`", problem) from None
+
+    def lower(self, target: str = "cpu_sim", until: str | None = None, arch: object = None, strict: bool = True,
+              passes: Mapping[str, Callable[..., object]] | None = None, **options: object) -> Lowered:
+        """Return what a pass of the target gives; print it to read it. Nothing is generated, and no check of the plan is made.
+
+        until: the name of the pass, one that `pto-wsp passes` lists; None for the last. The rest is as for `compile`.
+        Raises: C114 for a name that no pass of the target has, and what `compile` raises up to there.
+        """
+        self._refuse_parts()
+        from pto_wsp.api.programs.making import lower_program  # loads what compiles and what runs
+
+        try:
+            return lower_program(self._canonical, self._tensors, self.schedule, until, target=target, arch=arch, strict=strict,
+                                 passes=passes, options=options)
+        except RecursionError as problem:
+            raise _too_deep(f"lowering workload `{self.name}`", problem) from None
+
+    def _refuse_parts(self) -> None:
+        """Refuse a workload that is a part of another one.
+
+        Raises: W104.
         """
         for var in free_vars(self._node.body):
             raise LoopVariableError(f"loop variable `{var.name}` is used outside its loop", here(),
@@ -189,12 +222,6 @@ class Workload(Scheduled):
         for node in free_handles(self._node.body):
             raise LoopVariableError("after= names a task that is not part of this workload", node.span,
                                     help="compile the workload that has both tasks")
-        from pto_wsp.api.programs.making import compile_program  # loads what compiles and what runs
-
-        try:
-            return compile_program(self._canonical, self._tensors, self.schedule, target=target, arch=arch, strict=strict, options=options)
-        except RecursionError as problem:
-            raise _too_deep(f"compiling workload `{self.name}`", problem) from None
 
 
 class WorkloadFunction:

@@ -19,8 +19,10 @@ from pto_wsp.types.scalar_text import print_scalar
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set `cost` of every kernel and task, the latter from the schedule's own function where it has one, and the latency of channels;
-    where cores share a memory with a bound, also the bytes that each task moves.
+    """Set the cost of every kernel and task, and the latency of channels.
+
+    A task's cost is that of the schedule's own function where there is one. Where cores share a memory with a bound, the bytes that each
+    task moves are set too.
 
     Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
     """

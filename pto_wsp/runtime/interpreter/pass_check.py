@@ -64,6 +64,20 @@ def check_kernel_passes(kernel: k.Kernel, context: KernelContext, passes: Sequen
     run_kernel_passes(kernel, context, tuple(passes), compare)
 
 
+def difference_of(before: object, after: object) -> str | None:
+    """Say in what a kernel computes other numbers than another; None where it does not, and for what the interpreter does not run."""
+    if not isinstance(before, k.Kernel) or not isinstance(after, k.Kernel) or before == after or not before.has_meaning:
+        return None
+    try:
+        runs = [_arguments(before, given) for given in _RUNS]
+    except Exception:    # a form of loads that only a device has
+        return None
+    try:
+        return next((found for args in runs if (found := _difference(before, after, args)) is not None), None)
+    except Exception as problem:
+        return f"it does not run: {type(problem).__name__}: {problem}"[:200]
+
+
 def _difference(before: k.Kernel, after: k.Kernel, args: Mapping[str, Array | Number]) -> str | None:
     expected, found = _copied(args), _copied(args)
     failed, failed_after = run_kernel(before, expected), run_kernel(after, found)

@@ -30,7 +30,6 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.driver.options import check_directives, enforced_part
 from pto_wsp.errors import CompileOptionError, DirectiveError
 from pto_wsp.passes.pipeline import run_passes
 from pto_wsp.plan.lowering.lower import lower
@@ -49,6 +48,7 @@ from pto_wsp.plan.targets.capability import (
 )
 from pto_wsp.schedule.directives import SpatialMap
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.targets.options import check_directives, enforced_part
 
 ENFORCED, RECORDED, REFUSED = Capability.ENFORCED, Capability.RECORDED, Capability.REFUSED
 

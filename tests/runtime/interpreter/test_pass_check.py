@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import pto_wsp.driver.cpu_sim_build
+import pto_wsp.targets.cpu_sim_build
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import InternalError
 from pto_wsp.expr import kernel as k
@@ -90,6 +90,6 @@ def test_compile_checks_the_passes_where_asked(monkeypatch: pytest.MonkeyPatch) 
             shifted[i](x=x, y=y)
 
     once().compile(verify_passes=True).run()
-    monkeypatch.setattr(pto_wsp.driver.cpu_sim_build, "KERNEL_PASSES", (Pass("turn_signs", KERNEL, turn_signs), *KERNEL_PASSES))
+    monkeypatch.setattr(pto_wsp.targets.cpu_sim_build, "KERNEL_PASSES", (Pass("turn_signs", KERNEL, turn_signs), *KERNEL_PASSES))
     with pytest.raises(InternalError, match="pass `turn_signs`"):
         once().compile(verify_passes=True)

@@ -27,7 +27,7 @@ PART = Level("part of a kernel", Kernel, print_kernel)
 # nothing is loaded twice
 _MERGE_COMMON_OF_PART: KernelPass = Pass("merge_common_of_part", PART, merge_common)
 PART_PASSES: Mapping[Unit, tuple[KernelPass, ...]] = {
-    Unit.VECTOR: (_MERGE_COMMON_OF_PART,),
     # transpositions go into the loads
     Unit.CUBE: (Pass("turn_loads", PART, turn_loads), _MERGE_COMMON_OF_PART),
+    Unit.VECTOR: (_MERGE_COMMON_OF_PART,),
 }

@@ -86,6 +86,12 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     return made
 
 
+def run_kernels(plan: TaskPlan, runner: Runner) -> None:
+    """Run the passes of all kernels of a plan, up to where they are split: for a runner that stops at one."""
+    for use in find_uses(with_known_extents(plan)).uses:
+        runner.run(use.kernel, any_use(use.kernel), NPU_PASSES)
+
+
 def _split(use: NpuUse, observe: KernelObserver | None, runner: Runner) -> SplitKernel:
     return split_kernel(runner.run(use.kernel, any_use(use.kernel), NPU_PASSES, observe), use, observe, runner)
 

@@ -20,10 +20,6 @@ from pto_wsp.artifact.manifest import FORMAT_VERSION, MANIFEST, Compiler, Manife
 from pto_wsp.artifact.store import keep, lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
 from pto_wsp.codegen.cpu_sim import UNIT
-from pto_wsp.driver.compiled import Compiled
-from pto_wsp.driver.cpu_sim import engine_of
-from pto_wsp.driver.options import CompileOptions
-from pto_wsp.driver.save import PLAN, PLAN_FORMAT
 from pto_wsp.errors import CacheCorruptError, CompilerFailedError, LoadError, PtoError
 from pto_wsp.expr import workload as wl
 from pto_wsp.expr.codec import check_types, from_data
@@ -34,6 +30,10 @@ from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.runtime.bound.binding import Array
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.cpu_sim import engine_of
+from pto_wsp.targets.options import CompileOptions
+from pto_wsp.targets.save import PLAN, PLAN_FORMAT
 from pto_wsp.values import dataclass
 from pto_wsp.verify.verdict import Finding, Verdict
 
@@ -79,8 +79,9 @@ def load_saved(folder: Path, threads: int | None) -> Saved:
     undefined = {k: array for k, array in enumerate(arrays) if array is not None}
     engine = engine_of(built_root, built, plan, options, undefined)
     findings = tuple(Finding(entry.check, Verdict(entry.verdict), entry.detail) for entry in manifest.checks)
-    compiled = Compiled(said.workload, plan, said.unscheduled, manifest.target, said.arch, said.schedule,
-                        findings, engine, folder, manifest, options, (time.perf_counter() - started) * 1e3, from_cache=False)
+    compiled = Compiled(workload=said.workload, plan=plan, unscheduled=said.unscheduled, target=manifest.target, arch=said.arch,
+                        schedule=said.schedule, options=options, findings=findings, runner=engine, artifact_dir=folder, manifest=manifest,
+                        compile_time_ms=(time.perf_counter() - started) * 1e3)
     return Saved(compiled, arrays)
 
 

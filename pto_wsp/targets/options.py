@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
-from pto_wsp.plan.targets.capability import DEVICE_TARGETS, TARGETS, Capability, Support, enforcing_targets, supports
+from pto_wsp.plan.targets.capability import Capability, Support, enforcing_targets, supports
 from pto_wsp.records import Before, Field, Record, first_problem, plain_int
 from pto_wsp.schedule.conflicts import needs_of
 from pto_wsp.schedule.schedule import Schedule
@@ -45,15 +45,15 @@ class CompileOptions(Record):
     options: NpuOptions = Field(default_factory=NpuOptions, description="what one target alone knows")
 
 
-def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
-    """Return checked options.
+def read_options(options: Mapping[str, object]) -> CompileOptions:
+    """Return checked options. `Target.check_options` refuses what a target has no use for.
 
-    Raises: C104 naming the nearest option, the value that does not fit, or what the target has no use for.
+    Raises: C104 naming the nearest option, or the value that does not fit.
     """
     known = list(CompileOptions.model_fields)
     for name in options:
         if name not in known:
-            near = nearest(name, ["target", "arch", "strict", *known])
+            near = nearest(name, ["target", "arch", "strict", "passes", *known])
             raise CompileOptionError(f"compile() has no option `{name}`", here(), expected=f"one of {', '.join(known)}",
                                      help=f"did you mean {near}=...?" if near else None)
     try:
@@ -62,28 +62,17 @@ def read_options(options: Mapping[str, object], target: str) -> CompileOptions:
         name, expected, found = first_problem(problem)
         raise CompileOptionError(f"compile() option `{name}` does not take this value", here(), expected=expected,
                                  found=repr(found)) from None
-    if checked.sanitize and target == "cpu_sim" and (checked.threads or 1) > 1:
-        raise CompileOptionError("a sanitized run has one thread", here(), found=f"threads={checked.threads}",
-                                 help="leave threads= out: tasks run one by one, in a random legal order")
-    if checked.sanitize and checked.wall_trace and target == "cpu_sim":
-        raise CompileOptionError("a sanitized run has no wall-clock trace", here(),
-                                 help="leave sanitize= out: its tasks take the time of looking, not their own")
-    if checked.sanitize and target == "interp":
-        raise CompileOptionError("target interp has no sanitize", here(),
-                                 help="interp runs tasks in program order, one by one; compile for cpu_sim to look for races")
-    if target == "interp" and checked != CompileOptions(check_finite=checked.check_finite, overheads=checked.overheads):
-        refused = ", ".join(name for name in options if name not in ("check_finite", "overheads"))
-        raise CompileOptionError(f"target interp has no {refused}", here(),
-                                 help="these options are for targets that generate code")
-    if target not in DEVICE_TARGETS and checked.options != NpuOptions():
-        raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(options["options"]),
-                                 help="options={\"runtime\": ...} is for ascend_npu")
-    on_host = [name for name in options if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads",
-                                             "wall_trace")]
-    if target in DEVICE_TARGETS and on_host:
-        raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
-                                 help="these options are for targets that run, and simulate, in this process")
     return checked
+
+
+def refuse_npu_options(target: str, given: Mapping[str, object], checked: CompileOptions) -> None:
+    """Refuse `options` that only the device's runtime has.
+
+    Raises: C104.
+    """
+    if checked.options != NpuOptions():
+        raise CompileOptionError(f"target {target} has no options of its own", here(), found=repr(given["options"]),
+                                 help="options={\"runtime\": ...} is for ascend_npu")
 
 
 def check_strict(strict: object) -> None:
@@ -96,28 +85,14 @@ def check_strict(strict: object) -> None:
                                  found=repr(strict))
 
 
-def check_target(target: object) -> None:
-    """Refuse a target that there is none of.
-
-    Raises: C104 with the targets.
-    """
-    if not isinstance(target, str) or target not in TARGETS:
-        raise CompileOptionError(f"there is no target {target!r}", here(), expected=f"one of {', '.join(TARGETS)}")
-
-
-def read_arch(arch: object, target: str) -> Arch:
-    """Return the arch that was named, or given; without one the neutral machine, or for the NPU ascend_910b.
+def read_arch(arch: object, default: str) -> Arch:
+    """Return the arch that was named, or given; without one that of the name `default`. `Target.check_arch` refuses other machines.
 
     Raises: C104 when there is none of that name, and for what is neither.
     """
     if not isinstance(arch, Arch | str | None):
         raise CompileOptionError("this is no arch", here(), expected='an Arch, or the name of one: "ascend_910b"', found=repr(arch)[:200])
-    default = "ascend_910b" if target in DEVICE_TARGETS else "unit"
-    found = arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else arch)
-    if target in DEVICE_TARGETS and not found.family:
-        raise CompileOptionError(f"arch `{found.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
-                                 found=f"target {target}")
-    return found
+    return arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else arch)
 
 
 def check_directives(schedule: Schedule, target: str, *, strict: bool) -> tuple[str, ...]:

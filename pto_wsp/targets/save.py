@@ -11,12 +11,11 @@ from pto_wsp.artifact.folders import open_folder
 from pto_wsp.artifact.manifest import MANIFEST, Manifest, damaged, read_manifest
 from pto_wsp.artifact.store import copy_artifact, writing_to
 from pto_wsp.codegen.program import emit_program
-from pto_wsp.driver.compiled import Compiled
-from pto_wsp.errors import InternalError
 from pto_wsp.expr.codec import to_data
 from pto_wsp.plan.written.codec import plan_to_data
 from pto_wsp.resources import csrc_dir
 from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS
+from pto_wsp.targets.compiled import Compiled
 
 PLAN = "plan.json"
 PLAN_FORMAT = 1
@@ -28,11 +27,9 @@ def save_compiled(compiled: Compiled, intermediates: Sequence[int], folder: Path
 
     A package for a device is copied as it is. A program for this machine gets its plan beside it, what builds it without pto_wsp, the
     sources of the library that it runs on (0.6 MB, which is why the cache's copy has none), and a manifest of all of it.
-    Raises: C103 when the cache's copy is damaged, C107 for a folder that is not empty or cannot be written.
+    Raises: R103 without an artifact; C103 when the cache's copy is damaged, C107 for a folder that is not empty or cannot be written.
     """
-    root, manifest = compiled.artifact_dir, compiled.manifest
-    if root is None or manifest is None:
-        raise InternalError("an artifact without a folder", compiled.plan.name)
+    root, manifest = compiled.to_save()
     try:
         opened = open_folder(root)
     except OSError as problem:

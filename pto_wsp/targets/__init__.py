@@ -1,0 +1,74 @@
+"""compile() and lower(): what was asked, checked, and given to the target. A file of this folder is a target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from pto_wsp.expr import workload as wl
+from pto_wsp.passes.pipeline import Reached
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import check_directives, check_strict, enforced_part, read_arch, read_options
+from pto_wsp.targets.replacing import blaming, find_step, make_runner
+from pto_wsp.targets.request import CompileRequest, Target
+from pto_wsp.targets.table import find_target
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Asked:
+    """What a user asks of compile() or lower(), not checked yet. `workload`: in canonical form; the rest as in `CompileRequest`."""
+
+    workload: wl.Workload
+    schedule: Schedule
+    target: object
+    arch: object
+    strict: object
+    passes: object
+    options: Mapping[str, object]
+    arrays: Mapping[int, np.ndarray]
+    intermediates: frozenset[int] = frozenset()
+
+
+def compile_workload(asked: Asked) -> Compiled:
+    """Return what the target makes of a workload.
+
+    Raises: C104 for unknown options, C113 and C114 for passes of the user's own, S101 for directives that the target does not enforce,
+    T301 for views outside their tensors, and whatever the stages raise.
+    """
+    started = time.perf_counter()
+    target = find_target(asked.target)
+    request = _request(asked, target, started)
+    with blaming(request.runner):
+        return target.compile(request)
+
+
+def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...]]:
+    """Return the name of a pass, and what it gives of a workload: one IR for each plan, kernel or tile program. until: None for the last.
+
+    Raises: C114 for a name that no pass of the target has; what compiling raises up to there.
+    """
+    started = time.perf_counter()
+    target = find_target(asked.target)
+    steps = target.passes(read_options(asked.options))
+    name = steps[-1].name if until is None else find_step(target.name, steps, until).name
+    request = _request(asked, target, started, name)
+    with blaming(request.runner):
+        target.lower(request)
+    return name, tuple(request.runner.reached)
+
+
+def _request(asked: Asked, target: Target, started: float, until: str | None = None) -> CompileRequest:
+    check_strict(asked.strict)
+    options = read_options(asked.options)
+    target.check_options(asked.options, options)
+    arch = read_arch(asked.arch, target.default_arch)
+    target.check_arch(arch)
+    runner = make_runner(target.name, target.passes(options), asked.passes, until)
+    recorded = check_directives(asked.schedule, target.name, strict=bool(asked.strict))
+    return CompileRequest(target=target.name, workload=asked.workload, schedule=asked.schedule,
+                          enforced=enforced_part(asked.schedule, target.name), recorded=recorded, arch=arch, options=options,
+                          arrays=asked.arrays, intermediates=asked.intermediates, runner=runner, started=started)

@@ -1,0 +1,94 @@
+"""The ascend_npu target: a plan to a package that the device runtime builds and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.codegen.npu.golden.emit import emit_golden
+from pto_wsp.codegen.npu.golden.inputs import deciding_tensors, steering_tensors
+from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_path
+from pto_wsp.codegen.npu.package import DeviceKernel, emit_package_files
+from pto_wsp.errors import MissingDataError, raise_all
+from pto_wsp.passes.pipeline import Step
+from pto_wsp.plan.model import TaskPlan
+from pto_wsp.plan.npu.between_tasks import mark_between_tasks
+from pto_wsp.plan.npu.merge_dims import merge_dims
+from pto_wsp.plan.npu.model import NpuPlan
+from pto_wsp.plan.passes import DEVICE_PASSES
+from pto_wsp.plan.targets.capability import Support, supports
+from pto_wsp.plan.targets.forms import form_errors
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import CompileOptions
+from pto_wsp.targets.package import (
+    INTERFACES,
+    check_device_arch,
+    check_device_options,
+    device_passes,
+    lower_for_device,
+    make_package,
+)
+from pto_wsp.targets.planning import make_plan
+from pto_wsp.targets.request import CompileRequest
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _AscendNpu:
+    name: str = "ascend_npu"
+    default_arch: str = "ascend_910b"
+
+    @property
+    def supports(self) -> Mapping[str, Support]:
+        return supports(self.name)
+
+    def check_options(self, given: Mapping[str, object], checked: CompileOptions) -> None:
+        check_device_options(self.name, given)
+
+    def check_arch(self, arch: Arch) -> None:
+        check_device_arch(self.name, arch)
+
+    def passes(self, options: CompileOptions) -> tuple[Step, ...]:
+        return device_passes()
+
+    def compile(self, request: CompileRequest) -> Compiled:
+        made = make_plan(request, DEVICE_PASSES)
+        raise_all(form_errors(made.plan, self.name))
+        plan = _for_device(request, made.plan)
+        steering = _steering(plan, request.arrays)
+        return make_package(request, made, plan, steering, partial(_files, request, plan, steering))
+
+    def lower(self, request: CompileRequest) -> None:
+        lower_for_device(request, partial(_for_device, request))
+
+
+ASCEND_NPU = _AscendNpu()
+
+
+def _for_device(request: CompileRequest, plan: TaskPlan) -> TaskPlan:
+    return merge_dims(mark_between_tasks(plan, request.intermediates))
+
+
+def _files(request: CompileRequest, plan: TaskPlan, steering: Mapping[int, np.ndarray], npu: NpuPlan,
+           kernels: Sequence[DeviceKernel]) -> Mapping[str, str]:
+    runtime = request.options.options.runtime
+    return {
+        **emit_package_files(npu, kernels, arch=request.arch.name, runtime=runtime, interfaces=INTERFACES),
+        orchestration_path(npu): emit_orchestration(npu, runtime),
+        "golden.py": emit_golden(plan, steering, {symbol.id: symbol.default for symbol in plan.symbols if symbol.default is not None}),
+    }
+
+
+def _steering(plan: TaskPlan, arrays: Mapping[int, np.ndarray]) -> Mapping[int, np.ndarray]:
+    """Return the elements of the tensors that decide which tasks there are, or which elements they reach.
+
+    Raises: C109 for one that was made without data.
+    """
+    known = steering_tensors(plan) | (deciding_tensors(plan) & arrays.keys())
+    wanted = [slot.ref for slot in plan.tensors if slot.ref.id in known]
+    raise_all([MissingDataError(f"`{ref.shown}` has no data, and golden.py needs its elements: they decide what tasks do", None,
+                                expected="Tensor(array) for lengths, offsets and indices") for ref in wanted if ref.id not in arrays])
+    return {ref.id: arrays[ref.id].reshape(ref.shape) for ref in wanted}
