@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import bodies_of
+from pto_wsp.expr.kernel_walk import bodies_of, verb_of
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
@@ -88,8 +88,8 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 rows = "" if valid is None else f", valid={print_scalar(valid)}"
                 yield _defined(pad, result, f"gather {param}[%{index.id}, {print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
             case k.Scatter(param, index, value, col, valid):
-                verb, rows = "scatter_add" if stmt.add else "scatter", "" if valid is None else f", valid={print_scalar(valid)}"
-                yield f"{pad}{verb} {param}[%{index.id}, {print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
+                rows = "" if valid is None else f", valid={print_scalar(valid)}"
+                yield f"{pad}{verb_of(stmt)} {param}[%{index.id}, {print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
             case k.Alloc(buffer, init):
                 yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
             case k.Read(result, buffer):

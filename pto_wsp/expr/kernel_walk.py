@@ -36,8 +36,9 @@ from pto_wsp.expr.kernel import (
     Value,
     Write,
 )
+from pto_wsp.ops.entries import index
 from pto_wsp.ops.table import find
-from pto_wsp.ops.whole import TileFunction
+from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 from pto_wsp.types.scalar_text import print_scalar
@@ -194,10 +195,20 @@ def takes_indices(stmt: Compute) -> bool:
     return isinstance(entry, TileFunction) and entry.may_fail(stmt.attrs)
 
 
+def transposes(stmt: Compute) -> bool:
+    """Tell whether an operation gives its operand with rows and columns exchanged."""
+    entry = find(stmt.op)
+    return isinstance(entry, Movement) and entry.transposes
+
+
+def verb_of(stmt: Gather | Scatter) -> str:
+    """Return the name of the op on tiles that a statement on rows of a parameter is the like of."""
+    return index.gather.name if isinstance(stmt, Gather) else index.scatter_add.name if stmt.add else index.scatter.name
+
+
 def _guard(stmt: Guarded) -> Guard:
     if isinstance(stmt, Gather | Scatter):
-        verb = "gather" if isinstance(stmt, Gather) else "scatter_add" if stmt.add else "scatter"
-        return Guard(f"{verb} of rows of {stmt.param}", stmt, stmt.span)
+        return Guard(f"{verb_of(stmt)} of rows of {stmt.param}", stmt, stmt.span)
     if isinstance(stmt, Compute):
         axis = next(value for name, value in stmt.attrs if name == "axis")
         tile = next(o.type for o in stmt.operands if isinstance(o, Value))

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
+from pto_wsp.ops.dtypes import INTEGERS, MATMUL_RESULT, Array
 from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
 from pto_wsp.ops.rounding import MODES
 from pto_wsp.ops.tracing import Attr, Attrs
@@ -32,6 +32,7 @@ class Variant:
     value: str
     ref: Callable[..., Array]
     c: Spelling
+    numpy: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Elementwise(OpEntry):
     def form(self, attrs: Attrs) -> Variant:
         """Return what the attributes choose."""
         wanted = next((value for name, value in attrs if name == self.option), None)
-        return next((variant for variant in self.variants if variant.value == wanted), Variant("", self.ref, self.c))
+        return next((variant for variant in self.variants if variant.value == wanted), Variant("", self.ref, self.c, self.numpy))
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
         """Return BOOL for a leading mask, else the dtype of the first tile that shares it."""
@@ -189,10 +190,18 @@ def _transposed(attrs: Attrs, operand: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(OpEntry):
-    """Every element in the dtype of the attribute `dtype`, by the attributes `mode` and `saturate`. C: `c` with {from} and {t}."""
+    """Every element in the dtype of the attribute `dtype`, by the attributes `mode` and `saturate`. C: `c` with {from} and {t}.
+
+    `numpy` is of what NumPy's own conversion does; the others are of a cast to a mask, of floats to integers, of integers to others with
+    saturation, and of what NumPy would round in another way.
+    """
 
     ref: Callable[[Array, DType, str | None, bool | None], Array]
     c: Function
+    numpy_to_mask: str
+    numpy_to_integer: str
+    numpy_between: str
+    numpy_to_float: str
 
     @property
     def signature(self) -> Signature:
@@ -233,6 +242,8 @@ class Cast(OpEntry):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expand(OpEntry):
     """One operand of shape [R, C], [R, 1], [1, C] or [1, 1] (or a number) to the shape of the attribute `shape`."""
+
+    keeps_range: tuple[DType, ...] = INTEGERS
 
     @property
     def signature(self) -> Signature:

@@ -14,7 +14,7 @@ from inspect import Signature
 from typing import TypeAlias
 
 from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import ALL, Array
+from pto_wsp.ops.dtypes import ALL, INTEGERS, Array
 from pto_wsp.ops.entry import Arguments, OpEntry
 from pto_wsp.ops.tracing import Attrs
 from pto_wsp.types.dtype import DType
@@ -50,6 +50,7 @@ class Movement(OpEntry):
     `parameters`: of the call; `parts`: its tiles and attributes; `join`: arguments that have such parts, where the attributes are not
     called as the parameters are; `shape`: of the result, after the dtypes have been checked;
     `ref`: the NumPy meaning; `copies`: blocks that write every element of the result, which is what C is generated from.
+    `transposes`: the result is the operand with rows and columns exchanged. `keeps_order`: elements keep their places, counted row by row.
     """
 
     parameters: Signature
@@ -60,6 +61,9 @@ class Movement(OpEntry):
     dtypes: tuple[DType, ...] = ALL
     fills: bool = False     # whether operands after the first may be numbers
     join: Join | None = None
+    transposes: bool = False
+    keeps_order: bool = False
+    keeps_range: tuple[DType, ...] = INTEGERS
 
     @property
     def signature(self) -> Signature:
@@ -142,7 +146,8 @@ class TileFunction(OpEntry):
     """A result that one call of a C function makes from whole tiles.
 
     `parameters`, `parts` and `join` as in `Movement`; `result`: its type, checked; `ref`: the NumPy meaning; `call`: the C; `fault`: the
-    first index that lies outside, for an op that takes any.
+    first index that lies outside, for an op that takes any. `gives_columns`: each element is a column of the first operand; `sorts`: those
+    of each row come in the order of the elements there.
     """
 
     parameters: Signature
@@ -152,6 +157,8 @@ class TileFunction(OpEntry):
     call: Callable[[Sequence[TileType], TileType, Attrs], CCall]
     fault: Callable[[Sequence[Array], Attrs], IndexFault | None] | None = None
     join: Join | None = None
+    gives_columns: bool = False
+    sorts: bool = False
 
     @property
     def signature(self) -> Signature:

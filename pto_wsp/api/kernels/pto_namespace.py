@@ -51,7 +51,7 @@ def members() -> Mapping[str, Callable[..., object]]:
             members[name] = OpFunction(op, name)
     for function in FUNCTIONS:
         members[function.__name__] = function
-    members |= {"gather": kernel_rows.gather, "scatter": kernel_rows.scatter, "scatter_add": kernel_rows.scatter_add}
+    members |= {function.__name__: function for function in (kernel_rows.gather, kernel_rows.scatter, kernel_rows.scatter_add)}
     members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
                 "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise, "print": print_}
     return MappingProxyType(members)

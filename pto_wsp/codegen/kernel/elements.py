@@ -8,6 +8,7 @@ from pto_wsp.codegen.c import syntax as c
 from pto_wsp.codegen.c.dtypes import literal, rounded
 from pto_wsp.errors import unreachable
 from pto_wsp.ops.dtypes import STORAGE, computed_in
+from pto_wsp.ops.entries.elementwise import maximum, minimum
 from pto_wsp.ops.entry import Function, Operator, Spelling
 from pto_wsp.ops.rounding import FORMATS, default_mode, is_real
 from pto_wsp.ops.spec import Cast, Elementwise
@@ -80,7 +81,7 @@ def _clamped(value: c.Expr, start: DType, target: DType) -> c.Expr:
     if start is DType.BOOL or target is DType.BOOL:
         return value
     limits, own = np.iinfo(target.np), np.iinfo(start.np)
-    for name, bound in (("maximum", int(limits.min)), ("minimum", int(limits.max))):
+    for op, bound in ((maximum, int(limits.min)), (minimum, int(limits.max))):
         if start.holds(bound) and bound not in (own.min, own.max):
-            value = c.Call(f"pto_{name}_{start}", (value, literal(bound, start)))
+            value = spell(op.c, (value, literal(bound, start)), start)
     return value

@@ -26,9 +26,11 @@ from pto_wsp.frontend.kernel.trace import KernelTrace
 from pto_wsp.ops.calls import bind
 from pto_wsp.ops.dtypes import ALL
 from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.entries.index import gather
 from pto_wsp.ops.rules import as_dtype, as_shape
 from pto_wsp.ops.table import TABLE
 from pto_wsp.ops.tracing import activate
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.symbolic import Symbolic
@@ -210,7 +212,8 @@ class _Retrace:
         attrs = stmt.attrs
         if _INSIDE in attrs:      # what sort and topk promise of the columns that they have found
             held = stmt.operands[1] if len(operands) == 2 else None
-            if stmt.op != "gather" or ("axis", 1) not in attrs or not isinstance(held, k.Value) or self._columns.get(held.id) != types[0]:
+            if stmt.op != gather.name or ("axis", 1) not in attrs \
+                    or not isinstance(held, k.Value) or self._columns.get(held.id) != types[0]:
                 refuse(f"the op {stmt.op!r} on indices that are said to lie inside", expected="columns that argsort or topk gave")
             attrs = tuple(attr for attr in attrs if attr != _INSIDE)
         if stmt.op == expand.name and len(attrs) == 2:      # to a dtype too
@@ -228,7 +231,7 @@ class _Retrace:
                 refuse(f"the op {stmt.op!r} with {len(operands)} operands", expected=str(entry.signature))
         self._same(f"the op {stmt.op!r}", attrs, again)
         self._trace.emit(stmt.op, operands, stmt.attrs)
-        if stmt.op in ("argsort", "topk"):
+        if isinstance(entry, TileFunction) and entry.sorts:
             self._columns[stmt.result.id] = types[0]
 
     # ---- what statements use ----

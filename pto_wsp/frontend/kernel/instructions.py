@@ -292,7 +292,7 @@ def _choices() -> tuple[Instruction, ...]:
 
 
 def _compared(given: Given, lhs: BufferRef, rhs: object) -> Operand:
-    by_mode = {"eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
+    by_mode = {op.name: op for op in compare.ENTRIES if op.to_mask}
     mode = given.values["mode"]
     if not isinstance(mode, str) or mode not in by_mode:
         raise ArgumentKindError(f"`ptoisa.{given.name}`: mode is no way to compare", here(), expected=f"one of {', '.join(by_mode)}",

@@ -10,6 +10,7 @@ from pto_wsp.ops.calls import user_call
 from pto_wsp.ops.entries import index as tiles
 from pto_wsp.ops.rules import check_dtype, whole_number
 from pto_wsp.ops.tracing import Operand
+from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -26,22 +27,23 @@ def gather(x: object, index: object, axis: object = None, cols: object = None, v
     a plain number. `valid`: how many entries of the index count, a scalar of the kernel; the rows behind are `fill`.
     Raises: T204, T205, T202 for what does not fit, K106 for an Out parameter. An index outside stops the task when it runs.
     """
+    name = tiles.gather.name
     if not isinstance(x, TensorParamRef):
-        _refuse_region_options("gather", cols, valid, fill)
+        _refuse_region_options(name, cols, valid, fill)
         return tiles.gather(x, index, 1 if axis is None else axis)
-    trace, param = current_kernel("gather"), x.param
-    _check_axis("gather", axis)
+    trace, param = current_kernel(name), x.param
+    _check_axis(name, axis)
     if not param.role.reads:
         raise BufferMisuseError(f"Out parameter `{param.name}` cannot be read", here(), expected="In or InOut",
                                 found=f"declared at {param.span}", help="declare it InOut to read what it holds")
-    rows = _index(trace, "gather", index)
+    rows = _index(trace, name, index)
     if cols is None:
         raise ArgumentKindError("`pto.gather` needs to know how many columns", here(), expected="cols=(first, count), or cols=count",
                                 help=f"pto.gather({param.name}, index, cols=64)")
-    col, count = _columns(trace, "gather", cols)
+    col, count = _columns(trace, name, cols)
     result = trace.fresh(TileType(rows.type.rows, count, param.dtype))
     filled = constant("`pto.gather`: fill", False if param.dtype is DType.BOOL and fill == 0 else fill, param.dtype)
-    trace.append(k.Gather(result.value, param.name, rows.value, col, _valid(trace, "gather", valid), filled, span=here()))
+    trace.append(k.Gather(result.value, param.name, rows.value, col, _valid(trace, name, valid), filled, span=here()))
     return result
 
 
@@ -55,7 +57,7 @@ def scatter(x: object, index: object, value: object, axis: object = None, cols: 
     from column 0 on as many as the value has. `valid`: how many entries of the index count. Nothing is returned.
     Raises: as pto.gather; K106 for an In parameter.
     """
-    return _scatter("scatter", x, index, value, axis, cols, valid)
+    return _scatter(tiles.scatter, x, index, value, axis, cols, valid)
 
 
 @user_call("pto.scatter_add")
@@ -64,14 +66,14 @@ def scatter_add(x: object, index: object, value: object, axis: object = None, co
 
     As pto.scatter; what meets at one place is added one by one, row by row. A half rounds at each addition.
     """
-    return _scatter("scatter_add", x, index, value, axis, cols, valid)
+    return _scatter(tiles.scatter_add, x, index, value, axis, cols, valid)
 
 
-def _scatter(name: str, x: object, index: object, value: object, axis: object, cols: object, valid: object) -> Operand | None:
-    adds = name == "scatter_add"
+def _scatter(op: TileFunction, x: object, index: object, value: object, axis: object, cols: object, valid: object) -> Operand | None:
+    name, adds = op.name, op is tiles.scatter_add
     if not isinstance(x, TensorParamRef):
         _refuse_region_options(name, cols, valid, 0)
-        return (tiles.scatter_add if adds else tiles.scatter)(x, index, value, 1 if axis is None else axis)
+        return op(x, index, value, 1 if axis is None else axis)
     trace, param = current_kernel(name), x.param
     _check_axis(name, axis)
     trace.check_writable(param)
@@ -81,7 +83,7 @@ def _scatter(name: str, x: object, index: object, value: object, axis: object, c
     rows = _index(trace, name, index)
     stored = _value(trace, name, param, rows, value, cols)
     if adds:
-        check_dtype(name, stored.type, tiles.scatter_add.dtypes)
+        check_dtype(name, stored.type, op.dtypes)
     col = s.Const(0) if cols is None else _columns(trace, name, cols)[0]
     trace.append(k.Scatter(param.name, rows.value, stored.value, col, _valid(trace, name, valid), adds, span=here()))
     trace.stored.add(param.name)
@@ -107,7 +109,7 @@ def _value(trace: KernelTrace, name: str, param: k.TensorParam, rows: TileValue,
 def _index(trace: KernelTrace, name: str, index: object) -> TileValue:
     if not is_tile(index):
         raise ArgumentKindError(f"`pto.{name}`: the index is a tile", here(), expected="a tile [N, 1] of i32 or i64", found=repr(index),
-                                help="one row alone is pto.load(T, (row, 0), shape=(1, n))" if name == "gather" else None)
+                                help="one row alone is pto.load(T, (row, 0), shape=(1, n))" if name == tiles.gather.name else None)
     if index.dtype not in (DType.I32, DType.I64):
         raise UnsupportedDTypeError(f"`pto.{name}`: the index is no tile of whole numbers", here(), expected="i32 or i64",
                                     found=repr(index), help="convert it: pto.cast(index, DType.I32)")

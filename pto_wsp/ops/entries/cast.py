@@ -7,7 +7,10 @@ from pto_wsp.ops.entry import Function
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import Cast
 
-cast = Cast(name="cast", ref=convert, c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, doc="""Return x in another dtype.
+cast = Cast(name="cast", ref=convert, c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, scales=ALL,
+            numpy="{0}.astype({dtype})", numpy_to_mask="{0} != 0", numpy_to_integer="_to_integer({0}, {dtype}, {mode}, {saturate})",
+            numpy_between="_between({0}, {dtype})", numpy_to_float="_to_float({0}, {dtype}, {format}, {mode}, {saturate})",
+            doc="""Return x in another dtype.
 
 A float becomes an integer by `mode`, "trunc" unless given, and saturates; with saturate=False it wraps. NaN becomes 0.
 An integer becomes another by wrapping; with saturate=True the nearest that fits. An integer becomes a float rounded half to even.

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import ALL, COMPUTED
+from pto_wsp.ops.dtypes import ALL, COMPUTED, INTEGERS, NUMBERS
 from pto_wsp.ops.entry import Function, Operator
 from pto_wsp.ops.spec import Elementwise
+from pto_wsp.types.dtype import DType
 
-_XY = ("x", "y")
 
-eq = Elementwise(name="eq", doc="Return the mask x == y.", params=_XY, ref=np.equal, c=Operator("=="), npu="TCMP", to_mask=True,
-                 dtypes=COMPUTED)
-ne = Elementwise(name="ne", doc="Return the mask x != y.", params=_XY, ref=np.not_equal, c=Operator("!="), npu="TCMP",
-                 to_mask=True, dtypes=COMPUTED)
-lt = Elementwise(name="lt", doc="Return the mask x < y.", params=_XY, ref=np.less, c=Operator("<"), npu="TCMP", to_mask=True)
-le = Elementwise(name="le", doc="Return the mask x <= y.", params=_XY, ref=np.less_equal, c=Operator("<="), npu="TCMP",
-                 to_mask=True)
-gt = Elementwise(name="gt", doc="Return the mask x > y.", params=_XY, ref=np.greater, c=Operator(">"), npu="TCMP", to_mask=True)
-ge = Elementwise(name="ge", doc="Return the mask x >= y.", params=_XY, ref=np.greater_equal, c=Operator(">="), npu="TCMP",
-                 to_mask=True)
+def _comparison(name: str, text: str, ref: np.ufunc, dtypes: tuple[DType, ...] = NUMBERS) -> Elementwise:
+    return Elementwise(name=name, doc=f"Return the mask x {text} y.", params=("x", "y"), ref=ref, c=Operator(text), npu="TCMP",
+                       to_mask=True, dtypes=dtypes, numpy=f"{{0}} {text} {{1}}")
+
+
+eq = _comparison("eq", "==", np.equal, COMPUTED)
+ne = _comparison("ne", "!=", np.not_equal, COMPUTED)
+lt = _comparison("lt", "<", np.less)
+le = _comparison("le", "<=", np.less_equal)
+gt = _comparison("gt", ">", np.greater)
+ge = _comparison("ge", ">=", np.greater_equal)
 where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.\n\nOf two Python "
                     "numbers it is a tile of F32 where one is a float, else of I32.",
-                    params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}"), npu="TSEL", mask_first=True,
-                    rounds=False, dtypes=ALL, aliases=("select",))
+                    params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}", simple=True), npu="TSEL",
+                    mask_first=True, rounds=False, dtypes=ALL, aliases=("select",), numpy="np.where({0}, {1}, {2})", selects=ALL,
+                    scales=ALL, keeps_range=INTEGERS)
 
 ENTRIES = (eq, ne, lt, le, gt, ge, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.ops import rules
 from pto_wsp.ops.calls import user_call
-from pto_wsp.ops.dtypes import ALL, NUMBERS
+from pto_wsp.ops.dtypes import ALL, FOLDED_FLOATS, FOLDED_INTEGERS, NUMBERS
 from pto_wsp.ops.entries.compare import le, where
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.ops.spec import Expand, Iota
@@ -14,9 +14,9 @@ from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
 
 expand = Expand(name="expand", doc="Return x broadcast to `shape`: [R, 1], [1, C] and [1, 1] repeat.", npu="TEXPANDS",
-                dtypes=ALL)
+                dtypes=ALL, folds=(*FOLDED_FLOATS, *FOLDED_INTEGERS), numpy="np.broadcast_to({0}, {shape}).astype({dtype})")
 iota = Iota(name="iota", doc="Return a tile whose elements are their column (axis=1) or row (axis=0) number.", npu="TCI",
-            dtypes=NUMBERS)
+            dtypes=NUMBERS, numpy="_iota({shape}, {axis}, {dtype})")
 
 
 @user_call("pto.full")

@@ -14,7 +14,7 @@ import numpy as np
 from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
 from pto_wsp.ops import rules
 from pto_wsp.ops.calls import user_call
-from pto_wsp.ops.dtypes import ALL, COMPUTED, NUMBERS, Array
+from pto_wsp.ops.dtypes import ALL, COMPUTED, INTEGERS, NUMBERS, Array
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entry import Arguments, Work, positional
 from pto_wsp.ops.tracing import Attrs, Operand, active, is_tile
@@ -63,7 +63,8 @@ def _argsort_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Att
 
 argsort = TileFunction(
     name="argsort", doc="Return the columns of each row's elements in order, i32; of equal elements the lower column first.",
-    npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_argsort_parts, call=_order_call,
+    npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_argsort_parts, call=_order_call, numpy="_order({0}, {descending})",
+    gives_columns=True, sorts=True,
     parameters=Signature([Parameter("x", _KIND), Parameter("descending", _KIND, default=False)]),
     result=lambda types, attrs: types[0].with_dtype(DType.I32),
     ref=lambda operands, attrs: _columns_in_order(operands[0], bool(_attr(attrs, "descending"))))
@@ -86,6 +87,7 @@ def _topk_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: A
 _topk = TileFunction(
     name="topk", doc="Return the columns of the k largest (or smallest) elements of each row, the best first, i32.",
     npu="TSORT32", work=Work.SORT, dtypes=COMPUTED, parts=_topk_parts, join=_topk_call, call=_order_call,
+    numpy="_order({0}, {descending})[:, :{k}]", gives_columns=True, sorts=True,
     parameters=Signature([Parameter("x", _KIND), Parameter("k", _KIND), Parameter("largest", _KIND, default=True)]),
     result=lambda types, attrs: TileType(types[0].rows, _attr(attrs, "k"), DType.I32),
     ref=lambda operands, attrs: _columns_in_order(operands[0], bool(_attr(attrs, "descending")))[:, :_attr(attrs, "k")])
@@ -128,7 +130,7 @@ def _rowarg(name: str, doc: str, npu: str, smallest: bool) -> TileFunction:
 
     return TileFunction(name=name, doc=doc, npu=npu, dtypes=COMPUTED, parameters=positional(("x",)),
                         parts=lambda bound: ((bound["x"],), ()), result=lambda types, attrs: TileType(types[0].rows, 1, DType.I32),
-                        ref=found, call=call)
+                        ref=found, call=call, numpy=f"_first(np.{'argmin' if smallest else 'argmax'}, {{0}})", gives_columns=True)
 
 
 rowargmax = _rowarg("rowargmax", "Return the column of each row's first largest element, [R, 1] i32; of a NaN if there is one.",
@@ -193,6 +195,7 @@ def _gather_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> C
 gather = TileFunction(
     name="gather", doc="Return x[r, index[r, c]] (axis=1) or x[index[r, c], c] (axis=0), as np.take_along_axis; extents of 1 broadcast.",
     npu="TGATHER", dtypes=ALL, parts=_gather_parts, result=_gathered, call=_gather_call, fault=_index_fault,
+    numpy="_take({0}, {1}, {axis})", keeps_range=INTEGERS,
     parameters=Signature([Parameter("x", _KIND), Parameter("index", _KIND), Parameter("axis", _KIND, default=1)]),
     ref=lambda operands, attrs: _picked(operands[0], operands[1], _attr(attrs, "axis")))
 
@@ -253,7 +256,8 @@ def _scattered(name: str) -> TileFunction:
     doc = ("Return x with `value` added at the places that `index` names, one by one, row by row; a half rounds at each."
            if adds else "Return x with the elements that `index` names replaced by `value`, row by row; the last one stays.")
     return TileFunction(name=name, doc=doc, npu=None if adds else "TSCATTER", dtypes=NUMBERS if adds else ALL, parts=parts,
-                        result=result, ref=ref, call=call, fault=_index_fault,
+                        result=result, ref=ref, call=call, fault=_index_fault, keeps_range=() if adds else INTEGERS,
+                        numpy="_put({0}, {1}, {2}, {axis}" + (", add=True)" if adds else ")"),
                         parameters=Signature([*(Parameter(p, _KIND) for p in ("x", "index", "value")),
                                               Parameter("axis", _KIND, default=1)]))
 

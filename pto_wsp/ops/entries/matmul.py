@@ -41,6 +41,7 @@ def _in_order(lhs: Array, rhs: Array, product: Array) -> None:
 
 
 matmul = Matmul(name="matmul", doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; f16 and bf16 accumulate in f32, i8 in i32.",
-                ref=_matmul, npu="TMATMUL", unit=Unit.CUBE, work=Work.MKN, dtypes=tuple(MATMUL_RESULT))
+                ref=_matmul, npu="TMATMUL", unit=Unit.CUBE, work=Work.MKN, dtypes=tuple(MATMUL_RESULT),
+                numpy="_matmul({all})")
 
 ENTRIES = (matmul,)

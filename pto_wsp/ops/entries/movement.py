@@ -14,7 +14,7 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, OperandShapeError
 from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import Array
+from pto_wsp.ops.dtypes import ALL, Array
 from pto_wsp.ops.entry import Arguments, positional, shape_attr
 from pto_wsp.ops.slices import WHOLE, Picked, pick
 from pto_wsp.ops.tracing import Attrs
@@ -44,7 +44,8 @@ def _transposed(types: Sequence[TileType], result: TileType, attrs: Attrs) -> tu
 
 transpose = Movement(name="transpose", doc="Return the tile with rows and columns exchanged; also x.T.", npu="TTRANS",
                      parameters=positional(("x",)), parts=_only_x, shape=lambda types, attrs: types[0].shape[::-1],
-                     ref=lambda operands, attrs: operands[0].T, copies=_transposed)
+                     ref=lambda operands, attrs: operands[0].T, copies=_transposed, numpy="{0}.T", transposes=True,
+                     undoes_itself=ALL)
 
 
 def _reshape_parts(bound: Mapping[str, object]) -> _Parts:
@@ -62,7 +63,8 @@ def _reshaped(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:
 reshape = Movement(name="reshape", doc="Return the elements, row by row, as a tile of another shape.", npu="TRESHAPE",
                    parameters=positional(("x", "shape")), parts=_reshape_parts, shape=_reshaped,
                    ref=lambda operands, attrs: operands[0].reshape(shape_attr(attrs)),
-                   copies=lambda types, result, attrs: (_block(0, types[0], 0, types[0].cols),))
+                   copies=lambda types, result, attrs: (_block(0, types[0], 0, types[0].cols),), numpy="{0}.reshape({shape})",
+                   keeps_order=True)
 
 
 # ---- slices ----
@@ -106,7 +108,8 @@ def _sliced_array(operands: Sequence[Array], attrs: Attrs) -> Array:
 
 slice_ = Movement(name="slice", doc="Return x[rows, cols]: Python slices of constants; also written x[2:6, 0::2].", npu="TEXTRACT",
                   parameters=Signature([Parameter("x", _KIND), Parameter("rows", _KIND), Parameter("cols", _KIND, default=WHOLE)]),
-                  parts=_slice_parts, shape=_sliced_shape, ref=_sliced_array, copies=_sliced, join=_slice_call)
+                  parts=_slice_parts, shape=_sliced_shape, ref=_sliced_array, copies=_sliced, join=_slice_call,
+                  numpy="{0}[{picked}]")
 
 
 def _every_second(name: str, first: int, doc: str) -> Movement:
@@ -122,7 +125,7 @@ def _every_second(name: str, first: int, doc: str) -> Movement:
         return (Copy(0, result.rows, result.cols, (0, first), (1, 0), (0, 2), 0, (result.cols, 1)),)
 
     return Movement(name=name, doc=doc, npu="TDEINTERLEAVE", parameters=positional(("x",)), parts=_only_x, shape=shape,
-                    ref=lambda operands, attrs: operands[0][:, first::2], copies=copies)
+                    ref=lambda operands, attrs: operands[0][:, first::2], copies=copies, numpy=f"{{0}}[:, {first}::2]")
 
 
 slice_even = _every_second("slice_even", 0, "Return columns 0, 2, 4, ...: x[:, 0::2].")
@@ -176,7 +179,8 @@ concat = Movement(name="concat", doc="Return tiles joined along columns (axis=1)
                   npu="TCONCAT", parts=_concat_parts, shape=_joined_shape, copies=_joined,
                   parameters=Signature([Parameter("tiles", Parameter.VAR_POSITIONAL),
                                         Parameter("axis", Parameter.KEYWORD_ONLY, default=1)]),
-                  ref=lambda operands, attrs: np.concatenate(operands, axis=_axis(attrs)))
+                  ref=lambda operands, attrs: np.concatenate(operands, axis=_axis(attrs)),
+                  numpy="np.concatenate(({all},), axis={axis})")
 
 
 def _interleaved_shape(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:
@@ -193,7 +197,8 @@ def _interleaved(types: Sequence[TileType], result: TileType, attrs: Attrs) -> t
 interleave = Movement(name="interleave", doc="Return the columns of a and b in turn: a0 b0 a1 b1 ..., [R, 2C].", npu="TINTERLEAVE",
                       parameters=positional(("a", "b")), parts=lambda bound: (tuple(bound.values()), ()),
                       shape=_interleaved_shape, copies=_interleaved,
-                      ref=lambda operands, attrs: np.stack(operands, axis=2).reshape(operands[0].shape[0], -1))
+                      ref=lambda operands, attrs: np.stack(operands, axis=2).reshape(operands[0].shape[0], -1),
+                      numpy="np.stack(({0}, {1}), axis=2).reshape({shape})")
 
 
 # ---- pad ----
@@ -257,6 +262,7 @@ def _padded_array(operands: Sequence[Array], attrs: Attrs) -> Array:
 
 pad = Movement(name="pad", doc="Return x in a larger tile of `value`: at the top left of `shape`, or in a frame of `widths`.",
                npu="TFILLPAD", parts=_pad_parts, shape=_padded_shape, ref=_padded_array, copies=_padded, fills=True, join=_pad_call,
+               numpy="_pad({0}, {1}, {at}, {shape})",
                parameters=Signature([Parameter("x", _KIND), Parameter("shape", _KIND, default=None),
                                      Parameter("value", _KIND, default=0), Parameter("widths", _KIND, default=None)]))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import FLOATS, Array
+from pto_wsp.ops.dtypes import FLOATS, INTEGERS, Array
 from pto_wsp.ops.entries.elementwise import add, maximum, minimum, mul
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import ColReduce, RowReduce
@@ -40,22 +40,28 @@ def _min(x: Array, axis: int) -> Array:
 
 
 rowsum = RowReduce(name="rowsum", doc="Return the sum of each row, [R, 1]; integers wrap in their dtype.", ref=_sum,
-                   identity=Identity.ZERO, combine=add.c, npu="TROWSUM")
+                   identity=Identity.ZERO, combine=add.c, npu="TROWSUM", numpy="_sum({0}, 1)")
 rowmax = RowReduce(name="rowmax", doc="Return the largest element of each row, [R, 1].", ref=_max, identity=Identity.LOWEST,
-                   combine=maximum.c, npu="TROWMAX")
+                   combine=maximum.c, npu="TROWMAX", numpy="{0}.max(axis=1, keepdims=True)", keeps_range=INTEGERS,
+                   exact_in_f16=True)
 rowmin = RowReduce(name="rowmin", doc="Return the smallest element of each row, [R, 1].", ref=_min, identity=Identity.HIGHEST,
-                   combine=minimum.c, npu="TROWMIN")
+                   combine=minimum.c, npu="TROWMIN", numpy="{0}.min(axis=1, keepdims=True)", keeps_range=INTEGERS,
+                   exact_in_f16=True)
 rowprod = RowReduce(name="rowprod", doc="Return the product of each row, [R, 1]; integers wrap in their dtype.", ref=_prod,
-                    identity=Identity.ONE, combine=mul.c, npu="TROWPROD")
+                    identity=Identity.ONE, combine=mul.c, npu="TROWPROD", numpy="_prod({0}, 1)")
 rowmean = RowReduce(name="rowmean", doc="Return the mean of each row, [R, 1]; floats only.", ref=_mean,
-                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
+                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS,
+                    numpy="_mean({0}, 1)")
 colsum = ColReduce(name="colsum", doc="Return the sum of each column, [1, C]; integers wrap in their dtype.", ref=_sum,
-                   identity=Identity.ZERO, combine=add.c, npu="TCOLSUM")
+                   identity=Identity.ZERO, combine=add.c, npu="TCOLSUM", numpy="_sum({0}, 0)")
 colmax = ColReduce(name="colmax", doc="Return the largest element of each column, [1, C].", ref=_max,
-                   identity=Identity.LOWEST, combine=maximum.c, npu="TCOLMAX")
+                   identity=Identity.LOWEST, combine=maximum.c, npu="TCOLMAX", numpy="{0}.max(axis=0, keepdims=True)",
+                   keeps_range=INTEGERS, exact_in_f16=True)
 colmin = ColReduce(name="colmin", doc="Return the smallest element of each column, [1, C].", ref=_min,
-                   identity=Identity.HIGHEST, combine=minimum.c, npu="TCOLMIN")
+                   identity=Identity.HIGHEST, combine=minimum.c, npu="TCOLMIN", numpy="{0}.min(axis=0, keepdims=True)",
+                   keeps_range=INTEGERS, exact_in_f16=True)
 colmean = ColReduce(name="colmean", doc="Return the mean of each column, [1, C]; floats only.", ref=_mean,
-                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS)
+                    identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS,
+                    numpy="_mean({0}, 0)")
 
 ENTRIES = (rowsum, rowmax, rowmin, rowprod, rowmean, colsum, colmax, colmin, colmean)

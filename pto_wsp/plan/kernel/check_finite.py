@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, walk
+from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
@@ -64,7 +65,7 @@ class _Checks:
                 yield k.Read(before, buffer, stmt.span)
                 yield stmt
                 yield k.Read(after, buffer, stmt.span)
-                yield self._check(after, "matmul", _sources("matmul", (lhs, rhs, before), attrs), stmt.span)
+                yield self._check(after, matmul.name, _sources(matmul.name, (lhs, rhs, before), attrs), stmt.span)
             case k.Load(result, param) if is_real(result.type.dtype):
                 yield stmt
                 if not math.isnan(stmt.fill):    # a NaN that was asked for cannot be told from one that was found

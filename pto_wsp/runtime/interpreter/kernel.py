@@ -15,6 +15,7 @@ from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, valid_rows_of
 from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
+from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.table import find
@@ -112,7 +113,7 @@ class _Run:
                 self.buffers[buffer.id] = self.values[value.id]
             case k.Accumulate(buffer, lhs, rhs, attrs):
                 product = (self.values[lhs.id], self.values[rhs.id], self.buffers[buffer.id])
-                self.buffers[buffer.id] = evaluate(find("matmul"), product, buffer.type, attrs)
+                self.buffers[buffer.id] = evaluate(matmul, product, buffer.type, attrs)
             case k.Print(value=value):
                 if self.show is not None:
                     self.show(stmt, self.operand(value))

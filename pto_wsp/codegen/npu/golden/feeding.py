@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import takes_indices, walk
-
-# What is behind these is an index that fits, or not negative, whatever the operands are.
-_ORDERS = frozenset({"argsort", "topk", "rowargmax", "rowargmin"})
-_NOT_NEGATIVE = frozenset({"abs", "exp", "relu", "sigmoid", "sqrt", "rsqrt"})
-_ROOTS = frozenset({"log", "sqrt", "rsqrt"})
+from pto_wsp.ops.table import find
+from pto_wsp.ops.whole import TileFunction
 
 
 def index_params(kernel: k.Kernel) -> frozenset[str]:
@@ -25,9 +22,10 @@ def index_params(kernel: k.Kernel) -> frozenset[str]:
                 return ()
 
     def through(stmt: k.Compute) -> tuple[k.Operand, ...]:
-        if stmt.op in _ORDERS:
-            return ()
-        return stmt.operands[1:] if stmt.op == "where" else stmt.operands
+        entry, dtype = find(stmt.op), stmt.result.type.dtype
+        if isinstance(entry, TileFunction) and entry.gives_columns:
+            return ()       # they fit, whatever the operands are
+        return stmt.operands[1:] if dtype in entry.selects else stmt.operands
 
     return _feeding(kernel, seeds, through)
 
@@ -36,14 +34,15 @@ def positive_params(kernel: k.Kernel) -> frozenset[str]:
     """Return the parameters whose elements, where negative, would give a NaN: by a logarithm, a root, or a power."""
     def seeds(stmt: k.Stmt) -> tuple[k.Operand, ...]:
         match stmt:
-            case k.Compute() if stmt.op in _ROOTS or stmt.op == "pow":
+            case k.Compute() if stmt.result.type.dtype in find(stmt.op).nan_below_zero:
                 return stmt.operands[:1]
             case _:
                 return ()
 
     def through(stmt: k.Compute) -> tuple[k.Operand, ...]:
-        square = stmt.op == "mul" and stmt.operands[0] == stmt.operands[1]
-        return () if square or stmt.op in _NOT_NEGATIVE else stmt.operands
+        entry, dtype = find(stmt.op), stmt.result.type.dtype
+        square = dtype in entry.non_negative_of_equals and stmt.operands[0] == stmt.operands[1]
+        return () if square or dtype in entry.non_negative else stmt.operands
 
     return _feeding(kernel, seeds, through)
 

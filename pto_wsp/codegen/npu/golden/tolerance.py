@@ -22,8 +22,6 @@ _FUNCTION = 1e-5
 _TERM = 4e-7
 # Two units in the last place of a result that was rounded to it: by the device, and by golden.py.
 _ROUNDED = {DType.F16: 2e-3, DType.BF16: 1.6e-2, DType.FP8E4M3: 0.25, DType.FP8E5M2: 0.5}
-_PLAIN = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "relu", "where", "sign", "floor", "ceil", "round"})
-_SCALING = frozenset({"mul", "div", "maximum", "minimum", "neg", "abs", "relu", "where", "sign", "sqrt", "rsqrt", "recip", "cast"})
 _SMALLEST_HALF = 6e-8   # the step between the smallest numbers of f16
 _SOME_TURNS = 16   # of a loop whose length is known at run time
 
@@ -55,7 +53,8 @@ def _scales(stmt: k.Stmt) -> bool:
     """Tell whether results are as exact, in digits, as operands, however small these are: nothing cancels."""
     if not isinstance(stmt, k.Compute) or not is_real(stmt.result.type.dtype):
         return not isinstance(stmt, k.Scatter) or not stmt.add
-    return stmt.op in _SCALING or isinstance(find(stmt.op), Movement | Expand | Iota)
+    entry = find(stmt.op)
+    return stmt.result.type.dtype in entry.scales or isinstance(entry, Movement | Expand | Iota)
 
 
 def _body(body: tuple[k.Stmt, ...], turns: int) -> float:
@@ -93,7 +92,7 @@ def _compute(stmt: k.Compute, turns: int) -> float:
         case RowReduce() | ColReduce() if entry.identity not in (Identity.LOWEST, Identity.HIGHEST):
             source = operand_types(stmt)[0]
             return max(least, _FUNCTION, _TERM * turns * (source.cols if isinstance(entry, RowReduce) else source.rows))
-        case Elementwise() if stmt.op not in _PLAIN:
+        case Elementwise() if not entry.c.simple:
             return max(least, _FUNCTION)
         case _:
             return max(least, _EXACT)

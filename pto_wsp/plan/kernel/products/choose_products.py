@@ -17,7 +17,7 @@ from dataclasses import replace
 from enum import Enum
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, map_bodies, uses_of, walk
+from pto_wsp.expr.kernel_walk import Body, map_bodies, transposes, uses_of, walk
 from pto_wsp.ops.dtypes import MATMUL_RESULT
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
@@ -82,7 +82,7 @@ def _chosen(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
     out: list[k.Stmt] = []
     for stmt in body:
         match stmt:
-            case k.Compute(result, "transpose", (k.Value() as source,)):
+            case k.Compute(result, _, (k.Value() as source,)) if transposes(stmt):
                 turned[result.id] = source
                 if only_multiplied(result):
                     continue

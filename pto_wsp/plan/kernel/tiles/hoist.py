@@ -15,14 +15,11 @@ from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, buffers_written, map_bodies, result_of, stores, uses_of, walk
-from pto_wsp.ops.entry import Function
 from pto_wsp.ops.spec import Elementwise, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.plan.kernel.rows.regions import is_row_local
 from pto_wsp.types.scalar import Scalar, Var, leaves
-
-_QUICK = frozenset({"maximum", "minimum", "abs", "relu", "not_", "sign", "floor", "ceil", "round", "shl", "shr", "where"})
 
 
 def hoist_invariants(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
@@ -80,5 +77,5 @@ def _is_costly(stmt: k.Stmt) -> bool:
         return False
     entry = find(stmt.op)
     if isinstance(entry, Elementwise):
-        return stmt.op not in _QUICK and (isinstance(entry.c, Function) or entry.c.text == "/")
+        return not entry.c.simple
     return isinstance(entry, RowReduce) or not is_row_local(stmt)

@@ -22,22 +22,11 @@ from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses
 from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, Elementwise, Expand, evaluate
 from pto_wsp.ops.table import find
+from pto_wsp.ops.traits import Side
 from pto_wsp.ops.whole import Movement
 from pto_wsp.plan.kernel.context import KernelContext
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
-
-_UNDO_THEMSELVES = frozenset({"neg", "not_", "transpose"})
-_REPEAT_NOTHING = frozenset({"abs", "relu", "floor", "ceil", "round", "sign"})       # op(op(x)) is op(x)
-_RIGHT_ONE = frozenset({"mul", "div"})
-_RIGHT_ZERO = frozenset({"sub"})
-_EITHER_ONE = frozenset({"mul"})
-_INTEGER_RIGHT_ONE = frozenset({"floordiv"})
-_INTEGER_RIGHT_ZERO = frozenset({"shl", "shr"})
-_INTEGER_EITHER_ZERO = frozenset({"add", "or_", "xor"})
-_SAME_TWICE = frozenset({"maximum", "minimum", "and_", "or_"})
-_ON_NUMBERS = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "floor", "ceil", "round", "sqrt"})
-_FOLDED = (DType.F32, DType.F64, DType.I32, DType.I64)
 
 
 def simplify(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
@@ -82,25 +71,24 @@ def _given_back(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Value | Non
 
 def _same_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Operand | None:
     first, last = (stmt.operands[0], stmt.operands[-1]) if stmt.operands else (None, None)
-    match find(stmt.op):
+    entry, dtype = find(stmt.op), stmt.result.type.dtype
+    match entry:
         case Cast():
-            return None if dict(stmt.attrs).get("saturate") and is_real(stmt.result.type.dtype) else first    # it cuts infinities
+            return None if dict(stmt.attrs).get("saturate") and is_real(dtype) else first    # it cuts infinities
         case Expand():
             return first
-        case Movement() if stmt.op == "reshape":
+        case Movement() if entry.keeps_order:
             return first
-        case Movement() if stmt.op in _UNDO_THEMSELVES:
+        case Movement() | Elementwise() if dtype in entry.undoes_itself:
             return _inner(stmt, first, made)
-        case Elementwise() if len(stmt.operands) == 1:
-            if stmt.op in _UNDO_THEMSELVES:
-                return _inner(stmt, first, made)
-            return first if stmt.op in _REPEAT_NOTHING and _inner(stmt, first, made) is not None else None
-        case Elementwise() if stmt.op == "where":
+        case Elementwise() if dtype in entry.selects:
             return last if stmt.operands[1] == last else None
+        case Elementwise() if len(stmt.operands) == 1:
+            return first if dtype in entry.idempotent and _inner(stmt, first, made) is not None else None
         case Elementwise() if len(stmt.operands) == 2:
-            if _neutral(last, stmt.op, stmt.result.type.dtype, right=True) or (first == last and stmt.op in _SAME_TWICE):
+            if _is_neutral(entry, last, dtype, Side.RIGHT) or (first == last and dtype in entry.idempotent):
                 return first
-            return last if _neutral(first, stmt.op, stmt.result.type.dtype, right=False) else None
+            return last if _is_neutral(entry, first, dtype, Side.LEFT) else None
         case _:
             return None
 
@@ -111,26 +99,19 @@ def _inner(stmt: k.Compute, operand: k.Operand | None, made: Mapping[int, k.Comp
     return before.operands[0] if before is not None and before.op == stmt.op and before.attrs == stmt.attrs else None
 
 
-def _neutral(operand: k.Operand | None, op: str, dtype: DType, *, right: bool) -> bool:
+def _is_neutral(entry: Elementwise, operand: k.Operand | None, dtype: DType, side: Side) -> bool:
     """Tell whether the operation with this operand on that side leaves every bit of the other as it is."""
-    if not isinstance(operand, k.ScalarOperand) or not isinstance(operand.value, s.Const):
-        return False
-    value = operand.value.value
-    one = value == 1 and (op in _EITHER_ONE or (right and (op in _RIGHT_ONE or (op in _INTEGER_RIGHT_ONE and dtype.is_integer))))
-    positive_zero = value == 0 and math.copysign(1, value) > 0
-    whole = dtype.is_integer and (op in _INTEGER_EITHER_ZERO or (right and op in _INTEGER_RIGHT_ZERO))
-    return one or (positive_zero and (whole or (right and op in _RIGHT_ZERO)))
+    return isinstance(operand, k.ScalarOperand) and isinstance(operand.value, s.Const) \
+        and entry.is_neutral(operand.value.value, dtype, side)
 
 
 def _number(stmt: k.Compute) -> k.ScalarOperand | None:
     """Return what an operation on known numbers gives, where NumPy and C agree on it."""
     entry, dtype = find(stmt.op), stmt.result.type.dtype
     values = [o.value.value for o in stmt.operands if isinstance(o, k.ScalarOperand) and isinstance(o.value, s.Const)]
-    if dtype not in _FOLDED or not values or len(values) != len(stmt.operands):
+    if dtype not in entry.folds or not values or len(values) != len(stmt.operands) or stmt.result.type.shape != (1, 1):
         return None
     if isinstance(entry, Expand):
-        return k.ScalarOperand(s.Const(values[0]), dtype) if stmt.result.type.shape == (1, 1) else None
-    if not isinstance(entry, Elementwise) or stmt.op not in _ON_NUMBERS or stmt.result.type.shape != (1, 1):
-        return None
+        return k.ScalarOperand(s.Const(values[0]), dtype)
     found = evaluate(entry, [np.full((1, 1), value, dtype.np) for value in values], stmt.result.type, stmt.attrs).item()
     return k.ScalarOperand(s.Const(found), dtype) if math.isfinite(found) else None

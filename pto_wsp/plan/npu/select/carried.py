@@ -15,19 +15,17 @@ from collections.abc import Callable, Mapping
 from pto_wsp.arch.isa.rules import converts
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.ops.dtypes import HALVES
+from pto_wsp.ops.table import find
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.bits import wrapped
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.held import Held
 from pto_wsp.types.dtype import DType
 
-_EXACT_IN_F16 = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "abs", "neg", "relu", "rowmax", "rowmin", "colmax", "colmin"})
 _CARRIED: Mapping[DType, DType] = {DType.F32: DType.F32, DType.F16: DType.F16, DType.BF16: DType.BF16, DType.I32: DType.I32,
                                    DType.I16: DType.I16, DType.I8: DType.I16, DType.U8: DType.I16, DType.U16: DType.I32,
                                    DType.U32: DType.I32, DType.BOOL: DType.F32}
 ON_CHIP = tuple(_CARRIED)      # what kernels may compute on
-_MAY_LEAVE_RANGE = frozenset({"add", "sub", "mul", "neg", "abs", "floordiv", "rowsum", "rowprod", "colsum",
-                              "scatter_add"})
 
 
 def carried(dtype: DType) -> DType:
@@ -42,15 +40,15 @@ def stored_as(dtype: DType) -> DType:
 
 def computed_in(op: str, dtype: DType) -> DType:
     """Return the dtype that `op` is computed in on operands of `dtype`."""
-    if dtype not in HALVES or (dtype is DType.F16 and op in _EXACT_IN_F16):
+    if dtype not in HALVES or (dtype is DType.F16 and find(op).exact_in_f16):
         return carried(dtype)
     return DType.F32
 
 
-def settled(b: Builder, op: str, held: Held, dtype: DType) -> Held:
-    """Return the result of an op as values of `dtype` lie on chip: halves rounded, integers wrapped."""
+def settled(b: Builder, held: Held, dtype: DType, *, in_range: bool) -> Held:
+    """Return a result as values of `dtype` lie on chip: halves rounded, integers wrapped unless they are `in_range` of it."""
     held = converted(b, held, carried(dtype))
-    if dtype.nbytes == held.dtype.nbytes or not dtype.is_integer or op not in _MAY_LEAVE_RANGE:
+    if in_range or dtype.nbytes == held.dtype.nbytes or not dtype.is_integer:
         return held
     return _worked(b, held, lambda work, x: wrapped(work, x, dtype))
 

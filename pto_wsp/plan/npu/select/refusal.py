@@ -10,12 +10,10 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.ops.dtypes import print_dtypes
 from pto_wsp.ops.table import TABLE
 from pto_wsp.plan.npu.select.carried import ON_CHIP
+from pto_wsp.plan.npu.select.rules.registry import LACKING
 from pto_wsp.types.dtype import DType
 
-# u32 lies on chip by the bits of an i32, which divide and convert otherwise.
-_SIGNED = frozenset({"floordiv", "mod", "argsort", "topk"})
 MOVED = (DType.I64, DType.U64)                 # loaded, stored, and read as an index by the scalar unit
-_SORTED = frozenset({"argsort", "topk"})      # in f32, which does not hold every i32
 _INSTEAD: Mapping[DType, DType] = {DType.F64: DType.F32, DType.I64: DType.I32, DType.U64: DType.I32, DType.FP8E4M3: DType.BF16,
                                    DType.FP8E5M2: DType.BF16, DType.U32: DType.I32}
 
@@ -24,9 +22,7 @@ def vector_dtypes(op: str) -> tuple[DType, ...]:
     """Return the dtypes on which vector cores run an op of the table."""
     entry = TABLE.get(op)
     known = ON_CHIP if entry is None else tuple(dtype for dtype in entry.dtypes if dtype in ON_CHIP)
-    missing = {DType.U32} if op in _SIGNED else set()
-    missing |= {DType.I32} if op in _SORTED else set()
-    return tuple(dtype for dtype in known if dtype not in missing)
+    return tuple(dtype for dtype in known if dtype not in LACKING.get(op, ()))
 
 
 def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:

@@ -13,6 +13,7 @@ from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
 from pto_wsp.expr.kernel_walk import walk
+from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.values import use_counts
 from pto_wsp.plan.npu.model import NpuKernel
 from pto_wsp.plan.npu.select.builder import Builder, Rows
@@ -27,7 +28,7 @@ from pto_wsp.plan.npu.select.moves.prove import turns_of
 from pto_wsp.plan.npu.select.moves.rows import gather, scatter
 from pto_wsp.plan.npu.select.refusal import check_statement
 from pto_wsp.plan.npu.select.rules.elements.masks import packed, packed_masks
-from pto_wsp.plan.npu.select.rules.registry import RULES
+from pto_wsp.plan.npu.select.rules.registry import RULES, WRAPPED
 from pto_wsp.plan.npu.select.tidy import tidy
 from pto_wsp.types import scalar as s
 
@@ -176,6 +177,7 @@ class _Selection:
         b.target = None if buffer is None else b.buffers[buffer.id]
         held = rule(b, stmt)
         into, b.target = b.target, None
-        held = settled(b, stmt.op, held, stmt.result.type.dtype)
+        dtype = stmt.result.type.dtype
+        held = settled(b, held, dtype, in_range=stmt.op in WRAPPED or dtype in find(stmt.op).keeps_range)
         kept = {other.room for other in b.buffers.values()} - ({into.room} if into is not None else set())
         return copied(b, held, f"{held.name}_then") if held.room in kept else held

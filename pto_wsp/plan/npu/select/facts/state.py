@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import bodies_of, result_of, touches_buffer, uses_of, walk, writes_buffer
+from pto_wsp.plan.npu.select.rules.elements.elementwise import IN_PLACE
 from pto_wsp.values import dataclass
-
-# Their instructions may write over a whole operand, which they have read by then element by element.
-IN_PLACE = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "abs", "neg", "relu"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,6 @@ is rounded before it is added, and there is no f64. Small arguments keep their r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-
 from pto_wsp.plan.npu.select.formulas.lanes import Lane, Lanes
 from pto_wsp.plan.npu.select.formulas.rounding import rounded, to_zero
 from pto_wsp.types.dtype import DType
@@ -183,8 +180,3 @@ def _pow_edges(work: Lanes, x: Lane, size: Lane, y: Lane, value: Lane) -> Lane:
     value = work.select(work.compare(x, "EQ", x), work.select(work.compare(y, "EQ", y), value, y), x)
     value = work.select(work.compare(size, "EQ", 1.0), work.select(endless, 1.0, value), value)
     return work.select(work.compare(y, "EQ", 0.0), 1.0, work.select(work.compare(x, "EQ", 1.0), 1.0, value))
-
-
-Curve = Callable[[Lanes, Lane], Lane]
-CURVES: Mapping[str, Curve] = MappingProxyType({"tanh": tanh, "sigmoid": sigmoid, "silu": silu, "erf": erf, "gelu": gelu, "sin": sin,
-                                                "cos": cos})

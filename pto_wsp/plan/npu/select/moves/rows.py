@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr import tile_program as tp
+from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, computed_in, converted, settled
 from pto_wsp.plan.npu.select.held import Held
@@ -73,7 +74,7 @@ def _element(b: Builder, index: Held, n: s.Var) -> s.Var:
 
 
 def _sum(b: Builder, old: Held, new: Held, dtype: DType) -> Held:
-    wide = computed_in("add", dtype)
+    wide = computed_in(add.name, dtype)
     out = b.like(new, f"{new.name}_sum", wide)
     b.emit("TADD", b.flat(out), b.flat(converted(b, old, wide)), b.flat(converted(b, new, wide)))
-    return settled(b, "add", out, dtype)
+    return settled(b, out, dtype, in_range=dtype in add.keeps_range)

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from pto_wsp.errors import CubeError, InternalError
 from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import Body, bodies_of, touches_buffer, uses_of, walk
+from pto_wsp.expr.kernel_walk import Body, bodies_of, touches_buffer, transposes, uses_of, walk
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.plan.npu.known.facts import Facts
@@ -107,7 +107,7 @@ class Chains:
             match stmt:
                 case k.Load():
                     self._load(stmt)
-                case k.Compute(result, "transpose", (k.Value(source),)) if source in self.pieces:
+                case k.Compute(result, _, (k.Value(source),)) if source in self.pieces and transposes(stmt):
                     self.pieces[result.id] = _turned(self.pieces[source])
                 case k.Compute() if isinstance(find(stmt.op), Matmul):
                     self._product(stmt, body, at)

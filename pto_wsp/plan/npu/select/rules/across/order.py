@@ -143,5 +143,7 @@ def _constant(b: Builder, rows: int, name: str) -> Held:
     return out
 
 
+# Keys are f32, which does not hold every i32; u32 lies on chip by the bits of an i32, which convert otherwise.
+LACKING: Mapping[str, tuple[DType, ...]] = dict.fromkeys(("argsort", "topk"), (DType.I32, DType.U32))
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
     **dict.fromkeys(("argsort", "topk"), _ordered), **dict.fromkeys(("rowargmax", "rowargmin"), _place)}

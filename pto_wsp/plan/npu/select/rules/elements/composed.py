@@ -76,5 +76,7 @@ def _divided(b: Builder, stmt: k.Compute) -> Held:
     return work.finish(result, name_of(stmt))
 
 
+# u32 lies on chip by the bits of an i32, which divide otherwise.
+LACKING: Mapping[str, tuple[DType, ...]] = dict.fromkeys(("floordiv", "mod"), (DType.U32,))
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
     **dict.fromkeys(_CURVES, _curve), "pow": _pow, "sign": _sign, "floordiv": _divided, "mod": _divided}

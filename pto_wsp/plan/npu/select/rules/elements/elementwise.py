@@ -86,5 +86,7 @@ def _relu(b: Builder, stmt: k.Compute) -> Held:
     return out
 
 
+# Instructions of these ops may write over a whole operand, which they have read by then element by element.
+IN_PLACE = frozenset({*BINARY, "abs", "neg", "relu"})
 RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
     **dict.fromkeys(BINARY, _binary), "abs": _abs, "neg": _neg, "relu": _relu}

@@ -1,0 +1,74 @@
+"""What the package knows of an op stands in the op's entry: no other file names an op, the NPU's rules apart.
+
+A name is a string equal to that of an entry of the op table, wherever in the code it stands: compared, matched, in a set, a key.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pto_wsp.ops.table import TABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "pto_wsp"
+
+# Where an op has its entry, and where it has its instructions.
+HOMES = ("ops/", "plan/npu/select/rules/", "arch/isa/")
+
+# Words that are also names of ops, and mean something else here.
+ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
+    "__init__.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
+    "scalar_expr.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
+    "codegen/c/scalars.py": (frozenset({"floordiv", "mod"}), "stems of C functions of scalars"),
+    "codegen/kernel/elements.py": (frozenset({"round", "floor", "ceil"}), "modes of a cast"),
+    "plan/npu/select/formulas/conversion.py": (frozenset({"round", "floor", "ceil"}), "modes of a cast"),
+    "codegen/npu/mlir/scalars.py": (frozenset({"eq", "ne"}), "predicates of MLIR"),
+    "codegen/npu/names.py": (frozenset({"xor"}), "a word of C++"),
+    "frontend/kernel/instructions.py": (frozenset({"eq", "ne", "lt", "le", "gt", "ge"}), "modes of TCMP"),
+    "records.py": (frozenset({"ge", "gt", "le"}), "bounds of fields, as pydantic calls them"),
+    "types/extent.py": (frozenset({"add", "sub", "mul", "floordiv", "mod", "pow", "xor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs",
+                                   "round", "floor", "ceil"}), "special methods of Python"),
+    "types/scalar_ops.py": (frozenset({"neg"}), "an operator of scalars"),
+    "types/symbolic.py": (frozenset({"round", "floor", "ceil"}), "special methods of Python"),
+}
+
+
+def op_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each string that names an op, docstrings and text with other words apart."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in TABLE:
+            yield node.lineno, node.value
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """Yield the files that must not name an op, with their text."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if not name.startswith(HOMES):
+            yield name, path.read_text()
+
+
+def test_no_op_is_named_outside_its_entry_and_the_rules_of_the_npu() -> None:
+    faults = [f"pto_wsp/{file}:{line}: {name}" for file, text in sources() for line, name in op_names(text)
+              if file not in ELSEWHERE or name not in ELSEWHERE[file][0]]
+    assert not faults, "ask for a trait of the entry instead:\n" + "\n".join(faults)
+
+
+def test_no_word_is_listed_that_is_not_there() -> None:
+    found = {file: {name for _, name in op_names(text)} for file, text in sources()}
+    assert {file: set(words) for file, (words, _) in ELSEWHERE.items()} == {file: names for file, names in found.items() if names}
+
+
+def test_a_name_is_found_wherever_it_stands() -> None:
+    text = '''
+if stmt.op == "exp" or stmt.op in {"log"}: pass
+match stmt:
+    case Compute(op="div"): pass
+COST = {"tanh": 4}
+find("rowsum")
+"""an exp in a docstring"""
+print("the exp of x")
+'''
+    assert sorted(name for _, name in op_names(text)) == ["div", "exp", "log", "rowsum", "tanh"]
