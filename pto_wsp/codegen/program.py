@@ -144,7 +144,7 @@ def _symbol(plan: TaskPlan, symbol: SymbolRef) -> str:
 
 def _range(symbol: SymbolRef) -> tuple[int, int]:
     dtype = symbol.dtype or DType.I64
-    if dtype is DType.BOOL:
+    if dtype.is_bool:
         return 0, 1
     bits = 8 * dtype.nbytes
     least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.family is Family.INT else (0, (1 << bits) - 1)

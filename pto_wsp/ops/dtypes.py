@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -10,28 +11,19 @@ from pto_wsp.types.dtype import DType, Family
 
 Array: TypeAlias = npt.NDArray[Any]
 
-HALVES = (DType.F16, DType.BF16)
-FLOATS = (DType.F32, DType.F64, *HALVES)
-INTEGERS = (DType.I8, DType.I16, DType.I32, DType.I64, DType.U8, DType.U16, DType.U32, DType.U64)
+_WHOLE_FLOATS = tuple(sorted((dtype for dtype in DType if dtype.is_float and not dtype.is_half), key=lambda dtype: dtype.nbytes))
+FLOATS = (*_WHOLE_FLOATS, *(dtype for dtype in DType if dtype.is_half))
+INTEGERS = tuple(dtype for dtype in DType if dtype.is_integer)
 UNSIGNED = tuple(dtype for dtype in INTEGERS if dtype.family is Family.UINT)
+INDICES = tuple(dtype for dtype in DType if dtype.is_index)
+FOLDED_FLOATS, FOLDED_INTEGERS = _WHOLE_FLOATS, INDICES     # computed on numbers when a kernel is compiled
 NUMBERS = (*FLOATS, *INTEGERS)
-BITS = (*INTEGERS, DType.BOOL)
-COMPUTED = (*NUMBERS, DType.BOOL)
-FOLDED_FLOATS, FOLDED_INTEGERS = (DType.F32, DType.F64), (DType.I32, DType.I64)   # computed on numbers when a kernel is compiled
-STORAGE = (DType.FP8E4M3, DType.FP8E5M2)   # loaded, stored, moved and cast
+MASKS = tuple(dtype for dtype in DType if dtype.is_bool)
+BITS = (*INTEGERS, *MASKS)
+COMPUTED = (*NUMBERS, *MASKS)
+STORAGE = tuple(dtype for dtype in DType if dtype.is_storage)   # loaded, stored, moved and cast
 ALL = (*COMPUTED, *STORAGE)
-
-MATMUL_RESULT = {DType.F32: DType.F32, DType.F64: DType.F64, DType.F16: DType.F32, DType.BF16: DType.F32,
-                 DType.I8: DType.I32, DType.I32: DType.I32, DType.I64: DType.I64}
-
-
-def computed_in(dtype: DType) -> DType:
-    """Return the dtype that operations on `dtype` compute in: f32 for halves, which round their result once, else itself.
-
-    >>> computed_in(DType.BF16)
-    DType.F32
-    """
-    return DType.F32 if dtype in HALVES else dtype
+MATMUL_RESULT: Mapping[DType, DType] = {dtype: result for dtype in ALL if (result := dtype.accumulates_in) is not None}
 
 
 def print_dtypes(dtypes: tuple[DType, ...]) -> str:

@@ -10,30 +10,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import STORAGE, Array
+from pto_wsp.ops.dtypes import Array
 from pto_wsp.types.dtype import DType
-from pto_wsp.values import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A float format: significant digits, the exponent of its smallest normal number, its largest finite number, and whether it has
-    infinities (else NaN stands for what lies beyond)."""
-
-    digits: int
-    low: int
-    largest: float
-    infinite: bool = True
-
-
-FORMATS: Mapping[DType, Format] = {
-    DType.F64: Format(53, -1022, float.fromhex("0x1.fffffffffffffp1023")),
-    DType.F32: Format(24, -126, float.fromhex("0x1.fffffep127")),
-    DType.F16: Format(11, -14, 65504.0),
-    DType.BF16: Format(8, -126, float.fromhex("0x1.fep127")),
-    DType.FP8E5M2: Format(3, -14, 57344.0),
-    DType.FP8E4M3: Format(4, -6, 448.0, infinite=False),
-}
 
 
 def _away(x: Array) -> Array:
@@ -54,11 +32,6 @@ MODES: Mapping[str, Callable[[Array], Array]] = {
 }
 
 
-def is_real(dtype: DType) -> bool:
-    """Tell whether a dtype holds numbers with a fraction: floats and fp8."""
-    return dtype.is_float or dtype in STORAGE
-
-
 def default_mode(target: DType) -> str:
     """Return how a float is rounded where no mode is given: its fraction dropped for an integer, else to the nearest, half to even."""
     return "trunc" if target.is_integer else "rint"
@@ -68,10 +41,10 @@ def convert(x: Array, target: DType, mode: str | None = None, saturate: bool | N
     """Return x in the dtype `target`; see `pto.cast` for what None means."""
     source = DType.from_numpy(x.dtype)
     with np.errstate(all="ignore"):
-        if target is DType.BOOL:
-            mask: Array = np.not_equal(x.astype(np.float64) if is_real(source) else x, 0)
+        if target.is_bool:
+            mask: Array = np.not_equal(x.astype(np.float64) if source.is_real else x, 0)
             return mask
-        if is_real(source):
+        if source.is_real:
             wide = x.astype(np.float64)
             rule = mode or default_mode(target)
             if target.is_integer:
@@ -79,7 +52,7 @@ def convert(x: Array, target: DType, mode: str | None = None, saturate: bool | N
             return _to_float(wide, target, rule, bool(saturate))
         if target.is_integer:
             return _between(x, source, target).astype(target.np) if saturate else x.astype(target.np)
-        if target in (DType.F32, DType.F64):
+        if target.is_float and not target.is_half:
             return x.astype(target.np)
         return _to_float(_few_digits(x), target, "rint", bool(saturate))
 
@@ -98,10 +71,10 @@ def _to_integer(whole: Array, target: DType, saturate: bool) -> Array:
 
 def _to_float(x: Array, target: DType, mode: str, saturate: bool) -> Array:
     """Round doubles to a format once, in units of the last place of the result."""
-    kind = FORMATS[target]
+    kind = target.format
     if saturate:
         x = np.clip(x, -kind.largest, kind.largest)
-    if target is DType.F64:
+    if target.is_double:
         return x
     _, exponent = np.frexp(x)
     unit = np.maximum(exponent - 1, kind.low) - kind.digits + 1
@@ -114,8 +87,8 @@ def _to_float(x: Array, target: DType, mode: str, saturate: bool) -> Array:
 
 def _between(x: Array, source: DType, target: DType) -> Array:
     limits = np.iinfo(target.np)
-    own = limits if source is DType.BOOL else np.iinfo(source.np)
-    if source is DType.BOOL:
+    own = limits if source.is_bool else np.iinfo(source.np)
+    if source.is_bool:
         return x
     result: Array = np.clip(x, source.np.type(max(limits.min, own.min)), source.np.type(min(limits.max, own.max)))
     return result

@@ -8,7 +8,6 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
 from pto_wsp.ops.dtypes import print_dtypes
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.tracing import Operand, is_tile
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -107,11 +106,11 @@ def as_choice(name: str, what: str, value: object, choices: tuple[str | bool, ..
 
 def check_conversion(name: str, found: TileType, target: DType, mode: str | None, saturate: bool | None) -> None:
     """Raise T205 for a rounding mode where nothing is rounded by one, and for saturation of a mask."""
-    if mode is not None and (target is DType.BOOL or not is_real(found.dtype)):
+    if mode is not None and (target.is_bool or not found.dtype.is_real):
         raise ArgumentKindError(f"`pto.{name}`: {found.dtype} becomes {target} without a rounding mode", here(),
                                 expected="a mode only where a float becomes an integer or another float", found=f"mode={mode!r}",
                                 help="leave mode out")
-    if saturate is not None and DType.BOOL in (target, found.dtype):
+    if saturate is not None and (target.is_bool or found.dtype.is_bool):
         raise ArgumentKindError(f"`pto.{name}`: a mask does not saturate", here(), expected="no saturate to or from bool",
                                 found=f"saturate={saturate!r}", help="leave saturate out")
 

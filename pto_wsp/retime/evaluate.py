@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.types.scalar_ops import COMPARISONS, Number, wrap_i64
 from pto_wsp.types.scalar_text import print_scalar
@@ -22,7 +21,6 @@ from pto_wsp.types.scalar_text import print_scalar
 Column: TypeAlias = "np.ndarray[Any, Any]"
 Leaf: TypeAlias = Callable[[s.Scalar], "Column | None"]
 
-_NUMPY: Mapping[DType, type[np.generic]] = {DType.I64: np.int64, DType.F64: np.float64, DType.BOOL: np.bool_}
 _FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _TURNS_AT_A_TIME = 1 << 20
 
@@ -57,7 +55,7 @@ def _value(node: s.Scalar, leaf: Leaf) -> Column:
         case s.Binary(op, lhs, rhs):
             return _binary(op, _value(lhs, leaf), _value(rhs, leaf))
         case s.Select(condition, then, other):
-            kind = _NUMPY[s.scalar_dtype(node)]
+            kind = s.scalar_dtype(node).np.type
             return np.where(_value(condition, leaf), _value(then, leaf).astype(kind), _value(other, leaf).astype(kind))
         case s.Sum():
             return _sum(node, leaf)
@@ -110,7 +108,7 @@ def _sum(node: s.Sum, leaf: Leaf) -> Column:
     shape = np.broadcast_shapes(start.shape, stop.shape, step.shape, *(column.shape for _, column in inner))
     start, stop, step = (np.broadcast_to(bound, shape) for bound in (start, stop, step))
     count = np.maximum(0, np.where(step > 0, -((start - stop) // step), -((stop - start) // -step)))
-    kind = _NUMPY[s.scalar_dtype(node.body)]
+    kind = s.scalar_dtype(node.body).np.type
     total = np.zeros(shape, np.float64 if kind is np.float64 else np.int64)
     if not count.any():
         return total

@@ -14,7 +14,6 @@ from pto_wsp.plan.walk import items_in, items_of, submits
 from pto_wsp.retime.evaluate import Column, constant
 from pto_wsp.runtime.bound.binding import Bindings
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 
 
 class RecordedTasks:
@@ -156,7 +155,7 @@ class SiteColumns:
             case s.ParamScalar(name):
                 k, dtype = self._values[name]
                 slots: Column = tasks.scalars[tasks.scalar_begin[:-1][at] + k]
-                return slots.view(np.float64) if dtype.is_float else slots != 0 if dtype is DType.BOOL else slots
+                return slots.view(np.float64) if dtype.is_float else slots != 0 if dtype.is_bool else slots
             case _:
                 return None
 

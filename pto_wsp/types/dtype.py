@@ -1,4 +1,5 @@
-"""Element types: what tensors, tiles and scalars hold.
+"""Element types: what tensors, tiles and scalars hold. A dtype is one record, at the end of this file, and traits that derive from it:
+the rest of the package asks for these and names no dtype.
 
 >>> DType.F32.nbytes, DType.from_numpy("int32")
 (4, DType.I32)
@@ -6,14 +7,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import DTypeNameError
+from pto_wsp.errors import DTypeNameError, InternalError
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
 
 
 class Family(Enum):
@@ -24,6 +27,17 @@ class Family(Enum):
     UINT = "uint"
     BOOL = "bool"
     STORAGE = "storage"   # moved and cast, never computed on
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A float format: significant digits, the exponent of its smallest normal number, its largest finite number, and whether it has
+    infinities (else NaN stands for what lies beyond)."""
+
+    digits: int
+    low: int
+    largest: float
+    infinite: bool = True
 
 
 class DType(Enum):
@@ -53,12 +67,12 @@ class DType(Enum):
     @property
     def nbytes(self) -> int:
         """Bytes an element."""
-        return _NBYTES[self]
+        return _RECORDS[self].nbytes
 
     @property
     def family(self) -> Family:
         """What kind of numbers it holds."""
-        return _FAMILY[self]
+        return _RECORDS[self].family
 
     @property
     def is_float(self) -> bool:
@@ -69,6 +83,69 @@ class DType(Enum):
     def is_integer(self) -> bool:
         """True for signed and unsigned integers, not for bool."""
         return self.family in (Family.INT, Family.UINT)
+
+    @property
+    def is_bool(self) -> bool:
+        """True for masks, whose elements are 0 and 1."""
+        return self.family is Family.BOOL
+
+    @property
+    def is_storage(self) -> bool:
+        """True for fp8, which is loaded, stored, moved and cast, and never computed on."""
+        return self.family is Family.STORAGE
+
+    @property
+    def is_real(self) -> bool:
+        """True for dtypes of numbers with a fraction: floats and fp8."""
+        return self.family in (Family.FLOAT, Family.STORAGE)
+
+    @property
+    def is_half(self) -> bool:
+        """True for f16 and bf16, which lie in memory as their bits and are computed in f32."""
+        return self.family is Family.FLOAT and self.nbytes == 2
+
+    @property
+    def is_double(self) -> bool:
+        """True for f64."""
+        return self.family is Family.FLOAT and self.nbytes == 8
+
+    @property
+    def exceeds_i64(self) -> bool:
+        """True for u64, of which i64, in which scalars are computed, does not hold every number."""
+        return self.family is Family.UINT and self.nbytes == 8
+
+    @property
+    def is_foreign(self) -> bool:
+        """True for dtypes that NumPy has from ml_dtypes: bf16 and fp8."""
+        return _RECORDS[self].foreign
+
+    @property
+    def is_index(self) -> bool:
+        """True for the dtypes that indices have: i32 and i64."""
+        return self.family is Family.INT and self.nbytes >= 4
+
+    @property
+    def format(self) -> Format:
+        """The float format of a dtype of which `is_real` holds."""
+        found = _RECORDS[self].format
+        if found is None:
+            raise InternalError(f"{self} has no float format")
+        return found
+
+    @property
+    def c_type(self) -> str:
+        """The C type of an element in memory; halves and fp8 are their bits."""
+        return _RECORDS[self].c_type
+
+    @property
+    def computed_in(self) -> DType:
+        """The dtype that operations compute in: f32 for halves, which round their result once, else itself."""
+        return DType.F32 if self.is_half else self
+
+    @property
+    def accumulates_in(self) -> DType | None:
+        """The dtype that products of matrices add up in and give, None where there are no such products."""
+        return _RECORDS[self].accumulates_in
 
     def holds(self, value: int) -> bool:
         """Tell whether a whole number fits: always for a float dtype."""
@@ -101,31 +178,45 @@ class DType(Enum):
         return str(self.value)
 
 
-_NBYTES = {
-    DType.F64: 8, DType.F32: 4, DType.F16: 2, DType.BF16: 2, DType.I8: 1, DType.I16: 2, DType.I32: 4, DType.I64: 8,
-    DType.U8: 1, DType.U16: 2, DType.U32: 4, DType.U64: 8, DType.BOOL: 1, DType.FP8E4M3: 1, DType.FP8E5M2: 1,
-}
-_FAMILY = {
-    **{member: Family.FLOAT for member in (DType.F64, DType.F32, DType.F16, DType.BF16)},
-    **{member: Family.INT for member in (DType.I8, DType.I16, DType.I32, DType.I64)},
-    **{member: Family.UINT for member in (DType.U8, DType.U16, DType.U32, DType.U64)},
-    DType.BOOL: Family.BOOL, DType.FP8E4M3: Family.STORAGE, DType.FP8E5M2: Family.STORAGE,
-}
-_NUMPY_NAME = {
-    DType.F64: "float64", DType.F32: "float32", DType.F16: "float16", DType.BF16: "bfloat16", DType.I8: "int8",
-    DType.I16: "int16", DType.I32: "int32", DType.I64: "int64", DType.U8: "uint8", DType.U16: "uint16",
-    DType.U32: "uint32", DType.U64: "uint64", DType.BOOL: "bool", DType.FP8E4M3: "float8_e4m3fn",
-    DType.FP8E5M2: "float8_e5m2",
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What there is to know of a dtype. `numpy`: NumPy's name of it, or that of ml_dtypes: `foreign`; the rest as in `DType`."""
+
+    nbytes: int
+    family: Family
+    numpy: str
+    c_type: str
+    format: Format | None = None
+    accumulates_in: DType | None = None
+    foreign: bool = False
+
+
+_RECORDS: Mapping[DType, _Record] = {
+    DType.F64: _Record(8, Family.FLOAT, "float64", "double", Format(53, -1022, float.fromhex("0x1.fffffffffffffp1023")), DType.F64),
+    DType.F32: _Record(4, Family.FLOAT, "float32", "float", Format(24, -126, float.fromhex("0x1.fffffep127")), DType.F32),
+    DType.F16: _Record(2, Family.FLOAT, "float16", "uint16_t", Format(11, -14, 65504.0), DType.F32),
+    DType.BF16: _Record(2, Family.FLOAT, "bfloat16", "uint16_t", Format(8, -126, float.fromhex("0x1.fep127")), DType.F32, foreign=True),
+    DType.I8: _Record(1, Family.INT, "int8", "int8_t", accumulates_in=DType.I32),
+    DType.I16: _Record(2, Family.INT, "int16", "int16_t"),
+    DType.I32: _Record(4, Family.INT, "int32", "int32_t", accumulates_in=DType.I32),
+    DType.I64: _Record(8, Family.INT, "int64", "int64_t", accumulates_in=DType.I64),
+    DType.U8: _Record(1, Family.UINT, "uint8", "uint8_t"),
+    DType.U16: _Record(2, Family.UINT, "uint16", "uint16_t"),
+    DType.U32: _Record(4, Family.UINT, "uint32", "uint32_t"),
+    DType.U64: _Record(8, Family.UINT, "uint64", "uint64_t"),
+    DType.BOOL: _Record(1, Family.BOOL, "bool", "uint8_t"),
+    DType.FP8E4M3: _Record(1, Family.STORAGE, "float8_e4m3fn", "uint8_t", Format(4, -6, 448.0, infinite=False), foreign=True),
+    DType.FP8E5M2: _Record(1, Family.STORAGE, "float8_e5m2", "uint8_t", Format(3, -14, 57344.0), foreign=True),
 }
 
 
 def _numpy_name(member: DType) -> str:
-    return _NUMPY_NAME[member]
+    return _RECORDS[member].numpy
 
 
 def _numpy_dtype(member: DType) -> np.dtype[Any]:
-    name = _NUMPY_NAME[member]
-    if member not in (DType.BF16, DType.FP8E4M3, DType.FP8E5M2):
+    name = _numpy_name(member)
+    if not member.is_foreign:
         return np.dtype(name)
     import ml_dtypes  # a library that programs without these dtypes do not load
 

@@ -331,10 +331,10 @@ def is_unsigned(node: Scalar) -> bool:
     """
     match node:
         case SymbolRef(dtype=dtype) | ParamScalar(dtype=dtype):
-            return dtype is DType.U64
+            return dtype is not None and dtype.exceeds_i64
         case Element(tensor):
-            return tensor.dtype is DType.U64
-        case Binary(Op.MAX, lhs, rhs) if scalar_dtype(node) is DType.I64:
+            return tensor.dtype.exceeds_i64
+        case Binary(Op.MAX, lhs, rhs) if scalar_dtype(node).is_integer:
             return is_unsigned(lhs) or is_unsigned(rhs)
         case Binary(Op.ADD | Op.MUL | Op.FLOORDIV | Op.MOD | Op.MIN | Op.AND | Op.OR, lhs, rhs) | Select(_, lhs, rhs):
             return _is_unsigned_pair(lhs, rhs)
@@ -352,7 +352,7 @@ def _is_natural(node: Scalar) -> bool:
 
 
 def _as_kind(kind: DType, value: Number) -> Number:
-    return float(value) if kind is DType.F64 else bool(value) if kind is DType.BOOL else int(value)
+    return float(value) if kind.is_float else bool(value) if kind.is_bool else int(value)
 
 
 def scalar_dtype(node: Scalar) -> DType:
@@ -366,17 +366,17 @@ def scalar_dtype(node: Scalar) -> DType:
             return _wide(node.tensor.dtype)
         case Unary(op, value):
             kind = scalar_dtype(value)
-            return DType.I64 if op is Op.NEG and kind is DType.BOOL else kind
+            return DType.I64 if op is Op.NEG and kind.is_bool else kind
         case Binary(op, lhs, rhs):
             if op in COMPARISONS:
                 return DType.BOOL
             kinds = {scalar_dtype(lhs), scalar_dtype(rhs)}
-            if op is Op.DIV or DType.F64 in kinds:
+            if op is Op.DIV or any(kind.is_float for kind in kinds):
                 return DType.F64
-            return DType.BOOL if kinds == {DType.BOOL} and op in LOGICAL else DType.I64
+            return DType.BOOL if all(kind.is_bool for kind in kinds) and op in LOGICAL else DType.I64
         case Select(_, then, other):
             kinds = {scalar_dtype(then), scalar_dtype(other)}
-            return kinds.pop() if len(kinds) == 1 else DType.F64 if DType.F64 in kinds else DType.I64
+            return kinds.pop() if len(kinds) == 1 else DType.F64 if any(kind.is_float for kind in kinds) else DType.I64
         case Sum(_, _, _, _, body):
             return scalar_dtype(body)
         case (Var() | AxisName() | BracketIndex() | TaskIndex() | CalendarEntry() | ReplicaIndex() | ParamExtent() | DimOf() | StrideOf()
@@ -389,7 +389,7 @@ def scalar_dtype(node: Scalar) -> DType:
 
 
 def _wide(dtype: DType) -> DType:
-    return DType.F64 if dtype.is_float else DType.BOOL if dtype is DType.BOOL else DType.I64
+    return DType.F64 if dtype.is_float else DType.BOOL if dtype.is_bool else DType.I64
 
 
 # ---- walking ----

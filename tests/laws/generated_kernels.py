@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.ops.dtypes import COMPUTED, FLOATS, MATMUL_RESULT
-from pto_wsp.ops.rounding import is_real
 from tests.laws.generated_moves import apply_move, draw_move, order_of_rows
 from tests.tolerances import Array
 
@@ -103,7 +102,7 @@ def specials(dtype: DType) -> Array:
     """Return the values of a dtype that go wrong first."""
     if dtype is DType.BOOL:
         return np.array([False, True])
-    if is_real(dtype):
+    if dtype.is_real:
         limits = ml_dtypes.finfo(dtype.np)
         smallest, tiny, most = float(limits.smallest_subnormal), float(limits.tiny), float(limits.max)
         with np.errstate(over="ignore"):

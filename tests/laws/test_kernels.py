@@ -18,7 +18,6 @@ from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import NotFiniteError
 from pto_wsp.frontend.kernel.annotations import TileAnnotation
 from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import ENTRIES, find
 from pto_wsp.ops.whole import Movement, TileFunction
@@ -139,7 +138,7 @@ ROWS, COLS = 20, 24
 def tricky(dtype: DType, seed: int, shape: tuple[int, int] = (ROWS, COLS)) -> Array:
     """Return a tile in which special values meet each other and plain ones."""
     rng = np.random.default_rng(seed)
-    plain = rng.standard_normal(shape) * 20 if is_real(dtype) else rng.integers(-9, 9, shape)
+    plain = rng.standard_normal(shape) * 20 if dtype.is_real else rng.integers(-9, 9, shape)
     return np.where(rng.random(shape) < 0.7, rng.choice(specials(dtype), shape), plain.astype(dtype.np))
 
 
@@ -185,7 +184,7 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
                     for arrays, extra, result, result_dtype in index_cases(op.name, dtype, sample)]
         case Cast():
             ways: list[tuple[Any, ...]] = [(to,) for to in ALL]
-            if is_real(dtype):
+            if dtype.is_real:
                 ways += [(DType.I8, "floor", False), (DType.BF16, "odd"), (DType.FP8E4M3, "ceil", True), (DType.F32, "round"),
                          (dtype, None, True)]
             elif dtype is not DType.BOOL:

@@ -12,7 +12,7 @@ import pytest
 from pto_wsp import In, Out, Tile, kernel, pto
 from pto_wsp.errors import PtoError
 from pto_wsp.ops.dtypes import INTEGERS
-from pto_wsp.ops.rounding import FORMATS, MODES, convert
+from pto_wsp.ops.rounding import MODES, convert
 from pto_wsp.types.dtype import DType
 
 Array = npt.NDArray[Any]
@@ -37,7 +37,7 @@ def by_neighbours(x: float, values: Array, dtype: DType, mode: str) -> float:
     if math.isnan(x):
         return math.nan
     top = float(values[-1])
-    beyond = math.inf if FORMATS[dtype].infinite else math.nan
+    beyond = math.inf if dtype.format.infinite else math.nan
     if abs(x) >= top and abs(x) != top:
         if math.isinf(x):
             return math.copysign(beyond, x)
@@ -45,7 +45,7 @@ def by_neighbours(x: float, values: Array, dtype: DType, mode: str) -> float:
         near = abs(x) - top < step / 2 or (abs(x) - top == step / 2 and mode == "rint" and digit_of(top, dtype) == 0)
         inward = {"rint": near, "round": abs(x) - top < step / 2, "trunc": abs(x) < math.inf, "odd": True,
                   "floor": x > 0, "ceil": x < 0}[mode]
-        past_one = {"odd": not FORMATS[dtype].infinite and abs(x) - top >= step}.get(mode, False)
+        past_one = {"odd": not dtype.format.infinite and abs(x) - top >= step}.get(mode, False)
         return math.copysign(top, x) if inward or past_one else math.copysign(beyond, x)
     at = int(np.searchsorted(values, x))
     if values[at] == x:
@@ -103,7 +103,7 @@ def test_the_default_is_what_numpy_makes_of_f32(dtype: DType) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 def test_saturation_ends_at_the_largest_number(dtype: DType, mode: str) -> None:
-    top = FORMATS[dtype].largest
+    top = dtype.format.largest
     x = np.array([1e30 if top < 1e30 else 3.4e38, -3.4e38, math.inf, -math.inf, math.nan, 1.0, top])
     assert convert(x, dtype, mode, True).astype(np.float64)[[0, 1, 2, 3, 5, 6]].tolist() == [top, -top, top, -top, 1.0, top]
     assert np.isnan(convert(x, dtype, mode, True).astype(np.float64)[4])

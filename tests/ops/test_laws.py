@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pto_wsp.ops.dtypes import ALL, BITS, FLOATS, INTEGERS, NUMBERS
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Elementwise, evaluate
 from pto_wsp.ops.table import ENTRIES, TABLE, find
 from pto_wsp.types.dtype import DType
@@ -34,9 +33,9 @@ SMALLEST = {DType.F32: 1e-37, DType.F64: 1e-37, DType.F16: 2.0 ** -24, DType.BF1
 
 def samples(dtype: DType) -> Array:
     """Return one value of each kind that matters for `dtype`."""
-    if dtype is DType.BOOL:
+    if dtype.is_bool:
         return np.array([False, True])
-    if is_real(dtype):
+    if dtype.is_real:
         with np.errstate(all="ignore"):
             return np.array(SPECIALS["float"], np.float64).astype(dtype.np)
     limits = np.iinfo(dtype.np)

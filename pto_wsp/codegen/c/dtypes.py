@@ -6,31 +6,22 @@ A half lies in memory as its bits and in a local as a float that holds one of it
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from pto_wsp.codegen.c import syntax as c
-from pto_wsp.ops.dtypes import HALVES, STORAGE
 from pto_wsp.ops.rounding import convert
 from pto_wsp.types.dtype import DType
-
-_C_TYPES: Mapping[DType, str] = {
-    DType.F64: "double", DType.F32: "float", DType.F16: "uint16_t", DType.BF16: "uint16_t",
-    DType.I8: "int8_t", DType.I16: "int16_t", DType.I32: "int32_t", DType.I64: "int64_t",
-    DType.U8: "uint8_t", DType.U16: "uint16_t", DType.U32: "uint32_t", DType.U64: "uint64_t",
-    DType.BOOL: "uint8_t", DType.FP8E4M3: "uint8_t", DType.FP8E5M2: "uint8_t",
-}
 
 
 def memory_type(dtype: DType) -> str:
     """Return the C type of one element in memory; halves and fp8 are their bits."""
-    return _C_TYPES[dtype]
+    return dtype.c_type
 
 
 def local_type(dtype: DType) -> str:
     """Return the C type of an element in a local variable: masks are _Bool, which vectorises as a mask, halves are floats."""
-    return "_Bool" if dtype is DType.BOOL else "float" if dtype in HALVES else _C_TYPES[dtype]
+    return "_Bool" if dtype.is_bool else "float" if dtype.is_half else dtype.c_type
 
 
 def literal(value: float | int | bool, dtype: DType) -> c.Expr:
@@ -39,13 +30,13 @@ def literal(value: float | int | bool, dtype: DType) -> c.Expr:
     >>> literal(1, DType.F32)
     Float(value=1.0, single=True)
     """
-    if dtype in STORAGE:
+    if dtype.is_storage:
         return memory_literal(value, dtype)
-    if dtype in HALVES:
+    if dtype.is_half:
         return c.Float(float(_held(value, dtype)), single=True)
     if dtype.is_float:
-        return c.Float(float(value), single=dtype is DType.F32)
-    if dtype is DType.BOOL:
+        return c.Float(float(value), single=not dtype.is_double)
+    if dtype.is_bool:
         return c.Int(int(bool(value)))
     number = int(np.asarray(int(value)).astype(dtype.np))
     return c.Int(number, "" if -(1 << 31) <= number < 1 << 31 else "LL" if number < 1 << 63 else "ULL")
@@ -53,38 +44,38 @@ def literal(value: float | int | bool, dtype: DType) -> c.Expr:
 
 def memory_literal(value: float | int | bool, dtype: DType) -> c.Expr:
     """Return a constant as it lies in memory: halves and fp8 as their bits."""
-    if dtype in HALVES or dtype in STORAGE:
+    if dtype.is_half or dtype.is_storage:
         return c.Int(int(_held(value, dtype).view(np.dtype(f"u{dtype.nbytes}"))))
     return literal(value, dtype)
 
 
 def lowest(dtype: DType) -> c.Expr:
     """Return -inf, or the smallest integer."""
-    return c.Float(-math.inf, dtype is not DType.F64) if dtype.is_float else literal(int(np.iinfo(dtype.np).min), dtype)
+    return c.Float(-math.inf, not dtype.is_double) if dtype.is_float else literal(int(np.iinfo(dtype.np).min), dtype)
 
 
 def highest(dtype: DType) -> c.Expr:
     """Return inf, or the largest integer."""
-    return c.Float(math.inf, dtype is not DType.F64) if dtype.is_float else literal(int(np.iinfo(dtype.np).max), dtype)
+    return c.Float(math.inf, not dtype.is_double) if dtype.is_float else literal(int(np.iinfo(dtype.np).max), dtype)
 
 
 def loaded(element: c.Expr, dtype: DType) -> c.Expr:
     """Return an element in memory as a local variable holds it."""
-    return c.Call(f"pto_widen_{dtype}", (element,)) if dtype in HALVES else element
+    return c.Call(f"pto_widen_{dtype}", (element,)) if dtype.is_half else element
 
 
 def stored(value: c.Expr, dtype: DType) -> c.Expr:
     """Return a local value as it lies in memory."""
-    if isinstance(value, c.Call) and value.function == f"pto_widen_{dtype}" and dtype in HALVES:
+    if isinstance(value, c.Call) and value.function == f"pto_widen_{dtype}" and dtype.is_half:
         return value.args[0]
-    if isinstance(value, c.Float) and dtype in HALVES:
+    if isinstance(value, c.Float) and dtype.is_half:
         return memory_literal(value.value, dtype)
-    return c.Call(f"pto_narrow_{dtype}", (value,)) if dtype in HALVES else value
+    return c.Call(f"pto_narrow_{dtype}", (value,)) if dtype.is_half else value
 
 
 def rounded(value: c.Expr, dtype: DType) -> c.Expr:
     """Return what was computed for `dtype` as one of its values."""
-    return c.Call(f"pto_round_{dtype}", (value,)) if dtype in HALVES else value
+    return c.Call(f"pto_round_{dtype}", (value,)) if dtype.is_half else value
 
 
 def _held(value: float | int | bool, dtype: DType) -> np.generic:

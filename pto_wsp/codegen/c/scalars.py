@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from pto_wsp.codegen.c import syntax as c
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import COMPARISONS, Op
 
 Leaf = Callable[[s.Scalar], c.Expr]
@@ -33,7 +32,7 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, wide: bool
                 return c.Int(int(value), "" if -(1 << 31) <= int(value) < (1 << 31) else "LL")
             case s.Unary(op, value):
                 if op is Op.NOT:
-                    return c.Prefix("!" if s.scalar_dtype(value) is DType.BOOL else "~", go(value))
+                    return c.Prefix("!" if s.scalar_dtype(value).is_bool else "~", go(value))
                 return c.Prefix("-", _wide(value, go(value)))
             case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) \
                     if divisor > 0 and natural(lhs) and not s.is_unsigned(lhs):
@@ -43,7 +42,7 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, wide: bool
             case s.Binary(op, lhs, rhs):
                 return _binary(op, lhs, rhs, go, single=single, wide=wide)
             case s.Select(condition, then, other):
-                if s.scalar_dtype(inner) is DType.F64:
+                if s.scalar_dtype(inner).is_float:
                     return c.Ternary(go(condition), as_it_is(then, go(then)), as_it_is(other, go(other)))
                 return c.Ternary(go(condition), go(then), go(other))
             case s.Sum(var, start, stop, step, body):
@@ -55,7 +54,7 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, wide: bool
 
 def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, *, single: bool, wide: bool) -> c.Expr:
     left, right = go(lhs), go(rhs)
-    floats = op is Op.DIV or DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+    floats = op is Op.DIV or s.scalar_dtype(lhs).is_float or s.scalar_dtype(rhs).is_float
     if floats:
         left, right = as_it_is(lhs, left), as_it_is(rhs, right)
     elif wide and (op in COMPARISONS or op in _WIDE) and (s.is_unsigned(lhs) or s.is_unsigned(rhs)):
@@ -87,20 +86,20 @@ def _is_narrow(node: s.Scalar) -> bool:
         case s.Const(value):
             return not isinstance(value, float) and -(1 << 31) <= int(value) < (1 << 31)
         case s.Unary(Op.NOT, value):
-            return s.scalar_dtype(value) is DType.BOOL or _is_narrow(value)
+            return s.scalar_dtype(value).is_bool or _is_narrow(value)
         case s.Binary(op, lhs, rhs):
             return op in COMPARISONS or (op in (Op.AND, Op.OR) and _is_narrow(lhs) and _is_narrow(rhs))
         case s.Select(_, then, other):
             return _is_narrow(then) and _is_narrow(other)
         case _:
-            return s.scalar_dtype(node) is DType.BOOL
+            return s.scalar_dtype(node).is_bool
 
 
 def _sum(var: s.Var, start: s.Scalar, stop: s.Scalar, step: s.Scalar, body: s.Scalar, go: Leaf, leaf: Leaf) -> c.Expr:
     name, total = f"{c.c_ident(var.name)}_{var.id}", f"sum_{var.id}"
     inner = lower_scalar(body, lambda node: c.Name(name) if node == var else leaf(node))
     return c.StatementExpr((
-        c.Declare("double" if s.scalar_dtype(body) is DType.F64 else "int64_t", total, c.Int(0)),
+        c.Declare("double" if s.scalar_dtype(body).is_float else "int64_t", total, c.Int(0)),
         c.For("int64_t", name, go(start), go(stop), go(step), (c.Assign(c.Name(total), inner, "+="),),
               wraps=c.may_wrap(go(stop), go(step))),
     ), c.Name(total))

@@ -10,7 +10,6 @@ from pto_wsp.codegen.c.scalars import as_it_is, lower_scalar
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.ops.dtypes import HALVES, STORAGE
 from pto_wsp.plan.kernel.memory.plan_arena import ALIGN
 from pto_wsp.types import scalar as s
 from pto_wsp.types.dtype import DType
@@ -127,9 +126,9 @@ class Env:
         if isinstance(node, s.Const):
             return literal(node.value, dtype)
         lowered = self.scalar(node)
-        if dtype is DType.BOOL:
+        if dtype.is_bool:
             return c.Infix("!=", lowered, c.Int(0))
-        if dtype in HALVES or dtype in STORAGE:
+        if dtype.is_half or dtype.is_storage:
             found = DType.U64 if s.is_unsigned(node) else s.scalar_dtype(node)
             return c.Call(f"pto_cast_{found}_{dtype}", (as_it_is(node, lowered),))
         return c.Cast(memory_type(dtype), as_it_is(node, lowered) if dtype.is_float else lowered)

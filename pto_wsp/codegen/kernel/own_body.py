@@ -117,7 +117,7 @@ def _call(env: Env, kernel: k.Kernel, own: k.OwnBody, function: str) -> c.Expr:
             slot: c.Expr = c.Index(c.Name("scalars"), c.Int(position))
             position += 1
             slot = c.Call("pto_from_bits_f64", (slot,)) if param.dtype.is_float else slot
-            arguments.append(c.Infix("!=", slot, c.Int(0)) if param.dtype is DType.BOOL else c.Cast(_scalar_type(param.dtype), slot))
+            arguments.append(c.Infix("!=", slot, c.Int(0)) if param.dtype.is_bool else c.Cast(_scalar_type(param.dtype), slot))
             continue
         kind = memory_type(_dtype(param))
         pointer: c.Expr = c.Cast(f"{kind} *", c.Member(env.argument(param.name), "data"))
@@ -182,7 +182,7 @@ def _shown_name(start: Span) -> str:
 
 
 def _scalar_type(dtype: DType) -> str:
-    return "_Bool" if dtype is DType.BOOL else "float" if dtype.is_float and dtype.nbytes < 8 else memory_type(dtype)
+    return "_Bool" if dtype.is_bool else "float" if dtype.is_float and dtype.nbytes < 8 else memory_type(dtype)
 
 
 def _dtype(param: k.MemoryParam) -> DType:

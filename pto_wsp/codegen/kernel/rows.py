@@ -15,7 +15,6 @@ from pto_wsp.codegen.kernel.elements import converted, elementwise, spell
 from pto_wsp.codegen.kernel.env import CHUNK, COL, LANE, ROW, Env, Place
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.entry import Finish, Identity
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
@@ -94,7 +93,7 @@ class RowRegion:
         self.before.append(self._columns(0, value.type.cols, (c.Assign(element, _identity(stmt)),)))
         mean = isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT
         if mean or wide is not place:
-            total = c.Infix("/", element, literal(self.rows, computed_in(dtype))) if mean else element
+            total = c.Infix("/", element, literal(self.rows, dtype.computed_in)) if mean else element
             finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), rounded(total, dtype), value)
             self.after.append(self._columns(0, value.type.cols, (finished,)))
 
@@ -281,7 +280,7 @@ class RowRegion:
             out.append(c.Evaluate(c.Call("PTO_FOLD", (result, self._combine(stmt, c.Name("lo"), c.Name("hi"))))))
             result = c.Index(result, c.Int(0))
         if isinstance(entry, RowReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
-            result = c.Infix("/", result, literal(count, computed_in(dtype)))
+            result = c.Infix("/", result, literal(count, dtype.computed_in))
         out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], rounded(result, dtype)))
         return out
 

@@ -58,7 +58,7 @@ def _arguments(kernel: Kernel, access: Sequence[ParamAccess]) -> Iterator[c.Stmt
         if scalar.dtype.is_float:
             yield c.Declare("[[maybe_unused]] const float", c.c_ident(scalar.name), float_value(slot))
         else:
-            kind = device_type(scalar.dtype) if scalar.dtype is not DType.BOOL else "bool"
+            kind = device_type(scalar.dtype) if not scalar.dtype.is_bool else "bool"
             value = c.Call(f"static_cast<{kind}>", (c.Index(ARGS, c.Int(slot)),))
             yield c.Declare(f"[[maybe_unused]] const {kind}", c.c_ident(scalar.name), value)
 

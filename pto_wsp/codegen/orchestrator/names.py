@@ -128,9 +128,9 @@ class Names:
             return spelled
         spelled = as_it_is(value, spelled)
         number: c.Expr = c.Cast("double", spelled)
-        if dtype is DType.F32:
+        if dtype.is_float and not dtype.is_half and not dtype.is_double:
             number = c.Cast("double", c.Cast("float", spelled))
-        elif dtype is not DType.F64:
+        elif dtype.is_half:
             number = c.Cast("double", c.Call(f"pto_cast_f64_{dtype}", (number,)))
         return c.Call("pto_f64_slot", (number,))
 

@@ -24,7 +24,7 @@ from pto_wsp.frontend.workload.csp.ends import MAX_DEPTH, MAX_PAYLOAD, MAX_REPLI
 from pto_wsp.frontend.workload.slots import N_SLOTS
 from pto_wsp.frontend.workload.task_call import MAX_BRACKETS, check_region, check_tile, scalar_argument
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType, Family
+from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
@@ -146,7 +146,7 @@ class _Check:
         if not choice.branches:
             refuse("a choice without a branch")
         for branch in choice.branches:
-            if self._scalar(branch.condition) is not DType.BOOL:
+            if not self._scalar(branch.condition).is_bool:
                 refuse(f"a branch on {print_scalar(branch.condition):.80}", expected="a condition")
         self._apart((*(branch.body for branch in choice.branches), choice.otherwise))
 
@@ -259,7 +259,7 @@ class _Check:
             check_name("a symbol", node.name)
             if not known.name:
                 self._symbols[node.id] = known = node
-        storage = node.dtype is not None and node.dtype.family is Family.STORAGE
+        storage = node.dtype is not None and node.dtype.is_storage
         if node.name not in ("", known.name) or node.default != known.default or storage or (node.default is not None and node.default < 0):
             refuse(f"the symbol {node!r:.80}", expected=repr(known))
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.expr.kernel import Role
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
-from pto_wsp.types.dtype import DType, Family
+from pto_wsp.types.dtype import DType
 from pto_wsp.types.tensor import Tensor
 from pto_wsp.types.tile import Tile, TileType
 from pto_wsp.values import dataclass
@@ -151,7 +151,7 @@ def scalar_annotation(item: object) -> ScalarAnnotation:
     if not isinstance(item, DType):
         raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
                                    found=f"Scalar[{_shown(item)}]")
-    if item.family is Family.STORAGE:
+    if item.is_storage:
         raise KernelSignatureError(f"Scalar takes no {item}: it is stored and cast, never computed on", here(),
                                    expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{item}]")
     return ScalarAnnotation(item)

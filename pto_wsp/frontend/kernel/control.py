@@ -22,7 +22,6 @@ from pto_wsp.frontend.kernel.trace import KernelTrace, current_kernel
 from pto_wsp.ops.calls import user_call
 from pto_wsp.source import here, user_frame
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic
 
@@ -108,7 +107,7 @@ def when(condition: object) -> Side:
                                 expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",
                                 help="what is known while the body is traced is decided by a plain `if`")
     node = trace.number("`pto.when`", condition)
-    if s.scalar_dtype(node) is not DType.BOOL:
+    if not s.scalar_dtype(node).is_bool:
         raise ArgumentKindError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
                                 found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
     return Side(trace, node)

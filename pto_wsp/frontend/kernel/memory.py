@@ -51,7 +51,7 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
     _check_inside("load", param, row, col, rows, cols)
     valid_rows, valid_cols = _extents(trace, "load", valid)
     result = trace.fresh(TileType(cols, rows, dtype) if transpose else TileType(rows, cols, dtype))
-    filled = constant("`pto.load`: fill", False if dtype is DType.BOOL and fill == 0 else fill, dtype)
+    filled = constant("`pto.load`: fill", False if dtype.is_bool and fill == 0 else fill, dtype)
     trace.append(k.Load(result.value, param.name, row, col, valid_rows, valid_cols, filled, bool(transpose), span=here()))
     return result
 
@@ -105,7 +105,7 @@ def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: 
     if is_tile(init):
         raise ArgumentKindError("`pto.alloc`: init is a number", here(), expected="a number known when the kernel is traced",
                                 found=repr(init), help="write the tile after: acc = pto.alloc(...); acc[:] = value")
-    number = None if init is None else constant("`pto.alloc`: init", bool(init) if held is DType.BOOL and init in (0,
+    number = None if init is None else constant("`pto.alloc`: init", bool(init) if held.is_bool and init in (0,
                                                                                                                    1) else init,
                                                 held)
     return trace.new_buffer(name, TileType(rows, cols, held), number)

@@ -13,7 +13,6 @@ from pto_wsp.ops.tracing import Operand
 from pto_wsp.ops.whole import TileFunction
 from pto_wsp.source import here
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 
 
@@ -42,7 +41,7 @@ def gather(x: object, index: object, axis: object = None, cols: object = None, v
                                 help=f"pto.gather({param.name}, index, cols=64)")
     col, count = _columns(trace, name, cols)
     result = trace.fresh(TileType(rows.type.rows, count, param.dtype))
-    filled = constant("`pto.gather`: fill", False if param.dtype is DType.BOOL and fill == 0 else fill, param.dtype)
+    filled = constant("`pto.gather`: fill", False if param.dtype.is_bool and fill == 0 else fill, param.dtype)
     trace.append(k.Gather(result.value, param.name, rows.value, col, _valid(trace, name, valid), filled, span=here()))
     return result
 
@@ -110,7 +109,7 @@ def _index(trace: KernelTrace, name: str, index: object) -> TileValue:
     if not is_tile(index):
         raise ArgumentKindError(f"`pto.{name}`: the index is a tile", here(), expected="a tile [N, 1] of i32 or i64", found=repr(index),
                                 help="one row alone is pto.load(T, (row, 0), shape=(1, n))" if name == tiles.gather.name else None)
-    if index.dtype not in (DType.I32, DType.I64):
+    if not index.dtype.is_index:
         raise UnsupportedDTypeError(f"`pto.{name}`: the index is no tile of whole numbers", here(), expected="i32 or i64",
                                     found=repr(index), help="convert it: pto.cast(index, DType.I32)")
     if index.shape[1] != 1:

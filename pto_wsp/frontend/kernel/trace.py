@@ -136,7 +136,7 @@ class KernelTrace:
             raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
                                     found=_print(value))
         node = self.number(where, value)
-        if s.scalar_dtype(node) is not DType.I64:
+        if not s.scalar_dtype(node).is_integer:
             raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
                                     found=print_scalar(node))
         return node
@@ -322,7 +322,7 @@ def current_kernel(name: str) -> KernelTrace:
 
 def zero_of(dtype: DType) -> s.Number:
     """Return 0 as a number of `dtype`."""
-    return False if dtype is DType.BOOL else 0 if dtype.is_integer else 0.0
+    return False if dtype.is_bool else 0 if dtype.is_integer else 0.0
 
 
 def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
@@ -331,12 +331,12 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
     Raises: T203 for a float with integers or a number with masks, T205 for a number that the dtype does not hold.
     """
     kind = s.scalar_dtype(node)
-    if (dtype.is_integer and kind is DType.F64) or (dtype is DType.BOOL and kind is not DType.BOOL):
-        what = "a float" if kind is DType.F64 else "a number"
-        help = "compare first, e.g. x > 0" if dtype is DType.BOOL else "write a whole number, or pto.cast the tile to a float"
+    if (dtype.is_integer and kind.is_float) or (dtype.is_bool and not kind.is_bool):
+        what = "a float" if kind.is_float else "a number"
+        help = "compare first, e.g. x > 0" if dtype.is_bool else "write a whole number, or pto.cast the tile to a float"
         raise MixedDTypeError(f"{where}: {what} meets a tile of {dtype}", here(), expected=f"a number that {dtype} holds",
                               found=print_scalar(node), help=help)
-    if not isinstance(node, s.Const) or dtype is DType.BOOL:
+    if not isinstance(node, s.Const) or dtype.is_bool:
         return node
     value = node.value
     try:

@@ -22,7 +22,6 @@ from pto_wsp.frontend.bytecode.early_exit import left_early
 from pto_wsp.frontend.workload.trace import Scope, WorkloadTrace, current_trace
 from pto_wsp.source import Span, here, user_frame
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import as_scalar
 from pto_wsp.values import dataclass
@@ -149,7 +148,7 @@ def run_branch(keyword: str, body: Callable[[], object], *condition: object) -> 
 def _condition(keyword: str, node: s.Scalar, span: Span) -> s.Scalar:
     """Return a condition as a truth value: whole numbers hold unless they are 0."""
     kind = s.scalar_dtype(node)
-    if kind is DType.BOOL:
+    if kind.is_bool:
         return node
     if kind.is_integer:
         return s.binary(s.Op.NE, node, s.Const(0))

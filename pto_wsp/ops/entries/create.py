@@ -34,13 +34,13 @@ def constant(value: object, dtype: DType = DType.F32, shape: tuple[int, int] = (
 @user_call("pto.zeros")
 def zeros(shape: tuple[int, int], dtype: DType) -> Operand:
     """Return a tile of zeros."""
-    return _filled("zeros", shape, False if dtype is DType.BOOL else 0, dtype)
+    return _filled("zeros", shape, False if dtype.is_bool else 0, dtype)
 
 
 @user_call("pto.ones")
 def ones(shape: tuple[int, int], dtype: DType) -> Operand:
     """Return a tile of ones (True in a mask)."""
-    return _filled("ones", shape, True if dtype is DType.BOOL else 1, dtype)
+    return _filled("ones", shape, True if dtype.is_bool else 1, dtype)
 
 
 @user_call("pto.tril")
@@ -68,7 +68,7 @@ def _triangle(name: str, x: Operand, diagonal: object, lower: bool) -> Operand:
         raise ArgumentKindError(f"`pto.{name}`: not a diagonal", here(), expected="a whole number", found=repr(diagonal))
     limit = add(iota((x.shape[0], 1), DType.I32, 0), diagonal)
     columns = iota((1, x.shape[1]), DType.I32, 1)
-    return where(le(columns, limit) if lower else le(limit, columns), x, False if x.dtype is DType.BOOL else 0)
+    return where(le(columns, limit) if lower else le(limit, columns), x, False if x.dtype.is_bool else 0)
 
 
 ENTRIES = (expand, iota)

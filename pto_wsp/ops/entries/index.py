@@ -24,7 +24,6 @@ from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
-_INDEX = (DType.I32, DType.I64)
 
 
 def _attr(attrs: Attrs, wanted: str) -> int:
@@ -147,7 +146,7 @@ def _steps(operand: int, tile: TileType) -> tuple[CArgument, CArgument]:
 
 
 def _check_index(name: str, index: TileType) -> None:
-    if index.dtype not in _INDEX:
+    if not index.dtype.is_index:
         raise UnsupportedDTypeError(f"`pto.{name}`: the index is no tile of whole numbers", here(), expected="i32 or i64",
                                     found=repr(index), help="convert it: pto.cast(index, DType.I32)")
 

@@ -20,7 +20,6 @@ from pto_wsp.ops.slices import WHOLE, Picked, pick
 from pto_wsp.ops.tracing import Attrs
 from pto_wsp.ops.whole import Copy, Movement
 from pto_wsp.source import here
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.tile import TileType
 
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
@@ -218,7 +217,7 @@ def _pad_parts(bound: Mapping[str, object]) -> _Parts:
         raise OperandShapeError("`pto.pad`: the result is smaller than the tile", here(), expected=f"at least [{rows}, {cols}]",
                                 found=f"[{rows + above + below}, {cols + left + right}]", help="a slice makes it smaller: x[:8, :64]")
     value = bound["value"]
-    if x.dtype is DType.BOOL and type(value) is int and value in (0, 1):
+    if x.dtype.is_bool and type(value) is int and value in (0, 1):
         value = bool(value)
     return (x, value), (("at", (above, left)), ("shape", (rows + above + below, cols + left + right)))
 

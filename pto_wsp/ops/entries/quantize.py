@@ -28,9 +28,9 @@ def quantize(x: Operand, scale: object, zero_point: object = 0, dtype: DType = D
     target = rules.as_dtype("quantize", dtype, _QUANTISED)
     tile = rules.require_tile("quantize", x)
     _check("quantize", "x", tile, FLOATS)
-    wide = DType.F64 if tile.dtype is DType.F64 else DType.F32
+    wide = tile.dtype if tile.dtype.is_double else DType.F32
     steps = div(_in(tile, wide), _factor("quantize", "scale", scale, tile, FLOATS, wide))
-    if target in STORAGE:
+    if target.is_storage:
         _refuse_zero_point("quantize", zero_point, target)
         return cast(steps, target, saturate=True)
     whole = round(steps)
@@ -47,9 +47,9 @@ def dequantize(q: Operand, scale: object, zero_point: object = 0, dtype: DType =
     target = rules.as_dtype("dequantize", dtype, FLOATS)
     tile = rules.require_tile("dequantize", q)
     _check("dequantize", "q", tile, _QUANTISED)
-    wide = DType.F64 if target is DType.F64 else DType.F32
+    wide = target if target.is_double else DType.F32
     steps: Operand = cast(tile, wide)
-    if tile.dtype in STORAGE:
+    if tile.dtype.is_storage:
         _refuse_zero_point("dequantize", zero_point, tile.dtype)
     elif not _is_zero(zero_point):
         steps = sub(steps, _factor("dequantize", "zero_point", zero_point, tile, None, wide))

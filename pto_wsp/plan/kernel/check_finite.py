@@ -17,7 +17,6 @@ from dataclasses import replace
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, walk
 from pto_wsp.ops.entries.matmul import matmul
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.pipeline import Pass
@@ -57,7 +56,7 @@ class _Checks:
 
     def _statement(self, stmt: k.Stmt) -> Iterator[k.Stmt]:
         match stmt:
-            case k.Compute(result, op, operands) if is_real(result.type.dtype):
+            case k.Compute(result, op, operands) if result.type.dtype.is_real:
                 yield stmt
                 yield self._check(result, op, _sources(stmt.op, operands, stmt.attrs), stmt.span)
             case k.Accumulate(buffer, lhs, rhs, attrs) if buffer.type.dtype.is_float:
@@ -66,11 +65,11 @@ class _Checks:
                 yield stmt
                 yield k.Read(after, buffer, stmt.span)
                 yield self._check(after, matmul.name, _sources(matmul.name, (lhs, rhs, before), attrs), stmt.span)
-            case k.Load(result, param) if is_real(result.type.dtype):
+            case k.Load(result, param) if result.type.dtype.is_real:
                 yield stmt
                 if not math.isnan(stmt.fill):    # a NaN that was asked for cannot be told from one that was found
                     yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
-            case k.Gather(result, param) if is_real(result.type.dtype):
+            case k.Gather(result, param) if result.type.dtype.is_real:
                 yield stmt
                 if not math.isnan(stmt.fill):
                     yield self._check(result, f"load {param}", (_infinities(result.type.dtype),), stmt.span)
@@ -109,7 +108,7 @@ def _sources(op: str, operands: tuple[k.Operand, ...], attrs: tuple[tuple[str, k
                        k.Reach.TURNED_COLUMN if turned.get("transpose_b") else k.Reach.COLUMN, k.Reach.ELEMENT]
         case _:
             reaches = [k.Reach.ALL] * len(operands)
-    return tuple(k.Source(operand, reach) for operand, reach in zip(operands, reaches, strict=False) if is_real(_dtype(operand)))
+    return tuple(k.Source(operand, reach) for operand, reach in zip(operands, reaches, strict=False) if _dtype(operand).is_real)
 
 
 def _dtype(operand: k.Operand) -> DType:

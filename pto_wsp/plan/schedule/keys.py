@@ -93,7 +93,7 @@ class Keys:
             case s.Select(_, then, other):
                 return self.is_natural(then) and self.is_natural(other)
             case _:
-                return s.scalar_dtype(node) is DType.BOOL
+                return s.scalar_dtype(node).is_bool
 
 
 class TaskKeys:
@@ -109,7 +109,7 @@ class TaskKeys:
         found = s.substitute(key.node, self._change)
         if isinstance(found, s.Const):
             found = s.Const(int(found.value))      # not a truth value, of a key that only asks for the kernel
-        if not (s.scalar_dtype(found).is_integer or s.scalar_dtype(found) is DType.BOOL):
+        if not (s.scalar_dtype(found).is_integer or s.scalar_dtype(found).is_bool):
             return self._keys.refuse("the schedule's key takes a symbol for a whole number that the workload takes for a float", self._task,
                                      "a whole number", print_scalar(key.node))
         return found
@@ -152,7 +152,7 @@ class TaskKeys:
                 if isinstance(asked, s.Const):
                     return s.substitute(then if asked.value else other, self._change)
                 return s.select(asked, s.substitute(then, self._change), s.substitute(other, self._change))
-            case s.Binary(s.Op.AND | s.Op.OR as op, lhs, rhs) if s.scalar_dtype(node) is DType.BOOL:
+            case s.Binary(s.Op.AND | s.Op.OR as op, lhs, rhs) if s.scalar_dtype(node).is_bool:
                 first, second = sorted((lhs, rhs), key=_depends_on_more_than_kernels)
                 asked = s.substitute(first, self._change)
                 if isinstance(asked, s.Const) and bool(asked.value) is (op is s.Op.OR):

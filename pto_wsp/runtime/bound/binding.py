@@ -153,7 +153,7 @@ def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object, advice: str)
     if is_float_symbol(symbol):
         if whole is not None or isinstance(value, float | np.floating):
             return float(value)  # type: ignore[arg-type]
-    elif symbol.dtype is DType.BOOL and isinstance(value, bool | np.bool_):
+    elif symbol.dtype is not None and symbol.dtype.is_bool and isinstance(value, bool | np.bool_):
         return int(value)
     elif whole is not None:
         if symbol.default is not None and whole < 0:

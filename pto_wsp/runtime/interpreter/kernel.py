@@ -14,7 +14,7 @@ import numpy as np
 from pto_wsp.errors import unreachable
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, valid_rows_of
-from pto_wsp.ops.dtypes import HALVES, STORAGE, Array
+from pto_wsp.ops.dtypes import Array
 from pto_wsp.ops.entries.matmul import matmul
 from pto_wsp.ops.rounding import convert
 from pto_wsp.ops.spec import evaluate
@@ -250,4 +250,4 @@ def _held(value: Array | s.Number, dtype: DType) -> s.Number:
 
 def _held_array(value: Array | s.Number, dtype: DType) -> Array:
     given = np.asarray(value)
-    return convert(given, dtype) if dtype in HALVES or dtype in STORAGE else given.astype(dtype.np)
+    return convert(given, dtype) if dtype.is_half or dtype.is_storage else given.astype(dtype.np)

@@ -14,7 +14,6 @@ from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_text import print_kernel
 from pto_wsp.expr.kernel_walk import walk
 from pto_wsp.ops.dtypes import Array
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
@@ -99,7 +98,7 @@ def _difference(before: k.Kernel, after: k.Kernel, args: Mapping[str, Array | Nu
 
 def _same(found: Array, expected: Array, ulps: int) -> Array:
     """Return where the arrays have the same bits (NaN is NaN), or differ by no more than `ulps` of the largest element."""
-    if not is_real(DType.from_numpy(found.dtype)):
+    if not DType.from_numpy(found.dtype).is_real:
         return np.equal(found, expected)
     bits = np.dtype(f"u{found.dtype.itemsize}")
     same: Array = np.ascontiguousarray(found).view(bits) == np.ascontiguousarray(expected).view(bits)
@@ -153,9 +152,9 @@ def _drawn(kernel: k.Kernel, given: _Given, size: int) -> dict[str, Array | Numb
 
 
 def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType, given: _Given) -> Array:
-    if dtype is DType.BOOL:
+    if dtype.is_bool:
         return rng.random(shape) < 0.5
-    if not is_real(dtype):
+    if not dtype.is_real:
         return rng.integers(-4 if given.special and dtype.np.kind == "i" else 0, 5, shape).astype(dtype.np)
     plain = rng.standard_normal(shape)
     if given.special:

@@ -30,7 +30,6 @@ from pto_wsp.runtime.prints import PrintKeeper, Prints, until
 from pto_wsp.runtime.record.marks import MarkFlag
 from pto_wsp.runtime.stream.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
 from pto_wsp.runtime.stream.pipelines import enumerate_tasks
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.layout import TensorRef
 from pto_wsp.values import dataclass
 
@@ -152,7 +151,7 @@ class _Stream:
 
 def _undefined(ref: TensorRef) -> Array:
     """Return memory that shows who reads it before it was written: all bits set, which is NaN, -1 or true."""
-    if ref.dtype is DType.BOOL:
+    if ref.dtype.is_bool:
         return np.ones(ref.shape, np.bool_)
     return np.full((*ref.shape, ref.dtype.nbytes), 0xFF, np.uint8).view(ref.dtype.np)[..., 0]
 

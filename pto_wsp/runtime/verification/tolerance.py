@@ -16,7 +16,6 @@ import ml_dtypes
 import numpy as np
 
 from pto_wsp.errors import BindingError
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.runtime.bound.binding import Array
 from pto_wsp.source import here
 from pto_wsp.types.dtype import DType
@@ -24,10 +23,8 @@ from pto_wsp.values import dataclass
 
 # Units in the last place. The difference is in the order of additions, in products rounded once (FMA) or twice, and in functions: 8 ulp
 # here (see `ulp` in the op table), 4 in NumPy. Long sums and chains of tasks add these up, roughly by the root of their length.
-ULPS: Mapping[DType, int] = {
-    DType.F64: 64, DType.F32: 64,
-    DType.F16: 4, DType.BF16: 4,     # computed in f32 and rounded where they are stored: a tie that falls to the other side, some tasks on
-}
+# A half is computed in f32 and rounded where it is stored: a tie that falls to the other side, some tasks on.
+ULPS: Mapping[DType, int] = {dtype: 4 if dtype.is_half else 64 for dtype in DType if dtype.is_float}
 _STORED_ULPS = 1     # of fp8, which is only stored: the same tie, once
 
 
@@ -75,7 +72,7 @@ def difference(found: Array, expected: Array, dtype: DType, tolerance: Tolerance
         got, want = found[places].astype(np.float64), expected[places].astype(np.float64)
         error = np.where(np.isnan(got - want), np.inf, np.abs(got - want))
         allowed = _allowed(want, found, expected, dtype, tolerance)
-        wrong = np.flatnonzero(~(error <= allowed)) if is_real(dtype) else np.arange(len(at))
+        wrong = np.flatnonzero(~(error <= allowed)) if dtype.is_real else np.arange(len(at))
         share = np.where(allowed > 0, error / allowed, np.inf)
         worst = int(np.argmax(np.where(share == share.max(), error, -1.0)))
     first = int(wrong[0]) if len(wrong) else None
@@ -85,7 +82,7 @@ def difference(found: Array, expected: Array, dtype: DType, tolerance: Tolerance
 
 def _allowed(want: Array, found: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> Array:
     """Return what each of the elements `want` of `expected` is allowed: nothing for whole numbers, NaN and infinities."""
-    if not is_real(dtype):
+    if not dtype.is_real:
         return np.zeros(len(want))
     limits: np.finfo[Any] = ml_dtypes.finfo(dtype.np)  # type: ignore[no-untyped-call]
     unit = ULPS.get(dtype, _STORED_ULPS) * float(limits.eps)

@@ -173,7 +173,7 @@ class Scope:
                 return self._combined(node, self._whole(lhs), self._whole(rhs))
             case Unary(op, value):
                 inner = self._whole(value)
-                return -inner if op is Op.NEG else (1 if scalar_dtype(value) is DType.BOOL else -1) - inner
+                return -inner if op is Op.NEG else (1 if scalar_dtype(value).is_bool else -1) - inner
             case Select(condition, then, other):
                 left, right, when = self._whole(then), self._whole(other), self.linear(condition)
                 variable, is_new = self.translator.made((Select, when, left, right), Kind.DEFINED, lambda: print_scalar(node))
@@ -191,32 +191,32 @@ class Scope:
         match node:
             case Const(value):
                 return System() if bool(value) == holds else System().either()
-            case Unary(Op.NOT, value) if scalar_dtype(value) is DType.BOOL:
+            case Unary(Op.NOT, value) if scalar_dtype(value).is_bool:
                 return self.condition(value, not holds)
-            case Binary(Op.AND | Op.OR as op, lhs, rhs) if scalar_dtype(node) is DType.BOOL:
+            case Binary(Op.AND | Op.OR as op, lhs, rhs) if scalar_dtype(node).is_bool:
                 left, right = self.condition(lhs, holds), self.condition(rhs, holds)
                 return left.include(right) if (op is Op.AND) == holds else System().either(left, right)
             case Binary(op, lhs, rhs) if op in s.COMPARISONS and not (_is_float(lhs) or _is_float(rhs)):
                 return self._compare(op if holds else _OPPOSITE[op], lhs, rhs)
-            case Select(condition, then, other) if scalar_dtype(node) is DType.BOOL:
+            case Select(condition, then, other) if scalar_dtype(node).is_bool:
                 return System().either(self.condition(condition).include(self.condition(then, holds)),
                                        self.condition(condition, False).include(self.condition(other, holds)))
             case _:
                 number = self.linear(node)
-                if scalar_dtype(node) is DType.BOOL or not holds:
+                if scalar_dtype(node).is_bool or not holds:
                     return System().equal(number, int(holds))
                 return System().differ(number, 0)
 
     def not_above(self, lhs: s.Scalar, rhs: s.Scalar, gap: int = 0) -> System:
         """Return what it means that lhs + gap <= rhs: min, max and where on either side need no variable."""
         match rhs, lhs:
-            case (Binary(Op.MIN, first, second), _) if scalar_dtype(rhs) is DType.I64:
+            case (Binary(Op.MIN, first, second), _) if scalar_dtype(rhs).is_integer:
                 return self.not_above(lhs, first, gap).include(self.not_above(lhs, second, gap))
-            case (_, Binary(Op.MAX, first, second)) if scalar_dtype(lhs) is DType.I64:
+            case (_, Binary(Op.MAX, first, second)) if scalar_dtype(lhs).is_integer:
                 return self.not_above(first, rhs, gap).include(self.not_above(second, rhs, gap))
-            case (Binary(Op.MAX, first, second), _) if scalar_dtype(rhs) is DType.I64:
+            case (Binary(Op.MAX, first, second), _) if scalar_dtype(rhs).is_integer:
                 return System().either(self.not_above(lhs, first, gap), self.not_above(lhs, second, gap))
-            case (_, Binary(Op.MIN, first, second)) if scalar_dtype(lhs) is DType.I64:
+            case (_, Binary(Op.MIN, first, second)) if scalar_dtype(lhs).is_integer:
                 return System().either(self.not_above(first, rhs, gap), self.not_above(second, rhs, gap))
             case _:
                 return System().at_least(self.linear(rhs) - self.linear(lhs), gap)
@@ -261,7 +261,7 @@ class Scope:
             case Op.MOD:
                 divisor = right.constant
                 return left - translator.quotient(left, divisor) * divisor if divisor else LinExpr.known(0)
-            case Op.AND | Op.OR as op if scalar_dtype(node) is DType.BOOL:
+            case Op.AND | Op.OR as op if scalar_dtype(node).is_bool:
                 return translator.extreme(Op.MIN if op is Op.AND else Op.MAX, left, right)
             case Op.AND if _is_mask(right):
                 return left - translator.quotient(left, right.constant + 1) * (right.constant + 1)
@@ -296,7 +296,7 @@ class Scope:
                     variable.facts.at_least(value)
                 case Binary(Op.HASHMOD, _, Const(int() as modulus)) if modulus > 0:
                     variable.facts.within(value, 0, modulus)
-                case _ if scalar_dtype(node) is DType.BOOL:
+                case _ if scalar_dtype(node).is_bool:
                     variable.facts.within(value, 0, 2)
         return value
 
@@ -323,11 +323,11 @@ def _is_float(node: s.Scalar) -> bool:
         case Binary(op, lhs, rhs):
             if op is Op.ADD or op is Op.SUB or op is Op.MUL:
                 return _is_float(lhs) or _is_float(rhs)
-            return scalar_dtype(node) is DType.F64
+            return scalar_dtype(node).is_float
         case s.Var() | s.DimOf():
             return False
         case _:
-            return scalar_dtype(node) is DType.F64
+            return scalar_dtype(node).is_float
 
 
 def _primitive(expr: LinExpr) -> tuple[LinExpr, int]:
@@ -346,8 +346,8 @@ def _is_mask(expr: LinExpr) -> bool:
 def _ranged(variable: Variable, dtype: DType | None) -> Variable:
     """Add what the dtype says. Of u64 nothing: a run sees values above 2^63 as negative."""
     value = LinExpr.of(variable)
-    if dtype is DType.BOOL:
+    if dtype is not None and dtype.is_bool:
         variable.facts.within(value, 0, 2)
-    elif dtype is not None and dtype.family is Family.UINT and dtype is not DType.U64:
+    elif dtype is not None and dtype.family is Family.UINT and not dtype.exceeds_i64:
         variable.facts.at_least(value)
     return variable

@@ -17,7 +17,7 @@ from pto_wsp.codegen.c.printer import print_expr
 from pto_wsp.codegen.kernel.elements import converted
 from pto_wsp.ops.dtypes import ALL
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.rounding import MODES, convert, is_real
+from pto_wsp.ops.rounding import MODES, convert
 from pto_wsp.types.dtype import DType
 
 from ..conftest import Compile
@@ -30,7 +30,7 @@ def ways_of(source: DType) -> list[Way]:
     """Return the conversions of a dtype that `pto.cast` takes: target, mode, saturate."""
     ways: list[Way] = []
     for target in ALL:
-        modes = (None, *MODES) if is_real(source) and target is not DType.BOOL else (None,)
+        modes = (None, *MODES) if source.is_real and target is not DType.BOOL else (None,)
         saturates = (None,) if DType.BOOL in (source, target) else (None, True, False)
         ways += [(target, mode, saturate) for mode, saturate in itertools.product(modes, saturates)]
     return ways
@@ -42,13 +42,13 @@ def values_of(dtype: DType) -> npt.NDArray[Any]:
     bits = rng.integers(0, 256, (4000, dtype.nbytes), np.uint8).view(f"u{dtype.nbytes}").ravel()
     if dtype is DType.BOOL:
         return bits % 2 == 0
-    if not is_real(dtype):
+    if not dtype.is_real:
         limits = np.iinfo(dtype.np)
         edges = [v + d for v in (0, *(2 ** n for n in range(65)), *(-(2 ** n) for n in range(65)), 65504, 3 * 2 ** 53) for d in (-1, 0, 1)]
         return np.concatenate([np.array([v for v in edges if limits.min <= v <= limits.max], dtype.np), bits.view(dtype.np)])
     halves = rng.integers(0, 1 << 16, 3000).astype(np.uint16)
     with np.errstate(all="ignore"):
-        tops = [float(ml_dtypes.finfo(t.np).max) for t in ALL if is_real(t)] + [2.0 ** n for n in (7, 8, 15, 16, 31, 32, 53, 63, 64, 70)]
+        tops = [float(ml_dtypes.finfo(t.np).max) for t in ALL if t.is_real] + [2.0 ** n for n in (7, 8, 15, 16, 31, 32, 53, 63, 64, 70)]
         edges = [sign * v * f for v in tops for f in (1, 1 - 2.0 ** -24, 1 + 2.0 ** -24, 1.0625, 1.03125, 1.001) for sign in (1, -1)]
         near = [half.astype(np.float64) * (1 + step) for half in (halves.view(np.float16), halves.view(ml_dtypes.bfloat16))
                 for step in (0, 2.0 ** -12, 2.0 ** -9, 2.0 ** -5, 2.0 ** -12 + 2.0 ** -40)]

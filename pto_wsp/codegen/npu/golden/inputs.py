@@ -12,11 +12,9 @@ import numpy.typing as npt
 from pto_wsp.codegen.npu.golden.feeding import index_params, positive_params
 from pto_wsp.codegen.npu.golden.spelling import spell_dtype
 from pto_wsp.expr.kernel import Kernel
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.plan.model import TaskPlan, TensorSlot, is_float_symbol
 from pto_wsp.plan.waits.elements import waited_for
 from pto_wsp.plan.walk import submits
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Number, SymbolRef
 
 Array = npt.NDArray[Any]
@@ -44,7 +42,7 @@ def deciding_tensors(plan: TaskPlan) -> frozenset[int]:
             break
         found |= more
     return frozenset(slot.ref.id for number, slot in enumerate(plan.tensors)
-                     if number in found and not slot.allocated and not is_real(slot.ref.dtype))
+                     if number in found and not slot.allocated and not slot.ref.dtype.is_real)
 
 
 def emit_inputs(plan: TaskPlan, names: Mapping[int, str], symbols: Mapping[int, str], steering: Mapping[int, Array],
@@ -83,9 +81,9 @@ def _tensor(slot: TensorSlot, name: str, steering: Mapping[int, Array], positive
         return _embedded(name, steering[ref.id], dtype)
     if not slot.reads or slot.scalars:
         return (f"{name} = np.zeros({ref.shape}, {dtype})",)
-    if ref.dtype is DType.BOOL:
+    if ref.dtype.is_bool:
         return (f"{name} = rng.integers(0, 2, {ref.shape}).astype({dtype})",)
-    if not is_real(ref.dtype):
+    if not ref.dtype.is_real:
         return (f"{name} = _whole_numbers(rng, {ref.shape}, {dtype})",)
     return (f"{name} = _floats(rng, {ref.shape}, {dtype}{', positive=True' if positive else ''})",)
 

@@ -31,13 +31,13 @@ def _spell(node: s.Scalar, leaf: Leaf) -> str:
             return repr(value)
         case s.Unary(op, value):
             if op is Op.NOT:
-                return f"(not {_spell(value, leaf)})" if s.scalar_dtype(value) is DType.BOOL else f"(~{_spell(value, leaf)})"
+                return f"(not {_spell(value, leaf)})" if s.scalar_dtype(value).is_bool else f"(~{_spell(value, leaf)})"
             return f"(-{_spell(value, leaf)})"
         case s.Binary(op, lhs, rhs):
             return _binary(op, lhs, rhs, leaf)
         case s.Select(condition, then, other):
             kind = s.scalar_dtype(node)
-            sides = [f"float({_spell(side, leaf)})" if kind is DType.F64 and s.scalar_dtype(side) is not DType.F64 else _spell(side, leaf)
+            sides = [f"float({_spell(side, leaf)})" if kind is DType.F64 and not s.scalar_dtype(side).is_float else _spell(side, leaf)
                      for side in (then, other)]
             return f"({sides[0]} if {_spell(condition, leaf)} else {sides[1]})"
         case s.Sum():
@@ -49,11 +49,11 @@ def _spell(node: s.Scalar, leaf: Leaf) -> str:
 def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, leaf: Leaf) -> str:
     left, right = _spell(lhs, leaf), _spell(rhs, leaf)
     if op in (Op.MIN, Op.MAX):
-        floats = DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+        floats = s.scalar_dtype(lhs).is_float or s.scalar_dtype(rhs).is_float
         return f"float(np.{op.value}imum({left}, {right}))" if floats else f"{op.value}({left}, {right})"
     if op in _DIVISIONS and not (isinstance(rhs, s.Const) and rhs.value):
         by_whole, by_float = _DIVISIONS[op]
-        floats = op is Op.DIV or DType.F64 in (s.scalar_dtype(lhs), s.scalar_dtype(rhs))
+        floats = op is Op.DIV or s.scalar_dtype(lhs).is_float or s.scalar_dtype(rhs).is_float
         return f"float({by_float}(np.float64({left}), {right}))" if floats else f"{by_whole}({left}, {right})"
     if op in COMPARISONS or op in (Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.FLOORDIV, Op.MOD, Op.AND, Op.OR):
         return f"({left} {op.value} {right})"

@@ -143,9 +143,9 @@ class _Tasks:
     def held(self, value: s.Scalar, param: ScalarParamDecl) -> str:
         """Return a scalar argument as its parameter holds it, as a number of Python."""
         text = self.scalar(value)
-        if param.dtype is DType.F64 or (param.dtype is DType.I64 and s.scalar_dtype(value) is DType.I64):
+        if param.dtype is DType.F64 or (param.dtype is DType.I64 and s.scalar_dtype(value).is_integer):
             return text
-        if param.dtype is DType.BOOL:
+        if param.dtype.is_bool:
             return f"bool({text})"
         return f"{'int' if param.dtype.is_integer else 'float'}({spell_dtype(param.dtype)}({text}))"
 

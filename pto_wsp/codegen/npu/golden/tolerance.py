@@ -5,7 +5,6 @@ from __future__ import annotations
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import operand_types, walk
 from pto_wsp.ops.entry import Identity
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
@@ -51,7 +50,7 @@ def tolerance_of(plan: TaskPlan) -> Tolerance:
 
 def _scales(stmt: k.Stmt) -> bool:
     """Tell whether results are as exact, in digits, as operands, however small these are: nothing cancels."""
-    if not isinstance(stmt, k.Compute) or not is_real(stmt.result.type.dtype):
+    if not isinstance(stmt, k.Compute) or not stmt.result.type.dtype.is_real:
         return not isinstance(stmt, k.Scatter) or not stmt.add
     entry = find(stmt.op)
     return stmt.result.type.dtype in entry.scales or isinstance(entry, Movement | Expand | Iota)
@@ -83,7 +82,7 @@ def _turns(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> int:
 
 def _compute(stmt: k.Compute, turns: int) -> float:
     entry, dtype = find(stmt.op), stmt.result.type.dtype
-    if isinstance(entry, Movement | TileFunction | Expand | Iota) or not is_real(dtype):
+    if isinstance(entry, Movement | TileFunction | Expand | Iota) or not dtype.is_real:
         return 0.0
     least = _ROUNDED.get(dtype, 0.0)
     match entry:

@@ -141,7 +141,7 @@ class _Emitter:
                 self._instruction(step)
             case tp.Let(var, value):
                 wanted = s.scalar_dtype(value)
-                self.vars[var] = self.scalars.condition(value, step.span) if wanted is DType.BOOL else (
+                self.vars[var] = self.scalars.condition(value, step.span) if wanted.is_bool else (
                     self.scalars.index(value, step.span) if wanted is DType.I64 else self.scalars.number(value, DType.F32, step.span)[0])
             case tp.Loop(var, start, stop, by, body):
                 bounds = [self.scalars.index(bound, step.span) for bound in (start, stop, by)]
@@ -271,7 +271,7 @@ class _Emitter:
                     given = self.names[name]
                     self.numbers[name] = given if dtype.is_float else self.head.value(
                         f"{name}_value", f"arith.index_cast {given} : i64 to index", UNKNOWN)
-                    if dtype is DType.BOOL:
+                    if dtype.is_bool:
                         self.numbers[name] = self.head.value(f"{name}_holds", f"arith.trunci {given} : i64 to i1", UNKNOWN)
                 return self.numbers[name]
             case _:

@@ -82,11 +82,11 @@ class Scalars:
 
     def _lower(self, node: s.Scalar, span: Span) -> str:
         match node:
-            case s.Unary(Op.NOT, value) if s.scalar_dtype(value) is DType.BOOL:
+            case s.Unary(Op.NOT, value) if s.scalar_dtype(value).is_bool:
                 return self._text.value("not", f"arith.xori {self._as(DType.BOOL, value, span)}, {self._constant('true', 'i1')} : i1", span)
             case s.Unary(Op.NOT, value):
                 return self._text.value("flipped", f"arith.xori {self.index(value, span)}, {self.constant(-1)} : index", span)
-            case s.Unary(_, value) if s.scalar_dtype(value) is DType.F64:
+            case s.Unary(_, value) if s.scalar_dtype(value).is_float:
                 return self._text.value("negated", f"arith.negf {self._as(DType.F64, value, span)} : f32", span)
             case s.Unary(_, value):
                 return self._text.value("negated", f"arith.subi {self.constant(0)}, {self.index(value, span)} : index", span)
@@ -140,7 +140,7 @@ def _name(literal: str, kind: str) -> str:
 
 def _literal(value: s.Number, dtype: DType) -> str:
     """Return a constant as MLIR reads it; what is not finite by its bits."""
-    if dtype is DType.BOOL:
+    if dtype.is_bool:
         return "true" if value else "false"
     if not dtype.is_float:
         return str(int(value))

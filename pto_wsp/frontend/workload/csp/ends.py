@@ -25,7 +25,6 @@ from pto_wsp.frontend.bytecode.target_names import Target, target_of
 from pto_wsp.frontend.workload.trace import Scope, TaskHandle, WorkloadTrace, current_trace, is_tracing
 from pto_wsp.source import Span, here, user_frame
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.types.symbolic import Symbolic, as_scalar
 
@@ -276,7 +275,7 @@ def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:
                                 expected="a task, a workload of one task, or whole numbers and truth values",
                                 found=f"{type(value).__name__}: {value!r:.60}") from None
     kind = s.scalar_dtype(node)
-    if kind is DType.BOOL:
+    if kind.is_bool:
         return s.select(node, s.Const(1), s.Const(0))
     if not kind.is_integer:
         raise ArgumentKindError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,

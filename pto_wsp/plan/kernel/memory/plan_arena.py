@@ -18,7 +18,6 @@ from dataclasses import replace
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, bodies_of, operand_types, piece_of, uses_of, valid_of, walk
-from pto_wsp.ops.dtypes import computed_in
 from pto_wsp.ops.spec import ColReduce, Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import TileFunction
@@ -122,8 +121,8 @@ class _Lives:
                 match made:
                     case k.Compute(result, op) if isinstance(find(op), ColReduce):
                         yield k.Slot(_stem(made), k.SlotKind.VALUE, result.id, result.type)
-                        if computed_in(result.type.dtype) is not result.type.dtype:
-                            sums = result.type.with_dtype(computed_in(result.type.dtype))
+                        if result.type.dtype.computed_in is not result.type.dtype:
+                            sums = result.type.with_dtype(result.type.dtype.computed_in)
                             yield k.Slot(f"{_stem(made)}_sums", k.SlotKind.SUMS, result.id, sums)
                     case k.Compute(result) | k.Read(result) if result.id in external:
                         yield k.Slot(f"{_stem(made)}_tile", k.SlotKind.VALUE, result.id, result.type)

@@ -18,7 +18,6 @@ from enum import Enum
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, transposes, uses_of, walk
-from pto_wsp.ops.dtypes import MATMUL_RESULT
 from pto_wsp.ops.spec import Matmul
 from pto_wsp.ops.table import find
 from pto_wsp.plan.kernel.context import KernelContext
@@ -118,6 +117,6 @@ def _product(stmt: k.Compute | k.Accumulate, turned: Mapping[int, k.Value], shor
 
 
 def _form(rows: int, cols: int, dtype: DType, transposed: bool) -> Form:
-    if rows <= _FEW_ROWS and not transposed and MATMUL_RESULT[dtype] is dtype:
+    if rows <= _FEW_ROWS and not transposed and dtype.accumulates_in is dtype:
         return Form.FEW_ROWS
     return Form.FEW_COLUMNS if cols <= _FEW_COLUMNS and cols < rows else Form.BLOCKS

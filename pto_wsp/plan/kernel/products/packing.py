@@ -30,7 +30,7 @@ def product_bytes(stmt: k.Compute | k.Accumulate) -> int:
 
 def pack_bytes(dtype: DType, m: int, n: int, inner: int) -> int:
     """Return the scratch that pto_matmul_<dtype> packs panels of b and rows of a in, for [m, inner] @ [inner, n] on any CPU."""
-    word = 8 if dtype in (DType.F64, DType.I64) else 4
+    word = max(4, dtype.nbytes)
     words = min(inner, _WORDS)
     width = _PANEL_BYTES // word
     panels = min(-(-n // width), _PANELS) * width * words

@@ -19,7 +19,6 @@ import numpy as np
 
 from pto_wsp.expr import kernel as k
 from pto_wsp.expr.kernel_walk import Body, map_bodies, map_uses
-from pto_wsp.ops.rounding import is_real
 from pto_wsp.ops.spec import Cast, Elementwise, Expand, evaluate
 from pto_wsp.ops.table import find
 from pto_wsp.ops.traits import Side
@@ -74,7 +73,7 @@ def _same_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Operand |
     entry, dtype = find(stmt.op), stmt.result.type.dtype
     match entry:
         case Cast():
-            return None if dict(stmt.attrs).get("saturate") and is_real(dtype) else first    # it cuts infinities
+            return None if dict(stmt.attrs).get("saturate") and dtype.is_real else first    # it cuts infinities
         case Expand():
             return first
         case Movement() if entry.keeps_order:

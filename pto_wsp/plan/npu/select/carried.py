@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 
 from pto_wsp.arch.isa.rules import converts
 from pto_wsp.expr import tile_program as tp
-from pto_wsp.ops.dtypes import HALVES
 from pto_wsp.ops.table import find
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.formulas.bits import wrapped
@@ -35,12 +34,12 @@ def carried(dtype: DType) -> DType:
 
 def stored_as(dtype: DType) -> DType:
     """Return the dtype that a piece in memory is moved as: masks are bytes there."""
-    return DType.U8 if dtype is DType.BOOL else dtype
+    return DType.U8 if dtype.is_bool else dtype
 
 
 def computed_in(op: str, dtype: DType) -> DType:
     """Return the dtype that `op` is computed in on operands of `dtype`."""
-    if dtype not in HALVES or (dtype is DType.F16 and find(op).exact_in_f16):
+    if not dtype.is_half or (dtype is DType.F16 and find(op).exact_in_f16):
         return carried(dtype)
     return DType.F32
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.expr import kernel as k
-from pto_wsp.ops.dtypes import HALVES
 from pto_wsp.plan.npu.select.builder import Builder
 from pto_wsp.plan.npu.select.carried import carried, converted
 from pto_wsp.plan.npu.select.held import Held
@@ -19,9 +18,9 @@ def number_of(b: Builder, operand: k.ScalarOperand) -> k.ScalarOperand | None:
     if isinstance(value, Const):
         rounded = np.asarray(value.value).astype(dtype.np)
         rounded = rounded.astype(np.int32) if dtype is DType.U32 else rounded      # the same bits, as on chip
-        plain = float(rounded) if dtype.is_float else bool(rounded) if dtype is DType.BOOL else int(rounded)
+        plain = float(rounded) if dtype.is_float else bool(rounded) if dtype.is_bool else int(rounded)
         return k.ScalarOperand(Const(plain), DType.F32 if dtype is DType.BF16 else dtype)
-    return None if dtype in HALVES else k.ScalarOperand(value, dtype)
+    return None if dtype.is_half else k.ScalarOperand(value, dtype)
 
 
 def as_tile(b: Builder, operand: k.Operand, dtype: DType) -> Held:

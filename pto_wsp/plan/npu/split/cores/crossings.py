@@ -68,7 +68,7 @@ class Bridge:
     def stored(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
         """Yield what hands the value on, behind the statement that makes it."""
         value = self.value
-        if value.type.dtype is DType.BOOL:
+        if value.type.dtype.is_bool:
             value = k.Value(next(value_ids), self.type, self.value.name)
             yield k.Compute(value, cast.name, (self.value,), (("dtype", _MASK),), span)
         rows, cols = self.part or (None, None)
@@ -76,7 +76,7 @@ class Bridge:
 
     def loaded(self, value_ids: Iterator[int], span: Span) -> Iterator[k.Stmt]:
         """Yield what gives the value in another part, in place of the statement that makes it."""
-        mask = self.value.type.dtype is DType.BOOL
+        mask = self.value.type.dtype.is_bool
         value = k.Value(next(value_ids), self.type, self.value.name) if mask else self.value
         rows, cols = self.part or (None, None)
         yield k.Load(value, self.crossing.name, self._row(), s.Const(0), rows, cols, span=span)
@@ -99,7 +99,7 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
         label = _label(value, maker)
         name = free_name(label, taken)
         taken.add(name)
-        dtype = _MASK if value.type.dtype is DType.BOOL else value.type.dtype
+        dtype = _MASK if value.type.dtype.is_bool else value.type.dtype
         turns = turns_of(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
         bridge = Bridge(value, Crossing(name, label, dtype, s.Const(0), value.type.cols), turns, part)

@@ -29,7 +29,6 @@ from pto_wsp.plan.npu.split.cores.statements import Leaf, Moving
 from pto_wsp.plan.npu.split.limits import MAX_TENSORS
 from pto_wsp.source import Span
 from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
 from pto_wsp.types.scalar import Op
 from pto_wsp.values import dataclass
 
@@ -122,7 +121,7 @@ def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator
 def _turned(branch: k.If) -> k.If:
     """Return a branch without a first side as one without a second."""
     condition = branch.condition
-    holds_not = s.unary(Op.NOT, condition) if s.scalar_dtype(condition) is DType.BOOL else s.binary(Op.EQ, condition, s.Const(0))
+    holds_not = s.unary(Op.NOT, condition) if s.scalar_dtype(condition).is_bool else s.binary(Op.EQ, condition, s.Const(0))
     return replace(branch, condition=holds_not, then=branch.other, other=())
 
 

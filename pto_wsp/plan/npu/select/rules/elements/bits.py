@@ -19,7 +19,7 @@ _NAMES = {"and_": "TAND", "or_": "TOR", "xor": "TXOR"}
 def _bitwise(b: Builder, stmt: k.Compute) -> Held:
     work, (x, *more) = lanes_of(b, stmt)
     dtype = stmt.result.type.dtype
-    if dtype is DType.BOOL:
+    if dtype.is_bool:
         return work.finish(of_masks(stmt.op, work, x, *more), name_of(stmt))
     if more:
         return work.finish(work.bitwise(_NAMES[stmt.op], x, *more), name_of(stmt))

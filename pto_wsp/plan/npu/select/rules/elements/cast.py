@@ -28,10 +28,10 @@ def _cast(b: Builder, stmt: k.Compute) -> Held:
 def cast_lanes(work: Lanes, x: Lane, source: DType, target: DType, mode: str | None, saturate: bool | None) -> Lane:
     """Return numbers of one dtype as another, as they lie on chip."""
     kept = carried(target)
-    if target is DType.BOOL:
+    if target.is_bool:
         return compared(work, "NE", x, work.full(0, x.dtype)) if x.dtype is not DType.BF16 else \
             compared(work, "NE", work.convert(x, DType.F32), work.full(0.0, DType.F32))
-    if source is DType.BOOL:
+    if source.is_bool:
         return x if target.is_float else work.convert(x, kept, "RINT")
     if source.is_integer and target.is_integer:
         return conversion.integer_to_integer(work, x, source, target, kept, bool(saturate))
