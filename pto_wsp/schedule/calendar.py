@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.schedule.keys import KeyLike, trace_keys
 from pto_wsp.schedule.policy import Key, Policy
+from pto_wsp.schedule.support import Directive, enforced, refused
 from pto_wsp.source import here
 from pto_wsp.wording import counted
 
@@ -33,6 +34,12 @@ class Calendar(Policy):
 
     `starts`: the cycle before which each task does not begin in simulated time; of all tasks or of none.
     """
+
+    said_as: ClassVar[str] = "calendar"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("calendar", enforced("each executor runs its tasks in the order of their positions, on a host thread too; from their "
+                                       "starts on in simulated time alone"), refused("the runtime takes no order of tasks on a core")),
+    )
 
     worker: Key | None = None
     position: Key | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -12,12 +12,22 @@ from pto_wsp.errors import PolicyValueError
 from pto_wsp.records import Field
 from pto_wsp.schedule.keys import KeyLike, trace_key
 from pto_wsp.schedule.policy import Count, Executors, Key, PerMillisecond, Policy, shown_value
+from pto_wsp.schedule.support import Directive, enforced, recorded, refused
 from pto_wsp.source import here
+
+# What acts in simulated time alone says so.
+_IN_TIME = "in simulated time; host threads take ready tasks as they come, and results are the same"
+_HOME = enforced("each task has its home in simulated time; host threads run those of one home together")
+_PLACES = recorded("how many control processors make tasks, and on which core a task runs, is the runtime's choice")
+_QUEUES = recorded("the runtime has its own queues of ready tasks, one for each kind of core")
+_AT_ONCE = enforced("a task may run once it is submitted")
 
 
 class RoundRobin(Policy):
     """Submission index mod n."""
 
+    said_as: ClassVar[str] = "dispatch.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.round_robin", enforced(f"each task has its home {_IN_TIME}"), _PLACES),)
     kind: Literal["round_robin"] = "round_robin"
     kind_is_class = True
     num_aicpus: Executors
@@ -26,6 +36,8 @@ class RoundRobin(Policy):
 class Affinity(Policy):
     """Key mod n: tasks of one key share an executor."""
 
+    said_as: ClassVar[str] = "dispatch.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.affinity", _HOME, _PLACES),)
     kind: Literal["affinity"] = "affinity"
     kind_is_class = True
     key: Key
@@ -35,6 +47,8 @@ class Affinity(Policy):
 class Hash(Policy):
     """FNV-1a-64 of the key's 8 little-endian bytes, mod n."""
 
+    said_as: ClassVar[str] = "dispatch.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.hash", _HOME, _PLACES),)
     kind: Literal["hash"] = "hash"
     kind_is_class = True
     key: Key
@@ -44,6 +58,8 @@ class Hash(Policy):
 class DispatchBy(Policy):
     """fn(t) mod n."""
 
+    said_as: ClassVar[str] = "dispatch.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.dispatch_by", _HOME, _PLACES),)
     kind: Literal["dispatch_by"] = "dispatch_by"
     kind_is_class = True
     key: Key
@@ -53,6 +69,9 @@ class DispatchBy(Policy):
 class DispatchSteal(Policy):
     """One queue that all executors share; n defaults to the arch's AICPUs."""
 
+    said_as: ClassVar[str] = "dispatch.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("dispatch.work_steal", enforced(f"executors share one queue {_IN_TIME}"), _PLACES),)
     kind: Literal["work_steal"] = "work_steal"
     kind_is_class = True
     num_aicpus: Executors | None = None
@@ -90,9 +109,21 @@ class DispatchPolicy:
         return DispatchSteal(num_aicpus=num_aicpus)
 
 
+_STREAM = (enforced("edges order the tasks of a stream, for host threads and in simulated time alike"),
+           refused("tasks of a stream would not run in the order of their submission"))
+# Said with a number, and with a key: they have no class.
+STREAMS = (Directive("streams", *_STREAM), Directive("stream_by", *_STREAM))
+
+
 class Timing(Policy):
     """When submitted tasks are released; `TimingPolicy` makes them."""
 
+    said_as: ClassVar[str] = "timing.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("timing.immediate", _AT_ONCE, enforced("a task is submitted when its turn comes")),
+        *(Directive(f"timing.{kind}", enforced(f"tasks are released {_IN_TIME}"),
+                    recorded("the runtime releases tasks as soon as it has them")) for kind in ("batched", "interleaved", "rate_limit")),
+    )
     kind: Literal["immediate", "batched", "interleaved", "rate_limit"] = "immediate"
     n: Count | None = None
     tasks_per_ms: PerMillisecond | None = None
@@ -151,9 +182,25 @@ class WindowMode(Enum):
         return f"WindowMode.{self.name}"
 
 
+def _windows() -> Iterator[Directive]:
+    full = {
+        WindowMode.STALL: enforced("a stream waits for room in simulated time; for host threads, tensors that bodies make use the memory "
+                                   "of those that a window has let go"),
+        WindowMode.ABORT: enforced("tasks are simulated before a kernel runs, and a run without room for one ends there"),
+        WindowMode.BENCHMARK: enforced("tasks without room are counted in stats.window, and nothing waits"),
+    }
+    for unit, ring in (("tasks", "task ring"), ("bytes", "heap"), ("entries", "map")):
+        for mode, host in full.items():
+            yield Directive(f"task_graph.window.{unit}.{mode.value}", host,
+                            recorded(f"the runtime's {ring} stalls when it is full; it sets the size") if mode is WindowMode.STALL else
+                            refused("the runtime only stalls: it neither ends the run nor counts"))
+
+
 class TaskWindow(Policy):
     """How many tasks (or bytes, or entries) may be submitted and not retired: a ring, a slot frees in order."""
 
+    said_as: ClassVar[str] = "task_graph.window.{0.unit}.{0.mode.value}"
+    entries: ClassVar[tuple[Directive, ...]] = tuple(_windows())
     size: Count
     unit: WindowUnit = "tasks"
     mode: WindowMode = WindowMode.STALL
@@ -163,9 +210,23 @@ class TaskWindow(Policy):
         def __init__(self, size: int, unit: WindowUnit = "tasks", mode: WindowMode = WindowMode.STALL) -> None: ...
 
 
+_INFERRED = refused("the runtime infers edges from overlapping views and cannot be told not to")
+
+
 class Deps(Policy):
     """Where edges come from: overlapping regions, exact tensor matches, the workload's structure, or structure and regions."""
 
+    said_as: ClassVar[str] = "task_graph.deps.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("task_graph.deps.exact", enforced("edges come from equal regions; that none overlap in part is proved, or refused"),
+                  _INFERRED),
+        Directive("task_graph.deps.overlap", enforced("edges come from regions that share an element, and from after="),
+                  enforced("the runtime infers reads and writes after writes, the package names the rest")),
+        Directive("task_graph.deps.explicit",
+                  enforced("edges come from structure alone; what it leaves open is proved to be apart"), _INFERRED),
+        Directive("task_graph.deps.hybrid", enforced("edges come from structure and from regions that share an element"),
+                  enforced("as overlap, and program order is named where data does not give it")),
+    )
     kind: Literal["exact", "overlap", "explicit", "hybrid"] = "overlap"
 
     @staticmethod
@@ -192,6 +253,15 @@ class Deps(Policy):
 class Pools(Policy):
     """What an executor is: an AICPU (single), a core of the task's unit (by_exec_unit), or a pool by key."""
 
+    said_as: ClassVar[str] = "task_graph.pools.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("task_graph.pools.single", enforced(f"each AICPU is one executor {_IN_TIME}"),
+                  recorded("a task runs on any core of its unit")),
+        Directive("task_graph.pools.by_exec_unit", enforced(f"a task runs on a core of its unit {_IN_TIME}"),
+                  enforced("a task runs on a core of its unit")),
+        Directive("task_graph.pools.custom", enforced(f"a task runs in the pool that its key names {_IN_TIME}"),
+                  recorded("a task runs on any core of its unit")),
+    )
     kind: Literal["single", "by_exec_unit", "custom"] = "single"
     key: Key | None = None
     needs: ClassVar[dict[str, str]] = {"custom": "key"}
@@ -215,6 +285,12 @@ class Pools(Policy):
 class ReadyPolicy(Policy):
     """Which ready task goes first: fifo, work_steal (an idle executor takes from others), priority(fn)."""
 
+    said_as: ClassVar[str] = "task_graph.ready.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        *(Directive(f"task_graph.ready.{kind}", enforced(f"an executor takes ready tasks in this order {_IN_TIME}"), _QUEUES)
+          for kind in ("fifo", "work_steal")),
+        Directive("task_graph.ready.priority", enforced("the highest goes first, in simulated time and for host threads alike"), _QUEUES),
+    )
     kind: Literal["fifo", "work_steal", "priority"] = "fifo"
     key: Key | None = None
     needs: ClassVar[dict[str, str]] = {"priority": "key"}
@@ -238,6 +314,12 @@ class ReadyPolicy(Policy):
 class StartPolicy(Policy):
     """When execution starts: with the first task, after orchestration, or from n tasks on."""
 
+    said_as: ClassVar[str] = "task_graph.start.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("task_graph.start.immediate", _AT_ONCE, _AT_ONCE),
+        *(Directive(f"task_graph.start.{kind}", enforced(f"the first task waits {_IN_TIME}"),
+                    recorded("when the first task runs is the runtime's choice")) for kind in ("after_orchestration", "threshold")),
+    )
     kind: Literal["immediate", "after_orchestration", "threshold"] = "immediate"
     n: Count | None = None
     needs: ClassVar[dict[str, str]] = {"threshold": "n"}
@@ -256,6 +338,12 @@ class StartPolicy(Policy):
 class TracePolicy(Policy):
     """What a task costs in simulated time: the arch model's cycles (none), or cost_fn(t)."""
 
+    said_as: ClassVar[str] = "task_graph.trace.{0.kind}"
+    entries: ClassVar[tuple[Directive, ...]] = (
+        Directive("task_graph.trace.none", enforced("a task takes the cycles that the arch model gives"), enforced("nothing is simulated")),
+        Directive("task_graph.trace.cycles", enforced("a task takes the cycles that its key gives, in simulated time"),
+                  recorded("cycles are of simulated time, and the device has real ones")),
+    )
     kind: Literal["none", "cycles"] = "none"
     key: Key | None = None
     needs: ClassVar[dict[str, str]] = {"cycles": "key"}
@@ -271,8 +359,14 @@ class TracePolicy(Policy):
         return TracePolicy(kind="cycles", key=trace_key(cost_fn, "TracePolicy.cycles"))
 
 
+_GRID = refused("no target lays tasks out on a grid of cores yet")
+
+
 class SpatialMap(Policy):
     """A grid of cores that the workload is laid out on."""
+
+    said_as: ClassVar[str] = "spatial_map"
+    entries: ClassVar[tuple[Directive, ...]] = (Directive("spatial_map", _GRID, _GRID),)
 
     grid: tuple[Count, ...]
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.expr import codec
 from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_float, plain_int
+from pto_wsp.schedule.support import Directive
 from pto_wsp.source import here
 from pto_wsp.types.scalar import Scalar
 from pto_wsp.types.scalar_text import print_scalar
@@ -19,12 +20,15 @@ Executors = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 1
 
 class Policy(Record):
     """Base of the policies. `positional` names the fields that may be given without their name, in order, `needs` the field that a
-    policy of a kind cannot do without.
+    policy of a kind cannot do without. `entries`: a directive for each kind, with what targets make of it; `said_as`: its name, of which
+    {0} is the policy.
     """
 
     positional: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[dict[str, str]] = {}
     kind_is_class: ClassVar[bool] = False
+    said_as: ClassVar[str] = ""
+    entries: ClassVar[tuple[Directive, ...]] = ()
 
     def __init__(self, *args: object, **fields: object) -> None:
         names = type(self).positional
@@ -39,6 +43,11 @@ class Policy(Record):
             raise PolicyValueError(f"{type(self).__name__} does not take this value for {where or type(self).__name__}", here(),
                                    expected=expected, found=shown_value(found)) from None
         self.refuse_gaps()
+
+    @property
+    def directive(self) -> str:
+        """The name of what it says: `dispatch.round_robin`."""
+        return self.said_as.format(self)
 
     def refuse_gaps(self) -> None:
         """Refuse a policy, or one inside it, that lacks what its kind needs.

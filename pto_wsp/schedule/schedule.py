@@ -159,27 +159,18 @@ class Schedule(Policy):
     def directives(self) -> Iterator[tuple[str, str]]:
         """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""
         if self.dispatch is not None:
-            yield f"dispatch.{self.dispatch.kind}", repr(self.dispatch)
+            yield self.dispatch.directive, repr(self.dispatch)
         if self.streams is not None:
             yield "streams", f"streams({self.streams})"
         if self.stream_by is not None:
             yield "stream_by", f"stream_by({self.stream_by!r})"
-        if self.timing is not None:
-            yield f"timing.{self.timing.kind}", repr(self.timing)
-        if self.calendar is not None:
-            yield "calendar", repr(self.calendar)
-        if self.spatial_map is not None:
-            yield "spatial_map", repr(self.spatial_map)
-        graph = self.task_graph
-        if graph is None:
-            return
-        for name in ("deps", "pools", "ready", "start", "trace"):
-            policy = getattr(graph, name)
+        for policy in (self.timing, self.calendar, self.spatial_map):
             if policy is not None:
-                yield f"task_graph.{name}.{policy.kind}", repr(policy)
-        if graph.window is not None:
-            window = graph.window
-            yield f"task_graph.window.{window.unit}.{window.mode.value}", repr(window)
+                yield policy.directive, repr(policy)
+        graph = self.task_graph
+        if graph is not None:
+            parts = (graph.deps, graph.pools, graph.ready, graph.start, graph.trace, graph.window)
+            yield from ((part.directive, repr(part)) for part in parts if part is not None)
 
     def __repr__(self) -> str:
         said = ", ".join(text for _, text in self.directives())

@@ -19,8 +19,9 @@ from pto_wsp.plan.npu.between_tasks import mark_between_tasks
 from pto_wsp.plan.npu.merge_dims import merge_dims
 from pto_wsp.plan.npu.model import NpuPlan
 from pto_wsp.plan.passes import DEVICE_PASSES
-from pto_wsp.plan.targets.capability import Support, supports
+from pto_wsp.plan.targets.capability import supports
 from pto_wsp.plan.targets.forms import form_errors
+from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.package import (

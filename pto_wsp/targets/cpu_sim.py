@@ -22,9 +22,10 @@ from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.model import TaskPlan
 from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.targets.capability import Support, supports
+from pto_wsp.plan.targets.capability import supports
 from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.runtime.native.run import Engine
+from pto_wsp.schedule.support import Support
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions, refuse_npu_options

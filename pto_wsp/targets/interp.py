@@ -9,8 +9,9 @@ from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.passes.pipeline import Step
 from pto_wsp.plan.lowering.lower import lower
 from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.targets.capability import Support, supports
+from pto_wsp.plan.targets.capability import supports
 from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.schedule.support import Support
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions, refuse_npu_options

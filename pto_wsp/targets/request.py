@@ -15,9 +15,9 @@ from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.expr import workload as wl
 from pto_wsp.passes.pipeline import Runner, Step
 from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.targets.capability import Support
 from pto_wsp.runtime.native.run import Engine
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.values import dataclass

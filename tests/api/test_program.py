@@ -40,7 +40,7 @@ from pto_wsp.errors import (
     RunBoundsError,
     UnboundSymbolError,
 )
-from pto_wsp.plan.targets.capability import Capability
+from pto_wsp.schedule.support import Capability
 from pto_wsp.source import Span
 
 F32 = DType.F32

@@ -47,7 +47,8 @@ def decisions(text: str) -> Iterator[tuple[int, str]]:
 def found() -> dict[str, list[tuple[int, str]]]:
     """Return the decisions by file, those of the record and of the NPU apart."""
     files = ((str(path.relative_to(PACKAGE)), path) for path in sorted(PACKAGE.rglob("*.py")))
-    return {name: given for name, path in files if name != RECORD and not name.startswith(NPU) and (given := [*decisions(path.read_text())])}
+    read = {name: [*decisions(path.read_text())] for name, path in files if name != RECORD and not name.startswith(NPU)}
+    return {name: given for name, given in read.items() if given}
 
 
 def test_a_decision_asks_for_a_trait() -> None:

@@ -23,10 +23,11 @@ from pto_wsp.plan.model import (
     Submit,
     TaskPlan,
 )
-from pto_wsp.plan.targets.capability import FORMS, Capability, form_supports, forming_targets
+from pto_wsp.plan.targets.capability import FORMS, form_supports, forming_targets
 from pto_wsp.plan.waits.communication import communicates
 from pto_wsp.plan.waits.elements import waited_for
 from pto_wsp.plan.walk import items_of
+from pto_wsp.schedule.support import Capability
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.types import scalar as s
 

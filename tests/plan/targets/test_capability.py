@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -40,14 +42,15 @@ from pto_wsp.plan.targets.capability import (
     DIRECTIVES,
     FORMS,
     TARGETS,
-    Capability,
     enforcing_targets,
     form_supports,
     supports,
     workload_forms,
 )
-from pto_wsp.schedule.directives import SpatialMap
+from pto_wsp.schedule.directives import Affinity, DispatchBy, DispatchSteal, Hash, RoundRobin, SpatialMap, Timing
+from pto_wsp.schedule.policy import Policy
 from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.support import Capability
 from pto_wsp.targets.options import check_directives, enforced_part
 
 ENFORCED, RECORDED, REFUSED = Capability.ENFORCED, Capability.RECORDED, Capability.REFUSED
@@ -180,3 +183,18 @@ def test_what_each_target_makes_of_each_form() -> None:
     assert set(workload_forms("interp").values()) == set(workload_forms("cpu_sim").values()) == {ENFORCED}
     with pytest.raises(CompileOptionError, match="no target 'gpu'"):
         workload_forms("gpu")
+
+
+def test_the_matrix_is_what_the_classes_of_directives_say() -> None:
+    """A kind of a policy without an entry would be said and not be found: it is missed here."""
+    def kinds(policy: type[Policy]) -> set[str]:
+        hints = get_type_hints(policy)
+        values = [tuple(WindowMode) if name == "mode" else get_args(hints[name]) for name in ("kind", "unit", "mode") if name in hints]
+        return {".".join(str(getattr(value, "value", value)) for value in chosen) for chosen in itertools.product(*values)}
+
+    policies = (RoundRobin, Affinity, Hash, DispatchBy, DispatchSteal, Timing, Deps, TaskWindow, Pools, ReadyPolicy, StartPolicy,
+                TracePolicy)
+    for policy in policies:
+        stem = policy.said_as.partition(".{")[0]
+        assert {entry.name for entry in policy.entries} == {f"{stem}.{kind}" for kind in kinds(policy)}, policy
+        assert {entry.name for entry in policy.entries} <= set(DIRECTIVES)
