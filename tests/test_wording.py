@@ -1,6 +1,6 @@
 """Numbers with their nouns, and names that may have been meant."""
 
-from pto_wsp.plan.rules import ExecutionRules, WindowUnit
+from pto_wsp.ir.execution_rules import ExecutionRules, WindowUnit
 from pto_wsp.wording import counted, nearest
 
 

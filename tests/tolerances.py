@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
 
 Array = npt.NDArray[Any]
 

@@ -20,24 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pto_wsp import (
-    Dense,
-    DispatchPolicy,
-    DType,
-    In,
-    InOut,
-    Out,
-    P,
-    Program,
-    Scalar,
-    Sparse,
-    Tensor,
-    Tile,
-    Workload,
-    kernel,
-    pto,
-    workload,
-)
+from pto_wsp import Dense, DispatchPolicy, DType, In, InOut, Out, P, Program, Scalar, Sparse, Tensor, Tile, Workload, kernel, pto, workload
 
 CHOICES = 2        # experts a token
 BLOCK = 16         # tokens that a task routes

@@ -24,23 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pto_wsp import (
-    Dense,
-    DenseDyn,
-    DispatchPolicy,
-    DType,
-    In,
-    Injective,
-    InOut,
-    Out,
-    P,
-    Tensor,
-    Tile,
-    Workload,
-    kernel,
-    pto,
-    workload,
-)
+from pto_wsp import Dense, DenseDyn, DispatchPolicy, DType, In, Injective, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 
 HEAD_DIM = 64
 TOLERANCE = 2e-5   # of f32 against a float64 reference; outputs are averages of values of size 1

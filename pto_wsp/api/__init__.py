@@ -1,1 +1,1 @@
-"""What a user holds: decorators, workloads, schedules, programs."""
+"""The public API: decorators, workloads, programs, and the search for a schedule."""

@@ -1,1 +1,1 @@
-"""Machines: their models, instruction sets, and what a kernel costs on them."""
+"""Model machines, and the cost of kernels on them."""

@@ -1,4 +1,4 @@
-"""What a machine gives those who hand out tasks: control processors and their share of its cores, their costs, the shared memory.
+"""Derive the resources of task dispatch from an arch: control processors, their share of cores, cycles per task, GM bandwidth.
 
 >>> core_share(builtin_arch("ascend_910b"), 6, ("cube", "vector"))
 (4, 8)
@@ -17,7 +17,7 @@ from pto_wsp.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskCycles:
-    """What one task costs the control processors, in cycles."""
+    """Cycles of one task on the control processors."""
 
     submit: int
     dispatch: int
@@ -25,9 +25,9 @@ class TaskCycles:
 
 
 def aicpus_of(arch: Arch, named: int | None) -> int:
-    """Return how many control processors work: as many as the policy names, else those that the machine has.
+    """Return the number of control processors in use: the number that the policy names, else all of the machine.
 
-    Raises: C110 when it names more than there are.
+    Raises: C110 if the policy names more than the machine has.
     """
     has = arch.aicpu.count
     if named is None:
@@ -39,10 +39,10 @@ def aicpus_of(arch: Arch, named: int | None) -> int:
 
 
 def core_share(arch: Arch, n_aicpus: int, needed: Collection[str]) -> tuple[int, int]:
-    """Return how many cube and vector cores each AICPU has: an even share of the machine's, on a neutral one 1 and 1.
+    """Return the number of cube and vector cores per AICPU: an even share of the machine's; 1 and 1 on a neutral machine.
 
-    `needed`: of "cube" and "vector", those that kernels run on. What is left over of an uneven share is not used.
-    Raises: C110 when nobody has said how many there are, or when the share of a kind that is needed is none.
+    `needed`: of "cube" and "vector", the kinds that kernels run on. Cores left over by an uneven share stay unused.
+    Raises: C110 if the arch does not give a number of cores, or if the share of a needed kind is 0.
     """
     shares = []
     for kind, count in (("cube", arch.cores.cube), ("vector", arch.cores.vector)):
@@ -61,27 +61,27 @@ def core_share(arch: Arch, n_aicpus: int, needed: Collection[str]) -> tuple[int,
 
 
 def task_cycles(arch: Arch) -> TaskCycles:
-    """Return what one task costs the control processors.
+    """Return the cycles of one task on the control processors.
 
     Raises: C110 naming a number that the arch does not give.
     """
-    aicpu, found = arch.aicpu, {}
+    aicpu, cycles_by_step = arch.aicpu, {}
     for step, cycles in (("submit", aicpu.submit_cycles), ("dispatch", aicpu.dispatch_cycles), ("retire", aicpu.retire_cycles)):
         if cycles is None:
             raise ArchError(f"arch `{arch.name}` does not say what it costs to {step} a task", here(), expected=f"aicpu.{step}_cycles",
                             found="None: its sources give no number", help=f"give what you know: arch.with_aicpu({step}_cycles=...)")
-        found[step] = cycles
-    return TaskCycles(**found)
+        cycles_by_step[step] = cycles
+    return TaskCycles(**cycles_by_step)
 
 
 def shared_bandwidth(arch: Arch) -> float:
-    """Return the bytes a cycle that all cores together move to and from GM; 0.0: no bound."""
-    found = next((memory.bandwidth_bytes_per_cycle for memory in arch.memories if memory.name == "GM"), None)
-    return found or 0.0
+    """Return the bytes per cycle that all cores together move to and from GM; 0.0: unbounded."""
+    bandwidth = next((memory.bandwidth_bytes_per_cycle for memory in arch.memories if memory.name == "GM"), None)
+    return bandwidth or 0.0
 
 
 def cycles_between(arch: Arch, per_ms: float) -> Fraction:
-    """Return the cycles between two of so many things a millisecond.
+    """Return the cycles between two events at a rate of `per_ms` events per millisecond.
 
     Raises: C110 for an arch without a clock.
     """
@@ -89,8 +89,8 @@ def cycles_between(arch: Arch, per_ms: float) -> Fraction:
         raise ArchError(f"arch `{arch.name}` has no clock, and a rate is in milliseconds", here(), expected="clock_ghz",
                         found="None: its sources give no number", help="give what you know: arch.with_clock(...)")
     every = _as_written(arch.clock_ghz) * 1_000_000 / _as_written(per_ms)
-    return max(every.limit_denominator(1 << 20), Fraction(1, 1 << 20))     # a million tasks in one cycle are no limit
+    return max(every.limit_denominator(1 << 20), Fraction(1, 1 << 20))     # a million tasks per cycle are no limit
 
 
 def _as_written(number: float) -> Fraction:
-    return Fraction(repr(float(number)))     # 2.4 is 12 / 5, not the double that it is stored as
+    return Fraction(repr(float(number)))     # 2.4 becomes 12 / 5, not the stored double

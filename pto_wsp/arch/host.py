@@ -1,4 +1,4 @@
-"""The machine that this process runs on, as a model: what Linux says about it, and what it does not say as an estimate."""
+"""Model the machine of this process: numbers that Linux gives, and estimates for the others."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _VECTOR_BYTES = (("avx512f", 64), ("avx2", 32), ("avx", 32), ("sse2", 16), ("asi
 
 
 def host_cpu() -> Arch:
-    """Return a model of this CPU: a core for each that the process may use, its caches as memories.
+    """Return a model of this CPU: one core per usable CPU, and its caches as memories.
 
-    Vector width comes from the CPU's flags. How many instructions and lines a cycle are estimates, and say so.
+    Vector width comes from the CPU's flags. Instructions and lines per cycle are estimates, marked as such.
     """
     flags = _flags()
     flag, width = next(((name, size) for name, size in _VECTOR_BYTES if name in flags), ("none known", 16))
@@ -46,19 +46,19 @@ def _flags() -> frozenset[str]:
 
 
 def _clock_ghz() -> float | None:
-    """Return the highest clock that the kernel gives; the current one changes from moment to moment."""
+    """Return the highest clock that the kernel gives, because the current clock varies."""
     text = _read(_CPU / "cpufreq" / "cpuinfo_max_freq").strip()
     return int(text) / 1e6 if text.isdigit() else None
 
 
 def _caches() -> tuple[tuple[str, int], ...]:
-    """Return the data caches of a core, the outermost first. They are no on-chip memories that a program fills, and limit no tile."""
-    found: dict[str, int] = {}
+    """Return the data caches of a core, outermost first. A program does not fill caches, so they limit no tile."""
+    caches: dict[str, int] = {}
     for folder in sorted((_CPU / "cache").glob("index*")):
         size = _read(folder / "size").strip()
         if _read(folder / "type").strip() != "Instruction" and size.endswith("K") and size[:-1].isdigit():
-            found[f"cache {_read(folder / 'level').strip()}"] = int(size[:-1]) * 1024
-    return tuple(sorted(found.items(), reverse=True))
+            caches[f"cache {_read(folder / 'level').strip()}"] = int(size[:-1]) * 1024
+    return tuple(sorted(caches.items(), reverse=True))
 
 
 def _read(path: Path) -> str:

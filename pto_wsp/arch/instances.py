@@ -1,4 +1,4 @@
-"""The machines that are known by name.
+"""The built-in machines, by name.
 
 >>> builtin_arch("ascend_910b").memory("UB").usable_bytes
 188416
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from pto_wsp import doors
 from pto_wsp.arch.model import MEMORIES, UNITS, Aicpu, Arch, Channels, Cores, ExecUnit, Memory, Rate
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.source import here
@@ -27,7 +28,7 @@ def _unit() -> Arch:
                 aicpu=Aicpu(submit_cycles=0, dispatch_cycles=0, retire_cycles=0))
 
 
-# The design gives capacities and core counts only. These let costs be compared with one another; they are no measurements.
+# The sources give capacities and core counts only. These estimates let costs be compared; they are not measured.
 _WIDTHS = "estimate: public widths of this core family"
 _SHARE = "estimate: a core's share when all cores move"
 _LATENCY = "estimate: order of magnitude"
@@ -65,9 +66,7 @@ def _ascend_950() -> Arch:
 
 
 def _host_cpu() -> Arch:
-    from pto_wsp.arch.host import host_cpu  # loads what reads files of the system
-
-    return host_cpu()
+    return doors.host_cpu()
 
 
 _INSTANCES: Mapping[str, Callable[[], Arch]] = {
@@ -76,9 +75,9 @@ ARCH_NAMES = tuple(_INSTANCES)
 
 
 def builtin_arch(name: str) -> Arch:
-    """Return the machine of that name, made when first asked for.
+    """Return the machine of a name, created at first use.
 
-    Raises: C104 when there is none.
+    Raises: C104 if there is no such machine.
     """
     if not isinstance(name, str) or name not in _INSTANCES:
         raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")

@@ -1,8 +1,13 @@
-"""What one task of a kernel costs, in cycles, as a formula in what is known only when it runs.
+"""Compute the cost of one task of a kernel as formulas: bytes moved, and cycles.
 
-On `unit` nothing overlaps: a tile op costs rows * cols of its largest tile, a matmul m * k * n, a load or store the elements
-that it moves, an order of rows rows * cols * log2(cols); reading, writing and allocating buffers costs nothing. On other archs pipes
-overlap.
+`kernel_traffic`: loads and gathers bring bytes from the shared memory, stores and scatters take bytes back. Caches are not modelled: each
+load counts. A kernel of unknown work moves its bound tensors once.
+
+>>> print_scalar(kernel_traffic(scale))
+'x.shape[0] * x.shape[1] * 4 + y.shape[0] * y.shape[1] * 4'
+
+`kernel_cost`: on `unit` nothing overlaps: a tile op costs rows * cols of its largest tile, a matmul m * k * n, a load or store the elements
+that it moves, a sort of rows rows * cols * log2(cols), and buffers are free. On other archs pipes overlap.
 
 >>> print_scalar(kernel_cost(rmsnorm_tile, unit))
 'x.shape[0] * x.shape[1] + out.shape[0] * out.shape[1] + 6160'
@@ -10,32 +15,82 @@ overlap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.arch.overlap import times_of
-from pto_wsp.arch.pipes import PIPES
+from pto_wsp.arch.overlap import PIPES, either, elements_moved, repeated, rows_moved, times_of, total_of
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.expr import kernel as k
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.tile import TileType
 from pto_wsp.source import here
-from pto_wsp.types import scalar as s
-from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
+
+
+def kernel_traffic(kernel: k.Kernel) -> s.Scalar:
+    """Return the bytes that one task moves, in terms of `ParamExtent` for bound extents and `ParamScalar` for scalar parameters."""
+    if not kernel.has_meaning:
+        return total_of(_bound(param) for param in kernel.memory_params)
+    tiles = {param.name: param.type for param in kernel.params if isinstance(param, k.TileParam)}
+    return _body(kernel.body, tiles)
+
+
+def _bound(param: k.TileParam | k.TensorParam) -> s.Scalar:
+    dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+    once = _bytes(s.mul(s.ParamExtent(param.name, 0), s.ParamExtent(param.name, 1)), dtype)
+    return s.mul(once, s.Const(int(param.role.reads) + int(param.role.writes)))
+
+
+def _body(body: Sequence[k.Stmt], tiles: Mapping[str, TileType]) -> s.Scalar:
+    return total_of(_moved(stmt, tiles) for stmt in body)
+
+
+def _moved(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
+    match stmt:
+        case k.Load():
+            return _bytes(elements_moved(stmt, tiles), stmt.result.type.dtype)
+        case k.Store():
+            return _bytes(elements_moved(stmt, tiles), stmt.value.type.dtype)
+        case k.Gather(result):
+            return _bytes(rows_moved(stmt, result.type), result.type.dtype)
+        case k.Scatter(_, _, value):
+            return _bytes(rows_moved(stmt, value.type), value.type.dtype)
+        case k.If(condition, then, other):
+            return either(condition, _body(then, tiles), _body(other, tiles))
+        case k.For():
+            return repeated(stmt, _body(stmt.body, tiles))
+        case k.Rows() | k.Columns():
+            return _body(stmt.body, tiles)
+        case k.Compute() | k.Accumulate() | k.Read() | k.Write() | k.Alloc() | k.Print() | k.Check():
+            return s.Const(0)
+        case _:
+            assert_never(stmt)
+
+
+def _bytes(elements: s.Scalar, dtype: DType) -> s.Scalar:
+    return s.mul(elements, s.Const(dtype.nbytes))
+
+
+# -- cycles ----------------------------------------------------------------------------------------
+
 
 _MOST_TURNS = 1 << 16
 
 
 def kernel_cost(kernel: k.Kernel, arch: Arch) -> s.Scalar:
-    """Return the cycles of one task; extents that a binding decides are `ParamExtent`, Scalar parameters `ParamScalar`.
+    """Return the cycles of one task, in terms of `ParamExtent` for bound extents and `ParamScalar` for scalar parameters.
 
-    Raises: C104 for an arch that does not say how fast a unit is.
+    Raises: C104 for an arch that does not give the speed of a unit.
     """
     return times_of(kernel, arch).total
 
 
 @dataclass(frozen=True, slots=True)
 class PipeCost:
-    """The work of one pipe: cycles as text, a number or a formula, and where the arch has its numbers from."""
+    """The work of one pipe: cycles as text, a number or a formula, and the source of the arch's numbers."""
 
     pipe: str
     cycles: str
@@ -44,19 +99,19 @@ class PipeCost:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KernelCost:
-    """What one task of a kernel costs on an arch. `total`: its cycles; `formula`: the same as text, also where it is no number."""
+    """The cost of one task of a kernel on an arch. `total`: cycles as a number; `formula`: the same as text, also if it is no number."""
 
     kernel: str
     arch: str
     pipes: tuple[PipeCost, ...]
     formula: str
-    missing: tuple[str, ...]     # what must be known for a number
+    missing: tuple[str, ...]     # parameters and extents that must be given for a number
 
     @property
     def total(self) -> int:
-        """The cycles of one task.
+        """Return the cycles of one task.
 
-        Raises: T205 when they depend on a value that was not given.
+        Raises: T205 if they depend on a value that was not given.
         """
         if self.missing:
             raise ArgumentKindError(f"the cost of kernel `{self.kernel}` is a formula", here(), expected="a number for " +
@@ -72,9 +127,9 @@ class KernelCost:
 
 
 def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float], extents: Mapping[str, tuple[int, int]]) -> KernelCost:
-    """Return the cost of a kernel with Scalar parameters and extents put in; a Tile parameter is bound whole where none are given.
+    """Return the cost of a kernel with scalar parameters and extents substituted; Tile parameters are whole by default.
 
-    Raises: C104 for an arch that does not say how fast a unit is; T205 for a loop with too many turns to add up one by one.
+    Raises: C104 for an arch that does not give the speed of a unit; T205 for a loop with too many iterations to sum.
     """
     shapes = {**{p.name: p.type.shape for p in kernel.params if isinstance(p, k.TileParam)}, **extents}
 
@@ -102,7 +157,7 @@ def _source(arch: Arch, pipe: str) -> str:
 
 
 def _folded(node: s.Scalar) -> s.Scalar:
-    """Return the number of a formula that has nothing unknown left, else the formula."""
+    """Return the number of a formula without unknowns, else the formula."""
     if _missing(node):
         return node
     left = iter(range(_MOST_TURNS))

@@ -1,7 +1,6 @@
-"""Architecture models: what compiler and simulator know of a machine, as one JSON-able value.
+"""The architecture model: a machine as compiler and simulator know it, as one JSON-able value.
 
-`unit` is hardware-neutral and the default of cpu_sim. A number that its sources do not give is None, or an
-estimate that says so.
+`unit` is hardware-neutral and the default of cpu_sim. A number that the sources do not give is None, or a marked estimate.
 
 >>> mine = builtin_arch("ascend_910b").with_aicpu(count=8).with_memory("GM", bandwidth_bytes_per_cycle=900.0)
 >>> Arch.model_validate_json(mine.model_dump_json()) == mine
@@ -17,9 +16,9 @@ from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pto_wsp.errors import ArchError, CompileOptionError
+from pto_wsp.ir.dtype import DType
 from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
-from pto_wsp.types.dtype import DType
 
 UNITS = ("scalar", "MTE2", "MTE1", "cube", "fixpipe", "vector", "MTE3")
 MEMORIES = ("GM", "L2", "L1", "L0A", "L0B", "L0C", "UB")
@@ -37,11 +36,11 @@ Bytes = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 50)]
 Number = Annotated[int, Before(plain_int), Field(strict=True, ge=0, le=1 << 16)]
 Some = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 Clock = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 10), After(_finite)]
-Throughput = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # as a fraction not 0
+Throughput = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # not 0 as a fraction
 
 
 class Model(Record):
-    """Base of the parts of a machine: a value that no machine has is an error at the user's call."""
+    """Base of the parts of a machine: an impossible value is an error at the user's call."""
 
     def __init__(self, **given: object) -> None:
         try:
@@ -54,7 +53,7 @@ class Model(Record):
     def model_validate_json(cls, text: str | bytes) -> Self:
         """Return the model that `model_dump_json` wrote.
 
-        Raises: C110 for what is no JSON of such a model.
+        Raises: C110 for text that is not the JSON of such a model.
         """
         try:
             made = super().model_validate_json(text)
@@ -64,7 +63,7 @@ class Model(Record):
         return made
 
     def check(self) -> None:
-        """Refuse numbers that do not go together.
+        """Refuse numbers that contradict each other.
 
         Raises: C110.
         """
@@ -77,7 +76,7 @@ def _refused(what: str, problem: ValueError) -> ArchError:
 
 
 class Memory(Model):
-    """A memory of a core, or one that all cores share: GM and L2."""
+    """A memory of a core, or a memory that all cores share: GM and L2."""
 
     name: str = Field(description="GM, L2, L1, L0A, L0B, L0C or UB; of a CPU `cache 1` and so on.")
     capacity_bytes: Bytes | None = Field(default=None, description="Its size; None: not bounded, or not given by the sources. "
@@ -91,7 +90,7 @@ class Memory(Model):
 
     @property
     def usable_bytes(self) -> int | None:
-        """What programs may use; None when it is not bounded."""
+        """Return the bytes that programs may use; None if unbounded."""
         return None if self.capacity_bytes is None else self.capacity_bytes - self.reserved_bytes
 
 
@@ -116,14 +115,14 @@ class ExecUnit(Model):
 
 
 class Cores(Model):
-    """The cores that run kernels; None: as many as the schedule names on a neutral machine, else not given."""
+    """The cores that run kernels; None: unknown, or on a neutral machine as many as the schedule names."""
 
     cube: Number | None = Field(default=None, description="AIC cores. Source: the table of instances in the execution design.")
     vector: Number | None = Field(default=None, description="AIV cores. Source: as cube.")
 
 
 class Aicpu(Model):
-    """The control processors that make, dispatch and retire tasks."""
+    """The control processors, which submit, dispatch and retire tasks."""
 
     count: Some | None = Field(
         default=None, description="How many there are; None: as many as the policy names. Source: `source`, by definition for `unit`.")
@@ -138,7 +137,7 @@ class Aicpu(Model):
 
 
 class Channels(Model):
-    """How tokens get from the process that sends them to the one that takes them."""
+    """The transport of tokens from a sending process to a receiving one."""
 
     latency_cycles: Cycles = Field(default=0, description="Between the completion of what is sent and the token's appearance. "
                                    "Source: `source`, by definition 0 for `unit`.")
@@ -161,7 +160,7 @@ class Arch(Model):
     neutral: bool = Field(default=False, description="One cycle an element, nothing overlaps, on-chip memory is not bounded.")
 
     def check(self) -> None:
-        """Refuse names that are unknown or there twice, and more reserved than there is.
+        """Refuse unknown or repeated names, and a reserve larger than its memory.
 
         Raises: C110.
         """
@@ -185,20 +184,20 @@ class Arch(Model):
                             expected=f"one of {', '.join(known)}")
 
     def memory(self, name: str) -> Memory:
-        """Return the memory of that name.
+        """Return the memory of a name.
 
-        Raises: C104 when the machine has none.
+        Raises: C104 if the machine has none.
         """
-        found = next((m for m in self.memories if isinstance(name, str) and m.name == name), None)
-        if found is None:
+        memory = next((m for m in self.memories if isinstance(name, str) and m.name == name), None)
+        if memory is None:
             raise CompileOptionError(f"arch `{self.name}` has no memory `{name}`", here(),
                                      expected=", ".join(m.name for m in self.memories))
-        return found
+        return memory
 
     def unit(self, name: str) -> ExecUnit:
-        """Return the execution unit of that name.
+        """Return the execution unit of a name.
 
-        Raises: C104 when the machine has none.
+        Raises: C104 if the machine has none.
         """
         found = next((unit for unit in self.units if isinstance(name, str) and unit.name == name), None)
         if found is None:
@@ -208,7 +207,7 @@ class Arch(Model):
     def with_unit(self, name: str, **numbers: object) -> Arch:
         """Return the arch with numbers of one unit replaced: `arch.with_unit("vector", bytes_per_cycle=256.0, startup_cycles=20)`.
 
-        Raises: C104 when the machine has no such unit; C110 for a number that it cannot have.
+        Raises: C104 if the machine has no such unit; C110 for an impossible number.
         """
         changed = self.unit(name).model_copy(update=numbers)
         return self.model_copy(update={"units": tuple(changed if unit.name == name else unit for unit in self.units)})
@@ -216,7 +215,7 @@ class Arch(Model):
     def with_memory(self, name: str, **numbers: object) -> Arch:
         """Return the arch with numbers of one memory replaced: `arch.with_memory("GM", bandwidth_bytes_per_cycle=900.0)`.
 
-        Raises: C104 when the machine has no such memory; C110 for a number that it cannot have.
+        Raises: C104 if the machine has no such memory; C110 for an impossible number.
         """
         changed = self.memory(name).model_copy(update=numbers)
         return self.model_copy(update={"memories": tuple(changed if memory.name == name else memory for memory in self.memories)})
@@ -224,28 +223,28 @@ class Arch(Model):
     def with_cores(self, **numbers: object) -> Arch:
         """Return the arch with other numbers of cores: `arch.with_cores(cube=32, vector=64)`.
 
-        Raises: C110 for a number that it cannot have.
+        Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"cores": self.cores.model_copy(update=numbers)})
 
     def with_aicpu(self, **numbers: object) -> Arch:
         """Return the arch with other control processors: `arch.with_aicpu(count=8, submit_cycles=900)`.
 
-        Raises: C110 for a number that they cannot have.
+        Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"aicpu": self.aicpu.model_copy(update=numbers)})
 
     def with_clock(self, ghz: float) -> Arch:
-        """Return the arch with another clock: `arch.with_clock(1.85)`.
+        """Return the arch with another clock in GHz: `arch.with_clock(1.85)`.
 
-        Raises: C110 for a number that it cannot have.
+        Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"clock_ghz": ghz})
 
     def rate(self, unit: ExecUnit, dtype: str, n_bytes: int) -> float:
-        """Return how many elements of a dtype a unit handles a cycle.
+        """Return the elements of a dtype that a unit processes per cycle.
 
-        Raises: C104 when the model does not say.
+        Raises: C104 if the model does not give the number.
         """
         given = next((rate.per_cycle for rate in unit.rates if rate.dtype == dtype), None)
         if given is None and unit.bytes_per_cycle is not None:
@@ -257,9 +256,9 @@ class Arch(Model):
         return found
 
     def startup(self, unit: ExecUnit) -> int:
-        """Return the start-up latency of a unit.
+        """Return the start-up latency of a unit in cycles.
 
-        Raises: C104 when the model does not say.
+        Raises: C104 if the model does not give the number.
         """
         if unit.startup_cycles is None:
             raise self._unknown(unit, "startup_cycles", "20")

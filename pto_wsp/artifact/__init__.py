@@ -1,1 +1,1 @@
-"""Artifacts: directories with generated C, its library and a manifest; the store that keeps them; the way into C."""
+"""Artifacts on disk: the C compiler, the store, manifests."""

@@ -1,8 +1,8 @@
-"""The interface between Python and C as cffi parses it, kept as data: a start reads it instead of parsing two headers.
+"""Keep cffi's parsed form of the interface between Python and C as data: a start reads the data instead of parsing two headers.
 
-cffi keeps a parsed interface as arguments of one call, which it would write as a Python module; the same arguments stand here in JSON, so
-that nothing of what is kept is run. A wheel carries the file, a checkout makes it with its runtime library. The build runs this file by
-its path, so that it imports nothing of the package.
+cffi keeps a parsed interface as the arguments of one call, which cffi would write as a Python module. The same arguments stand here in
+JSON, so that nothing of the kept file is executed. A wheel carries the file; a checkout writes it beside the runtime library. The build of
+a wheel runs this module by its path, so this module imports nothing of the package.
 """
 
 from __future__ import annotations

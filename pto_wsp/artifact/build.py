@@ -1,7 +1,8 @@
-"""The one way between Python and C: build and load the runtime library and artifacts, through cffi in ABI mode.
+"""Build and load C code through cffi in ABI mode: the runtime library, artifacts, and the parsed interface.
 
-The runtime (csrc/) is compiled once per machine and kept in the store, as an artifact of its own. `pto_abi.h` and `pto_library.h` are read
-unchanged by cffi, whose parsed form is kept as data, so that a cached start parses nothing. A handshake at load compares the layout of
+The runtime (csrc/) is compiled once per machine and kept in the store as an artifact. `pto_abi.h` and `pto_library.h` are the interface
+between Python and C. cffi's parsed form of the two headers is kept as JSON data, so that a cached start parses nothing and nothing that is
+kept is executed; a wheel ships the file, and a checkout writes it beside the runtime library. A handshake at load compares the layout of
 every struct.
 """
 
@@ -23,20 +24,20 @@ from pto_wsp.artifact.abi import abi_text, parse_abi, read_abi
 from pto_wsp.artifact.manifest import RuntimeManifest
 from pto_wsp.artifact.store import cache_root, lookup, publish
 from pto_wsp.artifact.toolchain import compile_library, cpu_features, find_toolchain, library_fault, no_library
-from pto_wsp.codegen.c.flags import compile_flags
+from pto_wsp.c.flags import compile_flags
 from pto_wsp.errors import AbiMismatchError, CompilerFailedError
 from pto_wsp.resources import PARSED_ABI, csrc_dir, source_digests, wheel_data
 from pto_wsp.values import dataclass
 
 ABI_VERSION = 6
-_SAME_NUMBERS = "-DPTO_SAME_NUMBERS"     # what CC hides, a script or a file of its own, is found by pto_wsp.h
+_SAME_NUMBERS = "-DPTO_SAME_NUMBERS"     # pto_wsp.h detects flags that change results even if CC is a script
 _RUNTIME = "pto_runtime"
 _LIBRARY = "libpto_runtime.so"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runtime:
-    """The loaded runtime library: `ffi` and `lib` as cffi gives them."""
+    """The loaded runtime library: `ffi` and `lib` of cffi."""
 
     ffi: Any
     lib: Any
@@ -45,7 +46,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class LoadedArtifact:
-    """An artifact's library: its table of kernels and its orchestrator. The library is open as long as this, and is closed with it."""
+    """An artifact's library: kernel table and orchestrator. The library stays open as long as this object."""
 
     runtime: Runtime
     path: Path
@@ -54,28 +55,28 @@ class LoadedArtifact:
 
 
 def machine_key(portable: bool) -> str:
-    """Return what a compiled library depends on beside its sources: compiler, flags, CPU."""
+    """Return what a compiled library depends on besides its sources: compiler, flags, CPU."""
     toolchain = find_toolchain()
     cpu = "portable" if portable else " ".join(cpu_features())
     return "\n".join((toolchain.fingerprint, " ".join(toolchain.command), " ".join(compile_flags(portable)), cpu))
 
 
 def package_key() -> str:
-    """Return what generated files depend on beside their inputs: all of this package, Python, NumPy."""
+    """Return what generated files depend on besides their inputs: this package's sources, Python, NumPy."""
     return "\n".join((source_digests().package, sys.version, np.__version__))
 
 
 def load_runtime() -> Runtime:
-    """Return the runtime library, built first where this machine has not built it yet.
+    """Return the runtime library, built first if this machine has not built it yet.
 
-    Raises: C101, C102, C106 when it cannot be built; C103 when the kept one is damaged; C105 when it is of another interface.
+    Raises: C101, C102, C106 if it cannot be built; C103 if the stored one is damaged; C105 if its interface differs.
     """
     return _load_runtime(str(cache_root()), machine_key(portable=False))
 
 
 @lru_cache(maxsize=4)
 def _load_runtime(root: str, machine: str) -> Runtime:
-    del root      # another store has a library of its own
+    del root      # part of the cache key: another store has its own library
     key = hashlib.sha256(f"runtime\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
     folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)
     shipped = wheel_data(PARSED_ABI)
@@ -88,7 +89,7 @@ def _load_runtime(root: str, machine: str) -> Runtime:
 
 
 def _fill_runtime(root: Path) -> RuntimeManifest:
-    """Build the runtime library in an empty folder, and parse the interface beside it where no wheel has it parsed."""
+    """Build the runtime library in an empty folder, with the parsed interface beside it unless a wheel ships one."""
     csrc = csrc_dir()
     sources = [str(path) for path in sorted((csrc / "src").glob("*/*.c"))]
     flags = (*compile_flags(portable=False), _SAME_NUMBERS, "-pthread", f"-I{csrc / 'include'}", f"-ffile-prefix-map={csrc}=csrc")
@@ -103,9 +104,9 @@ def _fill_runtime(root: Path) -> RuntimeManifest:
 
 def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str, *, portable: bool,
                    ) -> tuple[str, tuple[str, ...]]:
-    """Write the generated sources into `root` and compile them; return the compiler's version and the flags it was given.
+    """Write the generated sources into `root` and compile them; return the compiler's version and flags.
 
-    Raises: C101, C102, C104, C112 of the compiler; C102 too for a library that uses what no library has.
+    Raises: C101, C102, C104, C112 from the compiler; C102 also for a library with undefined symbols.
     """
     for name, text in files.items():
         path = root / name
@@ -114,7 +115,7 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
     include = csrc_dir() / "include"
     toolchain = find_toolchain()
     shown = (*compile_flags(portable), "-fvisibility=hidden", "-Wl,--build-id=none", "-frandom-seed=pto_wsp")
-    # paths of this machine stay out of the library and the manifest
+    # keep this machine's paths out of the library and the manifest
     private = (_SAME_NUMBERS, f"-I{include}", f"-ffile-prefix-map={include}=csrc/include", f"-ffile-prefix-map={root}=.")
     compile_library(toolchain, (*shown, *private), [unit, "-lm"], library, root, what="the generated code")
     _try_to_open(load_runtime().ffi, root / library, "pto_artifact_entry", "the generated code")
@@ -122,9 +123,9 @@ def build_artifact(root: Path, files: Mapping[str, str], library: str, unit: str
 
 
 def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
-    """Open an artifact's library and shake hands with it.
+    """Open an artifact's library and compare its interface.
 
-    Raises: C102 when it uses what no library has; C105 when it was built against another version of the interface.
+    Raises: C102 for undefined symbols; C105 if it was built for another version of the interface.
     """
     runtime = load_runtime()
     ffi, path = runtime.ffi, root.absolute() / library
@@ -149,7 +150,7 @@ def load_artifact(root: Path, library: str, plan_digest: str) -> LoadedArtifact:
 
 
 def _try_to_open(ffi: Any, path: Path, function: str, what: str) -> None:
-    """Open a library that has just been built, before anybody relies on it, and close it again.
+    """Open a newly built library once and close it, so that a failure is reported before anything relies on it.
 
     Raises: C102.
     """
@@ -170,19 +171,22 @@ _open_artifacts: WeakSet[LoadedArtifact] = WeakSet()
 
 @atexit.register
 def _keep_open() -> None:
-    """Have no artifact be closed while the process ends: Python frees libraries, records and programs in any order."""
+    """Keep all artifacts open at exit: Python frees libraries, records and programs in any order."""
     for artifact in tuple(_open_artifacts):
         with contextlib.suppress(OSError):
             _open_for_good(artifact.runtime.ffi, artifact.path)
 
 
 def _open_for_good(ffi: Any, path: Path) -> Any:
-    """Open a library that is never closed: at exit Python frees records, and helper threads run, after it would have been closed."""
+    """Open a library permanently: at exit, records are freed and helper threads run after it would have been closed."""
     return ffi.dlopen(str(path.absolute()), ffi.RTLD_NOW | getattr(ffi, "RTLD_NODELETE", 0))
 
 
 def _handshake(ffi: Any, version: int, rows: Any, count: int, where: Path) -> None:
-    """Compare version, sizes and offsets with what cffi has read."""
+    """Compare version, sizes and offsets of a library with cffi's.
+
+    Raises: C105 for a difference.
+    """
     wrong: str | None = None
     if version != ABI_VERSION:
         wrong = f"interface version {version}, this pto_wsp has {ABI_VERSION}"

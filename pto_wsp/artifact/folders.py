@@ -1,8 +1,8 @@
-"""Folders held open by their descriptors: what is below one is opened from there, as a regular file, and no link is followed.
+"""Open folders by descriptor: paths below are opened relative to it, as regular files, without following links.
 
-The store is the user's own code, so it may only hold what the user alone can have written. `open_private` looks at every folder of a path
-as it opens it: those above the store belong to the user or to root and are not open to all, sticky ones (/tmp) apart; the store and all
-below belong to the user, and nobody else may write there.
+The store holds code that runs as the user, so only the user may have written it. `open_private` checks every folder of a path while opening
+it: folders above the store belong to the user or root and are not world-writable, except sticky ones (/tmp); the store and all below belong
+to the user, and nobody else may write there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pto_wsp.errors import CacheFolderError
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # a pipe without a writer does not wait
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC     # non-blocking: a pipe without a writer does not block
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS = 40
 _PIECE_BYTES = 1 << 20
@@ -30,7 +30,7 @@ _OWN_FOLDER = "set PTO_WSP_CACHE_DIR to a folder that is yours alone, as `mkdir 
 
 
 class Folder:
-    """An open folder. `store`: the store that it is in, where all must be the user's, and writable by nobody else; None outside."""
+    """An open folder. `store`: the store around it, in which all must be the user's and writable by nobody else; None outside."""
 
     __slots__ = ("_fd", "path", "store")
 
@@ -44,27 +44,27 @@ class Folder:
         os.close(self._fd)
 
     def folder(self, name: str, *, create: bool = False) -> Folder:
-        """Return the folder of this name, made first where it is not there and `create` is given.
+        """Return the subfolder `name`; `create` makes a missing one.
 
-        Raises: OSError for what is no folder; C106 for one that others could have written to.
+        Raises: OSError for anything but a folder; C106 for a folder that other users could have written to.
         """
         return Folder(self.path / name, self._open_folder(name, create), self.store)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
-        """Return the contents of a file; `name` may lead through folders, as a/b.
+        """Return the contents of a file; `name` may contain folders, as a/b.
 
-        Raises: OSError for what is no regular file, or larger; C106 for one that others could have written.
+        Raises: OSError for anything but a regular file, or a larger one; C106 for a file that other users could have written.
         """
         with self._opened(name, most_bytes) as file:
             return file.read(most_bytes)
 
     def checksum(self, name: str, most_bytes: int = MOST_BYTES) -> tuple[str, int]:
-        """Return the SHA-256 of a file's contents and how many bytes they are; raises as `read`."""
+        """Return the SHA-256 and the size in bytes of a file's contents; raises as `read`."""
         with self._opened(name, most_bytes) as file:
             return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
     def copy(self, name: str, target: Path) -> str:
-        """Write the contents of a file to a new file, and return the SHA-256 of what was written; raises as `read`."""
+        """Copy a file's contents to a new file, and return the SHA-256 of the written bytes; raises as `read`."""
         state = hashlib.sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._opened(name, MOST_BYTES) as file, open(target, "xb", buffering=0) as copied:
@@ -81,7 +81,7 @@ class Folder:
         return file
 
     def write(self, name: str, text: str) -> None:
-        """Write a file so that no reader ever sees half of it, in the place of whatever file or link has this name."""
+        """Write a file atomically, replacing any file or link of the same name."""
         temporary = f".writing-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with _named(self.path / name):
@@ -116,28 +116,28 @@ class Folder:
             return fd
 
     def _allowed(self, fd: int, name: str) -> int:
-        """Return the descriptor of something below, closed first where it is refused."""
+        """Return the descriptor of an entry, after checking its owner and mode; a refused one is closed."""
         fault = None if self.store is None else _fault(os.fstat(fd))
         if self.store is not None and fault is not None:
             os.close(fd)
             path = self.path / name
-            entry = self.store.joinpath(*path.relative_to(self.store).parts[:2])      # an artifact goes as a whole
+            entry = self.store.joinpath(*path.relative_to(self.store).parts[:2])      # an artifact is removed as a whole
             raise _others_could_write(path, fault, f"remove {entry}; it is built again")
         return fd
 
 
 def open_folder(path: Path) -> Folder:
-    """Return a folder whose owner does not matter.
+    """Return a folder of any owner.
 
-    Raises: OSError for what is no folder.
+    Raises: OSError for anything but a folder.
     """
     return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), None)
 
 
 def open_private(path: Path, *, create: bool = False) -> Folder:
-    """Return the folder of an absolute path, made first where it is not there and `create` is given.
+    """Return the folder of an absolute path; `create` makes missing folders.
 
-    Raises: OSError for what is no folder or is not there; C106 where somebody else could have written, there or above.
+    Raises: OSError for a missing folder or anything but a folder; C106 if other users could have written there or above.
     """
     at, left, links = os.open("/", _FOLDER), list(reversed(path.parts[1:])), 0
     shown = Path("/")
@@ -171,7 +171,7 @@ def open_private(path: Path, *, create: bool = False) -> Folder:
 
 
 def make_private(folder: Path) -> None:
-    """Take from all others what they may do with a folder and all below; it is the user's."""
+    """Remove all permissions of other users from a folder and everything below; the folder belongs to the user."""
     folder.chmod(PRIVATE_FOLDER)
     for parent, folders, names in os.walk(folder):
         for name, mode in (*((name, PRIVATE_FOLDER) for name in folders), *((name, PRIVATE_FILE) for name in names)):
@@ -181,7 +181,7 @@ def make_private(folder: Path) -> None:
 
 
 def _fault(status: os.stat_result) -> str | None:
-    """Say why something in the store is not the user's alone, or return None."""
+    """Return why an entry of the store is not the user's alone, None if it is."""
     if status.st_uid != os.geteuid():
         return _owner(status)
     if status.st_mode & _OTHERS_WRITE:
@@ -190,13 +190,13 @@ def _fault(status: os.stat_result) -> str | None:
 
 
 def _others_could_write(path: Path, fault: str, help: str) -> CacheFolderError:
-    """Return the error for a place in the store that is not the user's alone."""
+    """Return the error for an entry of the store that is not the user's alone."""
     return CacheFolderError(f"the artifact cache is not yours alone: {path}", expected="yours, and nobody else may write", found=fault,
                             help=help)
 
 
 def _look_above(shown: Path, status: os.stat_result, path: Path) -> None:
-    """Refuse a folder on the way to the store, or a link, that somebody else could have put there.
+    """Refuse a folder or link on the path to the store that another user could have put there.
 
     Raises: C106.
     """
@@ -228,7 +228,7 @@ def _make_missing(name: str, at: int) -> None:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Add the full path to OSErrors: below a descriptor the system names the last part alone."""
+    """Add the full path to OSErrors: for a path below a descriptor the system reports the last part only."""
     try:
         yield
     except OSError as problem:

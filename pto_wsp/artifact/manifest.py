@@ -1,4 +1,4 @@
-"""`manifest.json`: what an artifact is, and the checksum of every file in it."""
+"""Read and write `manifest.json`: the description of an artifact, with the checksum of every file in it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CheckEntry(Record):
 
 
 class Compiler(Record):
-    """What compiled the library."""
+    """The compiler of the library."""
 
     version: str
     flags: tuple[str, ...]
@@ -66,21 +66,21 @@ class Compiler(Record):
 
 
 class Sealed(Record):
-    """What every manifest has. `digest` is the checksum of everything else in it, files included."""
+    """The fields common to all manifests. `digest`: the checksum of all other fields, file checksums included."""
 
     format_version: int = FORMAT_VERSION
     files: tuple[tuple[str, str], ...] = ()      # (path in the artifact, sha256), by path
     digest: str = ""
 
     def sealed(self, root: Path) -> Self:
-        """Return the manifest with the files under `root` and the digest filled in."""
+        """Return the manifest with the checksums of the files under `root` and with the digest."""
         paths = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file() and not p.is_symlink()
                        and p.name != MANIFEST)
         with_files = self.model_copy(update={"files": tuple((path, _sha256(root / path)) for path in paths)})
         return with_files.model_copy(update={"digest": with_files.computed_digest()})
 
     def computed_digest(self) -> str:
-        """Return the checksum that `digest` should be."""
+        """Return the correct value of `digest`."""
         body = self.model_dump(exclude=frozenset({"digest"}))
         return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -98,7 +98,7 @@ class RuntimeManifest(Sealed):
 
 
 class ProgramManifest(Sealed):
-    """What the manifest of a program has for every target."""
+    """The fields of a program's manifest that all targets have."""
 
     target: str
     arch: str
@@ -116,18 +116,18 @@ class Manifest(ProgramManifest):
     abi_version: int
     library: str
     plan_digest: str
-    rules: tuple[str, ...] = ()   # what the schedule says of all tasks together, on this arch
+    rules: tuple[str, ...] = ()   # the schedule's rules for all tasks, on this arch
     kernels: tuple[KernelEntry, ...]
     compiler: Compiler
 
 
 class DeviceKernelEntry(Record):
-    """A kernel of a package. `on_chip`: bytes used of each memory of its core."""
+    """A kernel of a package. `on_chip`: bytes used in each memory of its core."""
 
     func_id: int
     name: str
     core_type: Literal["aiv", "aic"]
-    source: str                                  # its file in the package
+    source: str                                  # path in the package
     origin: str                                  # file:line of the user's def
     signature: tuple[str, ...]                   # of its tensors: IN, OUT, INOUT
     scalars: tuple[str, ...]
@@ -138,7 +138,7 @@ class PackageManifest(ProgramManifest):
     """The manifest of a package that the device runtime builds and runs."""
 
     runtime: str
-    interfaces: tuple[tuple[str, str], ...]      # what the package was written for, and the version that it was tested with
+    interfaces: tuple[tuple[str, str], ...]      # interfaces that the package was written for, with the tested versions
     orchestration: str
     signature: tuple[str, ...]                   # of the workload's tensors
     kernels: tuple[DeviceKernelEntry, ...]
@@ -148,9 +148,10 @@ AnyManifest = TypeVar("AnyManifest", bound=Sealed)
 
 
 def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
-    """Read and verify an artifact's manifest, and every file against it: plain names below the folder, regular files, 1 GiB at most in all.
+    """Return an artifact's manifest after verifying it and every file that it lists.
 
-    Raises: C103 naming the folder and the first thing that does not match; C106 for a file of the store that others could have written.
+    Files must be regular files with plain names below the folder, at most 1 GiB together.
+    Raises: C103 naming the folder and the first mismatch; C106 for a file of the store that other users could have written.
     """
     if isinstance(root, Path):
         try:
@@ -186,7 +187,7 @@ def read_manifest(root: Path | Folder, kind: type[AnyManifest]) -> AnyManifest:
 
 
 def _flaw(manifest: Sealed) -> str | None:
-    """Say why the files that a manifest lists cannot be those of an artifact, or return None."""
+    """Return why a manifest's list of files is impossible, None if it is valid."""
     names = [name for name, _ in manifest.files]
     if len(names) > _MOST_FILES or len(set(names)) < len(names) or MANIFEST in names:
         return f"it lists {len(names)} files, too many, or one twice"
@@ -197,7 +198,7 @@ def _flaw(manifest: Sealed) -> str | None:
 
 
 def read_target_manifest(root: Path) -> Manifest | PackageManifest:
-    """Read and verify the manifest of an artifact of any target.
+    """Return the verified manifest of an artifact of any target.
 
     Raises: C108 for a folder that is no artifact, C103 as `read_manifest`.
     """
@@ -212,13 +213,13 @@ def read_target_manifest(root: Path) -> Manifest | PackageManifest:
 
 
 def read_head(folder: Folder) -> tuple[object, object]:
-    """Return the format and the target of a manifest that nothing has verified yet.
+    """Return the format and the target of an unverified manifest.
 
-    Raises: OSError when it cannot be read, ValueError when it names none.
+    Raises: OSError if it cannot be read, ValueError if it has neither.
     """
     try:
-        said = json.loads(folder.read(MANIFEST, _MOST_MANIFEST_BYTES))
-        return said["format_version"], said["target"]
+        head = json.loads(folder.read(MANIFEST, _MOST_MANIFEST_BYTES))
+        return head["format_version"], head["target"]
     except (KeyError, TypeError, RecursionError) as problem:
         raise ValueError(str(problem)) from None
 
@@ -228,6 +229,6 @@ def _sha256(path: Path) -> str:
 
 
 def damaged(root: Path, name: str, why: str) -> CacheCorruptError:
-    """Return the error for a file of an artifact that is not as its manifest lists it."""
+    """Return the error for a file of an artifact that differs from its manifest."""
     return CacheCorruptError(f"the artifact in {root} is damaged", expected="files as the manifest lists them",
                              found=f"{name}: {why}", help=f"remove {root}; it is built again")

@@ -1,7 +1,8 @@
-"""The store: finished artifacts under the user's cache, found by what goes in, named by what comes out, published by one rename.
+"""The artifact store: finished artifacts in the user's cache, looked up by the hash of their inputs and published by one rename.
 
-`keys/<key>` holds the digest of an artifact, `artifacts/<name>-<digest>/` the artifact. Every file is verified before it is used, and no
-text of a file becomes a name: a key is a hash of inputs, and its file is believed only with the checksum of key and digest together.
+`keys/<key>` holds the digest of an artifact, `artifacts/<name>-<digest>/` the artifact. Every file is verified before use. No text of a
+file becomes a name: a key is a hash of inputs, and a key file counts only with a valid checksum of key and digest. A lock per key makes one
+process build while others wait and report the builder.
 """
 
 from __future__ import annotations
@@ -11,20 +12,97 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
 from pto_wsp.artifact.folders import Folder, make_private, open_private
-from pto_wsp.artifact.locks import locked
 from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, damaged, read_manifest
 from pto_wsp.errors import ArtifactFolderError, CacheCorruptError, CacheFolderError
 from pto_wsp.source import here
+
+_TELL_AFTER_S = 3.0           # a longer wait is reported, and again every minute
+_TELL_AGAIN_S = 60.0
+_POLL_S = 0.05
+_LOCK_LETTERS = 32
+_HOLDER = re.compile(r"([0-9]{1,10}) ([ -~]{1,100})\n")
+
+
+@contextmanager
+def locked(locks: Folder, key: str, what: str) -> Iterator[None]:
+    """Hold the lock of `key`, which one process at a time can hold. `what`: the thing being built, for the message to waiting processes.
+
+    A wait of seconds is reported on stderr: the process that holds the lock, and what it builds.
+    Raises: OSError if the lock cannot be created.
+    """
+    name = key[:_LOCK_LETTERS]
+    lock = _file_lock(_plain(locks.path / f"{name}.lock"))
+    _acquire(lock, locks, name)
+    try:
+        with suppress(OSError):      # only the message needs the file
+            locks.write(f"{name}.holder", f"{os.getpid()} {_printable(what)}\n")
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: Any, locks: Folder, name: str) -> None:
+    started = time.monotonic()
+    tell_at = started + _TELL_AFTER_S
+    while True:
+        try:
+            lock.acquire(timeout=max(0.0, tell_at - time.monotonic()), poll_interval=_POLL_S)
+        except TimeoutError:
+            waited = time.monotonic() - started
+            print(f"pto_wsp: waiting for {_holder(locks, name)}: {waited:.0f} s so far", file=sys.stderr, flush=True)
+            tell_at = time.monotonic() + _TELL_AGAIN_S
+        else:
+            return
+
+
+def _holder(locks: Folder, name: str) -> str:
+    """Return a description of the process that holds a lock."""
+    try:
+        match = _HOLDER.fullmatch(locks.read(f"{name}.holder", 200).decode("ascii", "replace"))
+    except OSError:
+        match = None
+    return "another process" if match is None else f"process {match[1]}, which builds {match[2]}"
+
+
+def _printable(what: str) -> str:
+    return what.encode("ascii", "replace").decode()[:100]
+
+
+def _plain(path: Path) -> Path:
+    """Return the path of a lock, which must not exist yet or be a regular file.
+
+    Raises: OSError.
+    """
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return path
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return path
+
+
+def _file_lock(path: Path) -> Any:
+    from filelock import FileLock  # imported here because filelock loads asyncio, and only a cache miss needs it
+
+    return FileLock(path, mode=0o600)
+
+
+# -- artifacts -------------------------------------------------------------------------------------
+
 
 _DIGEST_LETTERS, _NAME_LETTERS = 12, 80
 _ARTIFACTS, _KEYS, _LOCKS = "artifacts", "keys", "locks"
@@ -32,10 +110,10 @@ _KEY_FILE = re.compile(rb"([0-9a-f]{64}) ([0-9a-f]{64})\n")
 
 
 def cache_root() -> Path:
-    """Return the store's folder: PTO_WSP_CACHE_DIR, else the user's cache folder of this platform.
+    """Return the store's folder: PTO_WSP_CACHE_DIR, else this platform's cache folder of the user.
 
-    A relative folder is one of the current folder at its first use: a program that changes its folder keeps its store.
-    Raises: C106 when there is no such folder to be.
+    A relative path refers to the current folder at first use: a later change of folder does not move the store.
+    Raises: C106 if the folder cannot exist.
     """
     override = os.environ.get("PTO_WSP_CACHE_DIR")
     return _own_root(override) if override else _default_root()
@@ -58,9 +136,9 @@ def _absolute(path: str, said: str) -> Path:
     try:
         absolute = os.path.abspath(path)
         absolute.encode(sys.getfilesystemencoding())
-    except OSError as problem:   # it was removed
+    except OSError as problem:   # the current folder was removed
         raise _no_root(said, f"the current folder: {problem.strerror}") from None
-    except UnicodeEncodeError:   # no library can be opened there
+    except UnicodeEncodeError:   # no library can be opened under such a path
         raise _no_root(said, "a name that is no text") from None
     return Path(absolute)
 
@@ -71,30 +149,30 @@ def _no_root(said: str, found: str) -> CacheFolderError:
 
 
 def lookup(key: str, name: str, kind: type[AnyManifest]) -> tuple[Path, AnyManifest] | None:
-    """Return the artifact `name` made for `key` and its manifest, all its files verified, or None.
+    """Return the artifact `name` of `key` and its manifest with all files verified, None if there is none.
 
-    Raises: C103 when it is there and damaged, C106 when others could have written it.
+    Raises: C103 if the artifact is damaged, C106 if other users could have written it.
     """
     try:
         with open_private(cache_root()) as store:
             return _find(store, key, name, kind)
-    except FileNotFoundError:     # nothing was built yet, or the user removed it, as the error for a damaged one says
+    except FileNotFoundError:     # nothing was built yet, or the user removed it, as the error for damage advises
         return None
     except OSError as problem:
         raise _unusable(problem) from None
 
 
 def publish(key: str, name: str, kind: type[AnyManifest], fill: Callable[[Path], AnyManifest]) -> tuple[Path, AnyManifest]:
-    """Have `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
+    """Let `fill` write an artifact into an empty folder, seal it, and publish it as <name>-<digest>.
 
-    Two processes that build one key wait for each other; whoever comes second gets what the first published.
-    Raises: C106 when the store cannot be written, or is not the user's alone.
+    Two processes that build the same key wait for each other; the second one gets the artifact of the first.
+    Raises: C106 if the store cannot be written, or if other users can write to it.
     """
     with writing(), open_private(cache_root(), create=True) as store, _part(store, _LOCKS, create=True) as locks, \
             _part(store, _ARTIFACTS, create=True) as artifacts, _part(store, _KEYS, create=True) as keys, locked(locks, key, name):
-        found = lookup(key, name, kind)
-        if found is not None:
-            return found
+        published = lookup(key, name, kind)
+        if published is not None:
+            return published
         building = Path(tempfile.mkdtemp(prefix=".building-", dir=artifacts.path))
         try:
             manifest = fill(building).sealed(building)
@@ -113,16 +191,16 @@ def _find(store: Folder, key: str, name: str, kind: type[AnyManifest]) -> tuple[
     if digest is None:
         return None
     with _part(store, _ARTIFACTS) as artifacts:
-        found = read_below(artifacts, _folder_name(name, digest), kind)
-    if found.digest != digest:
+        manifest = read_below(artifacts, _folder_name(name, digest), kind)
+    if manifest.digest != digest:
         raise damaged(artifacts.path / _folder_name(name, digest), MANIFEST, "it is that of another artifact")
-    return artifacts.path / _folder_name(name, digest), found
+    return artifacts.path / _folder_name(name, digest), manifest
 
 
 def _digest_of(store: Folder, key: str) -> str | None:
-    """Return the digest of the artifact made for a key, or None: a file that says nothing of this key counts for nothing, and is made anew.
+    """Return the digest of the artifact of a key, None for an invalid key file, which a new build replaces.
 
-    Raises: FileNotFoundError; C103 for what no file can replace.
+    Raises: FileNotFoundError; C103 for a path that no file can replace.
     """
     with _part(store, _KEYS) as keys:
         try:
@@ -138,9 +216,9 @@ def _digest_of(store: Folder, key: str) -> str | None:
 
 
 def _part(store: Folder, name: str, *, create: bool = False) -> Folder:
-    """Return a part of the store.
+    """Return a subfolder of the store.
 
-    Raises: FileNotFoundError; C103 for a link, or what else is no folder.
+    Raises: FileNotFoundError; C103 for a link or anything else that is no folder.
     """
     try:
         return store.folder(name, create=create)
@@ -155,14 +233,17 @@ def _part(store: Folder, name: str, *, create: bool = False) -> Folder:
 def read_below(artifacts: Folder, name: str, kind: type[AnyManifest]) -> AnyManifest:
     """Return the verified manifest of an artifact in the store.
 
-    Raises: FileNotFoundError when there is none; C103, C106.
+    Raises: FileNotFoundError if there is none; C103, C106.
     """
     with _part(artifacts, name) as folder:
         return read_manifest(folder, kind)
 
 
 def _put(building: Path, artifacts: Folder, name: str, manifest: Sealed, locks: Folder) -> None:
-    """Move a finished artifact to its place. An artifact that is there already, of other inputs, stays if it is whole, else makes room."""
+    """Move a finished artifact to its place.
+
+    An artifact of other inputs that is there already stays if it is intact, and is replaced otherwise.
+    """
     final = artifacts.path / name
     try:
         building.rename(final)
@@ -206,7 +287,7 @@ def _unusable(problem: OSError) -> CacheFolderError:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Say which folder it was when the store cannot be written.
+    """Turn an OSError inside into an error that names the store's folder.
 
     Raises: C106.
     """
@@ -217,15 +298,15 @@ def writing() -> Iterator[None]:
 
 
 def keep(folder: Folder, manifest: AnyManifest, name: str) -> tuple[Path, AnyManifest]:
-    """Return the store's copy of a folder that is not the store's own, made now where there is none: what runs is run from there.
+    """Return the store's copy of an artifact folder outside the store, copied now if needed: programs run from the copy.
 
-    Every file is hashed as it is copied, so that the copy is what the manifest says, whatever becomes of the folder meanwhile.
+    Every file is hashed while it is copied, so the copy matches the manifest even if the folder changes meanwhile.
     Raises: C103 for a folder that changes meanwhile, C106 as `publish`.
     """
     key = hashlib.sha256(f"kept\0{manifest.digest}".encode()).hexdigest()
-    found = lookup(key, name, type(manifest))
-    if found is not None:
-        return found
+    kept = lookup(key, name, type(manifest))
+    if kept is not None:
+        return kept
 
     def fill(root: Path) -> AnyManifest:
         _copy_files(folder, manifest, root)
@@ -235,9 +316,9 @@ def keep(folder: Folder, manifest: AnyManifest, name: str) -> tuple[Path, AnyMan
 
 
 def copy_artifact(folder: Folder, manifest: Sealed, target: Path) -> None:
-    """Copy the files of an artifact, those that its manifest lists, and the manifest, to a folder that is not there yet, or is empty.
+    """Copy an artifact's manifest and the files that it lists to a new or empty folder.
 
-    Raises: C107 when something is there already, or when it cannot be written; C103 for an artifact that changes meanwhile.
+    Raises: C107 if the folder is not empty or cannot be written; C103 for an artifact that changes meanwhile.
     """
     with writing_to(target):
         if target.is_dir() and any(target.iterdir()):
@@ -256,7 +337,7 @@ def _copy_files(folder: Folder, manifest: Sealed, target: Path) -> None:
 
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
-    """Say so when a folder of the user's cannot be written.
+    """Turn an OSError inside into an error that names the user's folder.
 
     Raises: C107.
     """

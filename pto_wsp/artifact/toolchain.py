@@ -1,6 +1,6 @@
-"""Find the C compiler, know the CPU, run the compiler: everything about the outside tool, nothing about what it compiles.
+"""Find and run the C compiler, and identify the CPU.
 
-No compiler is trusted to end, to print UTF-8, or to have written a library because it says so.
+The compiler is not trusted to terminate, to print UTF-8, or to have written a library because its exit status is 0.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _CANDIDATES = ("cc", "gcc", "clang")
 _LIMIT = "PTO_WSP_COMPILE_TIMEOUT"
 _LIMIT_S, _LONGEST_LIMIT_S = 300.0, 7 * 24 * 3600.0
-# Flags that let a compiler compute other numbers than the program says, or that flush subnormal numbers of the whole process to zero, and
-# that no flag of ours takes back, as it does -ffp-contract=fast and -fno-wrapv.
+# Flags that change the numbers a program computes, or flush subnormal numbers in the whole process, and that none of our flags undoes. Our
+# flags undo others, such as -ffp-contract=fast and -fno-wrapv.
 _OTHER_RESULTS = re.compile(
     r"-Ofast|-ffast-math|-funsafe-math-optimizations|-fassociative-math|-freciprocal-math|-ffinite-math-only|-fno-signed-zeros"
     r"|-fapprox-func|-fno-honor-(?:nans|infinities)|-fsingle-precision-constant|-fcx-limited-range|-fcx-fortran-rules"
@@ -39,13 +39,13 @@ _OTHER_RESULTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C compiler: the command, and what tells it from another one without running it."""
+    """A C compiler: its command, and a fingerprint that identifies it without running it."""
 
     command: tuple[str, ...]
     fingerprint: str
 
     def version(self) -> str:
-        """Return the first line that the compiler says of itself."""
+        """Return the first line of the compiler's version text."""
         done = _run((*self.command, "--version"), None, "to tell its version")
         return done.stdout.splitlines()[0] if done.stdout else "unknown"
 
@@ -53,7 +53,7 @@ class Toolchain:
 def find_toolchain() -> Toolchain:
     """Return the compiler: CC, else cc, gcc or clang, else the ziglang wheel.
 
-    Raises: C101 when there is none, C112 for a CC with flags that change what programs compute.
+    Raises: C101 if there is none, C112 for a CC with flags that change what programs compute.
     """
     return _find(os.environ.get("CC", "").strip(), os.environ.get("PATH", ""))
 
@@ -64,18 +64,18 @@ def _find(cc: str, path: str) -> Toolchain:
     if cc:
         try:
             words = shlex.split(cc)
-        except ValueError:   # a quote that does not close
+        except ValueError:   # unbalanced quotes
             words = [cc]
-        found = shutil.which(words[0])
-        if found is None:
+        executable = shutil.which(words[0])
+        if executable is None:
             raise NoCompilerError("CC names a compiler that is not there", expected="a command on PATH, or a path", found=f"CC={cc}",
                                   help="unset CC, or install it; target=\"interp\" needs no compiler")
         _refuse_other_results(cc, words[1:])
-        return Toolchain((found, *words[1:]), _fingerprint(found))
+        return Toolchain((executable, *words[1:]), _fingerprint(executable))
     for name in _CANDIDATES:
-        found = shutil.which(name)
-        if found is not None:
-            return Toolchain((found,), _fingerprint(found))
+        executable = shutil.which(name)
+        if executable is not None:
+            return Toolchain((executable,), _fingerprint(executable))
         tried.append(name)
     if importlib.util.find_spec("ziglang") is not None:
         return Toolchain((sys.executable, "-m", "ziglang", "cc"), "ziglang")
@@ -92,7 +92,7 @@ def _fingerprint(path: str) -> str:
 
 @lru_cache(maxsize=1)
 def cpu_features() -> tuple[str, ...]:
-    """Return what this CPU can do, sorted: the flags the kernel lists on Linux, else the machine's name."""
+    """Return the sorted features of this CPU: the kernel's flags on Linux, else the machine's name."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             for line in file:
@@ -105,7 +105,7 @@ def cpu_features() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def cache_bytes() -> int | None:
-    """Return the size of the largest cache that a core of this machine has, or None where the system does not tell."""
+    """Return the size of a core's largest cache, None if the system does not give it."""
     sizes = []
     for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         text = path.read_text(encoding="ascii").strip()
@@ -116,9 +116,9 @@ def cache_bytes() -> int | None:
 
 def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequence[str], output: str, folder: Path, *,
                     what: str) -> None:
-    """Compile C sources in `folder` to a shared library there, which is whole as far as its headers tell.
+    """Compile C sources in `folder` to a shared library there, complete as far as its headers show.
 
-    Raises: C102 with the compiler's message, when it does not end in time, and when it leaves no library; C104 for a wrong limit.
+    Raises: C102 with the compiler's message, on a timeout, or without a library; C104 for an invalid time limit.
     """
     done = _run((*toolchain.command, *flags, "-o", output, *sources), folder, f"compiling {what}")
     message = "\n".join(done.stderr.strip().splitlines()[:40])
@@ -131,15 +131,15 @@ def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequenc
 
 
 def no_library(what: str, found: str, notes: Sequence[str] = ()) -> CompilerFailedError:
-    """Return the error for a compiler that says that all is well and leaves nothing to open."""
+    """Return the error for a compiler that reports success and leaves no usable library."""
     return CompilerFailedError(f"the C compiler left no library of {what}", expected="a shared library for this machine", found=found,
                                notes=notes, help="see that CC is a C compiler for this machine, and that its disk has room")
 
 
 def library_fault(path: Path) -> str | None:
-    """Say why a shared library cannot be opened, or return None. Opening one that is cut short ends the process (SIGBUS).
+    """Return why a shared library cannot be opened, None if it can: opening a truncated one kills the process (SIGBUS).
 
-    Other systems than Linux tell so themselves.
+    Only Linux needs the check; other systems report truncation themselves.
     """
     try:
         data = path.read_bytes()
@@ -162,7 +162,7 @@ def library_fault(path: Path) -> str | None:
 
 
 def _kept(folder: Path) -> str:
-    """Keep the sources of a failed build where the user can read them."""
+    """Keep the sources of a failed build for the user, and return the help text that names them."""
     kept = folder.with_name(folder.name.lstrip(".") + "-failed")
     shutil.copytree(folder, kept, dirs_exist_ok=True)
     return f"the sources are in {kept}"
@@ -177,15 +177,15 @@ def _refuse_other_results(cc: str, flags: Sequence[str]) -> None:
 
     Raises: C112.
     """
-    found = [flag for flag in flags if _OTHER_RESULTS.fullmatch(flag)]
-    if found:
-        raise CompilerFlagError(f"CC has flags that change what programs compute: {' '.join(found)}",
+    refused = [flag for flag in flags if _OTHER_RESULTS.fullmatch(flag)]
+    if refused:
+        raise CompilerFlagError(f"CC has flags that change what programs compute: {' '.join(refused)}",
                                 expected="the numbers that the program says, those of target interp", found=f"CC={cc}",
                                 help="take them out of CC, which may name a compiler and where it finds what it needs")
 
 
 def _limit_s() -> float:
-    """Return how long the compiler may take: PTO_WSP_COMPILE_TIMEOUT in seconds, else five minutes.
+    """Return the compiler's time limit: PTO_WSP_COMPILE_TIMEOUT in seconds, else five minutes.
 
     Raises: C104.
     """
@@ -194,24 +194,24 @@ def _limit_s() -> float:
         limit = float(text) if text else _LIMIT_S
     except ValueError:
         limit = 0.0
-    if not 0 < limit <= _LONGEST_LIMIT_S:      # NaN neither
+    if not 0 < limit <= _LONGEST_LIMIT_S:      # also false for NaN
         raise CompileOptionError(f"{_LIMIT} is no number of seconds", expected=f"a number above 0, at most {_LONGEST_LIMIT_S:.0f}",
                                  found=repr(text))
     return limit
 
 
 def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end and return its status and what it printed, whatever the bytes.
+    """Run a command to its end and return its status and output, decoded whatever the bytes.
 
-    Raises: C101 for a command that cannot be run, C102 for one that does not end in time.
+    Raises: C101 for a command that cannot be run, C102 for a timeout.
     """
-    import subprocess  # only a cache miss runs the compiler
+    import subprocess  # imported here because only a cache miss runs the compiler
 
     limit = _limit_s()
     try:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   start_new_session=True,             # so that all that it starts can be ended
-                                   env={**os.environ, "LC_ALL": "C"})  # messages are searched for the user's lines
+                                   start_new_session=True,             # a process group, so that all descendants can be ended
+                                   env={**os.environ, "LC_ALL": "C"})  # messages are parsed for the user's lines
     except OSError as problem:
         raise NoCompilerError("the C compiler cannot be run", found=f"{command[0]}: {problem.strerror}",
                               help="set CC to a working compiler") from None
@@ -226,7 +226,7 @@ def _run(command: Sequence[str], folder: Path | None, doing: str) -> subprocess.
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and every process in its group. Open pipes tell that a process of the group still runs."""
+    """Kill a command and every process in its group. An open pipe shows that a process of the group still runs."""
     pipes_open = any(pipe is not None and not pipe.closed for pipe in (process.stdout, process.stderr))
     if process.poll() is None or pipes_open:
         with contextlib.suppress(ProcessLookupError, PermissionError):

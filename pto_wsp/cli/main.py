@@ -1,12 +1,13 @@
-"""`pto-wsp compile | inspect | diff | run | passes`: packages and saved programs from the command line.
+"""Define the command `pto-wsp compile | inspect | diff | run | passes | explain` for packages and saved programs.
 
     pto-wsp compile model.py --target ascend_npu --arch ascend_950 --out package
     pto-wsp run saved --threads 2 --in X=x.npy --set n=3
     pto-wsp inspect package
     pto-wsp diff package other
+    pto-wsp explain W201
     pto-wsp passes --target cpu_sim
 
-Exit codes: 0 when all went well, 1 when `diff` found differences, 2 for a mistake of the user's.
+Exit codes: 0 for success, 1 if `diff` found differences, 2 for a user error.
 """
 
 from __future__ import annotations
@@ -21,31 +22,32 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from pto_wsp.cli.difference import differences
-from pto_wsp.cli.inspection import inspection
-from pto_wsp.cli.pipelines import pipelines
-from pto_wsp.cli.saved_run import run_saved
-from pto_wsp.cli.source_file import find_workload, load_file
-from pto_wsp.cli.summary import summary
-from pto_wsp.errors import PtoError
+from pto_wsp.cli.packages import differences, inspection
+from pto_wsp.cli.programs import find_workload, load_file, pipelines, run_saved, summary
+from pto_wsp.errors import CommandError, PtoError
+from pto_wsp.errors.page import errors_by_code, explanation
 from pto_wsp.source import Span
+from pto_wsp.wording import nearest
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="Compile workloads into packages, and look into packages.")
 
-# Where a mistake seems to be that stands on the command line, not in a line of the user's: in what calls the functions below.
+# Errors of the command line have no line in the user's code; their span is in Typer, which calls the functions below.
 _MACHINERY = os.path.dirname(typer.__file__) + os.sep
 
 Folder = Annotated[Path, typer.Argument(help="A package: the folder with manifest.json.", show_default=False)]
 
 
 def console() -> Console:
-    """Return where results go: as wide as the terminal, or wide enough for a file. Text is data: `X[b]` is no markup, `:b:` no emoji."""
+    """Return the console for results. It is as wide as the terminal, or wide enough for a file, and prints text literally.
+
+    Markup and emoji are off, so `X[b]` and `:b:` stay as they are.
+    """
     return Console(width=None if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "160")), highlight=False, markup=False, emoji=False)
 
 
 def show(part: RenderableType) -> None:
-    """Print a part of a result; lines of text stay lines, however long."""
+    """Print a part of a result; text is not wrapped."""
     console().print(part, soft_wrap=isinstance(part, Text))
 
 
@@ -60,8 +62,8 @@ def compile(file: Annotated[Path, typer.Argument(help="A Python file with worklo
                                                      show_default=False)] = None,
             dump_ir: Annotated[bool, typer.Option("--dump-ir", help="Write what every pass did into ir/.")] = False) -> None:
     """Compile a workload of a Python file."""
-    found = find_workload(load_file(file), file, workload)
-    program = found.compile(target=target, arch=arch or None, dump=dump_ir, options={"runtime": runtime} if runtime else {})
+    loaded = find_workload(load_file(file), file, workload)
+    program = loaded.compile(target=target, arch=arch or None, dump=dump_ir, options={"runtime": runtime} if runtime else {})
     root = program.save(out) if out is not None else program.artifact_dir
     show(summary(program, root))
 
@@ -78,9 +80,9 @@ def inspect(folder: Folder,
 def diff(one: Folder, other: Folder,
          brief: Annotated[bool, typer.Option("--brief", help="Name the files only.")] = False) -> None:
     """Compare two packages, file by file; exit code 1 where they differ."""
-    found = differences(one, other, brief)
-    show(found.text)
-    if found.differ:
+    difference = differences(one, other, brief)
+    show(difference.text)
+    if difference.differ:
         raise typer.Exit(1)
 
 
@@ -98,9 +100,19 @@ def run(folder: Annotated[Path, typer.Argument(help="What program.save(folder) w
                                                     show_default=False)] = None,
         seed: Annotated[int, typer.Option(min=0, max=(1 << 63) - 1, help="What tensors without a file are filled with.")] = 0) -> None:
     """Run a saved program once: tasks, times, and a checksum of each output."""
-    given = {"--in": inputs or [], "--out": outputs or [], "--dim": dims or [], "--set": numbers or []}
-    for line in run_saved(folder, threads, seed, given):
+    options = {"--in": inputs or [], "--out": outputs or [], "--dim": dims or [], "--set": numbers or []}
+    for line in run_saved(folder, threads, seed, options):
         show(Text(line))
+
+
+@app.command()
+def explain(code: Annotated[str, typer.Argument(help="The code of an error, as in error[W201].", show_default=False)]) -> None:
+    """Say what an error's code means: its cause, an example, what to do."""
+    known = errors_by_code()
+    if code.upper() not in known:
+        raise CommandError(f"no error has the code {code!r}", expected=f"{next(iter(known))}, ... as docs/errors.md lists them",
+                           help=nearest(code.upper(), known))
+    show(Text(explanation(code.upper())))
 
 
 @app.command()
@@ -111,7 +123,7 @@ def passes(target: Annotated[str, typer.Option(help="Of this target only.", show
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command on the process's arguments, or on those given; a mistake of the user's ends with its text and exit code 2."""
+    """Run the command with the given arguments, or with those of the process; a user error prints its text and exits with code 2."""
     try:
         app(None if arguments is None else list(arguments))
     except PtoError as problem:

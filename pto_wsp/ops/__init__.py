@@ -1,1 +1,1 @@
-"""The op table: what kernels compute, one entry an op, one family a file; `table.find(name)` looks one up."""
+"""The op table, in which each op is one entry."""

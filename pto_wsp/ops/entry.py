@@ -1,5 +1,8 @@
-"""What every entry of the op table has, whatever its kind: a name, a meaning, a unit, a cost. The entry is also the function that
-traces the op.
+"""Define what all entries of the op table share, and connect them to the kernel being traced.
+
+An entry has a name, a meaning, a unit and a cost; it is also the function that traces the op. While the front end runs a kernel's body
+it activates its `Emitter`, which receives the ops; outside a body, calling an op is an error. Calls with too few, too many or unknown
+arguments are errors at the user's line.
 
 >>> find("exp").work
 <Work.LARGEST_TILE: 'rows * cols of its largest operand or result'>
@@ -8,20 +11,136 @@ traces the op.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
-from inspect import Parameter, Signature
-from typing import TypeAlias
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import ParamSpec, Protocol, TypeAlias, TypeGuard, TypeVar
 
-from pto_wsp.ops.calls import bind
-from pto_wsp.ops.dtypes import NUMBERS, Array
-from pto_wsp.ops.tracing import Attrs, Operand, active
+from pto_wsp.errors import ArityError, OutsideTraceError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.rounding import NUMBERS, Array
 from pto_wsp.ops.traits import Neutral, Side
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
+from pto_wsp.source import here
 from pto_wsp.values import dataclass
 
+Attr: TypeAlias = int | float | bool | str | DType | tuple[int, ...] | None
+Attrs: TypeAlias = tuple[tuple[str, Attr], ...]
 
+
+# -- tiles and emitter -------------------------------------------------------------------------------------------------
+class Operand(Protocol):
+    """A tile in the body of a kernel: a value, a parameter or a buffer."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        ...
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        ...
+
+    def __pto_tile__(self) -> None:
+        """Mark the class as a tile."""
+        ...
+
+
+def is_tile(value: object) -> TypeGuard[Operand]:
+    """Tell whether `value` is a tile of a kernel."""
+    return hasattr(type(value), "__pto_tile__")
+
+
+class Emitter(Protocol):
+    """The trace of one kernel."""
+
+    def emit(self, op: str, operands: tuple[object, ...], attrs: Attrs) -> Operand:
+        """Append the op called `op` on tiles and numbers, and return its result; errors have the user's line."""
+        ...
+
+    def read(self, tile: Operand) -> Operand:
+        """Return the value that a parameter or buffer has at this point in the kernel."""
+        ...
+
+
+_ACTIVE: ContextVar[Emitter | None] = ContextVar("pto_wsp_active_emitter", default=None)
+
+
+@contextmanager
+def activate(emitter: Emitter) -> Iterator[None]:
+    """Make `emitter` receive the ops inside a `with` block."""
+    token = _ACTIVE.set(emitter)
+    try:
+        yield
+    finally:
+        _ACTIVE.reset(token)
+
+
+def is_active() -> bool:
+    """Tell whether a kernel is being traced."""
+    return _ACTIVE.get() is not None
+
+
+def active(name: str) -> Emitter:
+    """Return the active emitter for an op called `name`.
+
+    Raises: K105 if no kernel is being traced.
+    """
+    emitter = _ACTIVE.get()
+    if emitter is None:
+        raise OutsideTraceError(f"`pto.{name}` was called outside a kernel", here(),
+                                help="call it in the body of a @kernel; for NumPy arrays at once use kernel.run(...)")
+    return emitter
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def bind(name: str, expected: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a call by parameter, in parameter order, with defaults.
+
+    Raises: T101 if they do not match the signature.
+    """
+    try:
+        bound = expected.bind(*args, **kwargs)
+    except TypeError as mistake:
+        shown = ", ".join([*(_shown(a) for a in args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
+        raise ArityError(f"`{name}`: {mistake}", here(), expected=f"{name}{_plain(expected)}",
+                         found=f"{name}({shown})") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def user_call(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function to check its arguments as `bind` does; `name` is its name in user code."""
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        expected = signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            bind(name, expected, args, kwargs)
+            return function(*args, **kwargs)
+        return checked
+    return decorate
+
+
+def _plain(expected: Signature) -> str:
+    return str(expected.replace(parameters=[p.replace(annotation=p.empty) for p in expected.parameters.values()],
+                                return_annotation=Signature.empty))
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+# -- entries -----------------------------------------------------------------------------------------------------------
 class Unit(Enum):
     """The execution unit of a core that runs an op."""
 
@@ -30,7 +149,7 @@ class Unit(Enum):
 
 
 class Work(Enum):
-    """What an op's cost grows with."""
+    """The quantity that an op's cost is proportional to."""
 
     LARGEST_TILE = "rows * cols of its largest operand or result"
     MKN = "m * k * n"
@@ -38,7 +157,7 @@ class Work(Enum):
 
 
 class Identity(Enum):
-    """What a reduction starts from: a value that changes nothing."""
+    """The initial value of a reduction, which leaves every other value unchanged."""
 
     ZERO = "0"
     ONE = "1"
@@ -47,7 +166,7 @@ class Identity(Enum):
 
 
 class Finish(Enum):
-    """What a reduction does at its end."""
+    """The last step of a reduction."""
 
     NONE = "nothing"
     DIVIDE_BY_COUNT = "divide by the number of elements reduced, in the dtype"
@@ -55,7 +174,7 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A C operator: prefix for one operand (empty: the operand itself), infix for two."""
+    """A C operator: prefix for one operand (empty text: the operand itself), infix for two."""
 
     text: str
 
@@ -67,17 +186,17 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A C function of `pto_math.h`: {t} stands for the dtype of its operands, {from} for a cast's source.
+    """A C function of `pto_math.h`: {t} is replaced by the dtype of its operands, {from} by the source dtype of a cast.
 
-    `simple`: a few instructions without a division or a series: cheaper than reading the result back from memory, and the same on every
-    machine but for the last digit.
+    `simple` marks functions of a few instructions, without a division or a series. They cost less than reading the result from memory, and
+    are equal on every machine except for the last digit.
     """
 
     template: str
     simple: bool = False
 
     def name(self, dtype: DType, source: DType | None = None) -> str:
-        """Return the function's name for operands of `dtype`."""
+        """Return the name of the function for operands of `dtype`."""
         return self.template.replace("{t}", str(dtype)).replace("{from}", str(source or dtype))
 
 
@@ -87,15 +206,15 @@ Arguments: TypeAlias = tuple[tuple[object, ...], Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpEntry(ABC):
-    """What every kind of entry has. `dtypes`: what its operands may be; `hint`: what to write for a dtype it does not take.
+    """The base of all entries. `dtypes` are those that operands may have; `hint` advises what to write for another dtype.
 
     `numpy`: the op as a line of NumPy in a package's golden.py. {0}, {1}, {2} are the operands, {all} all of them, {shape} and {dtype}
-    those of the result, {picked} the subscript of a slice; attributes stand under their names. What begins with an underscore is a
+    those of the result, {picked} the subscript of a slice; attributes stand under their names. A name with a leading underscore is a
     function of templates/ascend_npu/golden_functions.py.
 
     Traits, each with the dtypes of the operands that it holds for, bit for bit; no rewrite relies on a trait that is not stated:
     `undoes_itself`: f(f(x)) is x. `idempotent`: f(f(x)) is f(x); of two operands, f(x, x) is x.
-    `neutral`: numbers that leave the other operand as it is. `folds`: on numbers, NumPy and C give the same bits.
+    `neutral`: numbers that leave the other operand unchanged. `folds`: on numbers, NumPy and C give the same bits.
     `selects`: each element is the one at its place in an operand behind the first, which is a mask.
     `scales`: small relative changes of operands change results as little: nothing cancels.
     `keeps_range`: integers computed in a wider dtype stay within their own dtype, and need no wrapping.
@@ -133,7 +252,7 @@ class OpEntry(ABC):
     def __call__(self, *args: object, **kwargs: object) -> Operand:
         """Emit the op into the kernel being traced and return its result.
 
-        Raises: K105 outside a kernel; T101, T202, T203, T204, T205 for what does not fit.
+        Raises: K105 outside a kernel; T101, T202, T203, T204, T205 for invalid arguments.
         """
         emitter = active(self.name)
         operands, attrs = self.split(bind(f"pto.{self.name}", self.signature, args, kwargs))
@@ -144,9 +263,9 @@ class OpEntry(ABC):
         return tuple(bound.values()), ()
 
     def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
-        """Return arguments of a call that `split` makes these operands and attributes of. `types`: of the operands.
+        """Return the arguments of a call for which `split` returns these operands and attributes; `types` are the types of the operands.
 
-        Raises: ValueError for attributes that no call gives.
+        Raises: ValueError for attributes that no call produces.
         """
         return operands, dict(attrs)
 
@@ -159,19 +278,19 @@ class OpEntry(ABC):
 
     @abstractmethod
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return the result for NumPy operands; call the function `evaluate` instead, which fixes dtype and warnings."""
+        """Return the result on NumPy operands. Call the function `evaluate` instead, which fixes the dtype and suppresses warnings."""
 
     def is_neutral(self, number: int | float, dtype: DType, side: Side) -> bool:
         """Tell whether a number on that side leaves every bit of the other operand, of that dtype, as it is."""
         return any(one.covers(number, dtype, side) for one in self.neutral)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return the dtype that a number takes at `position`, None where it cannot stand; `types` has None for numbers."""
+        """Return the dtype of a number at `position`, or None if it cannot be a number; `types` has None for numbers."""
         return next((t.dtype for t in types if t is not None), None)
 
 
 def positional(names: Sequence[str]) -> Signature:
-    """Return the signature of parameters that are all required."""
+    """Return a signature whose parameters are all required."""
     return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
 

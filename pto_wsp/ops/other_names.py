@@ -1,4 +1,4 @@
-"""What names of NumPy, PyTorch and JAX are in a kernel: the advice where a user asks `pto`, a tile or NumPy for one of them.
+"""Advise what to write in a kernel for names of NumPy, PyTorch and JAX that a user tries on `pto`, on a tile or in NumPy.
 
 >>> instead_of("sum")
 'pto.rowsum(x) gives [R, 1], pto.colsum(x) gives [1, C]'
@@ -65,14 +65,14 @@ _INSTEAD: Mapping[str, str] = MappingProxyType({
 
 
 def instead_of(name: str) -> str | None:
-    """Return what to write for a name of another library, None where nothing is known that it may mean."""
-    found = _INSTEAD.get(name)
-    if found is not None:
-        return found
+    """Return what to write for a name of another library, or None if it is unknown."""
+    advice = _INSTEAD.get(name)
+    if advice is not None:
+        return advice
     names = {*TABLE, *(alias for op in TABLE.values() for alias in op.aliases), *(function.__name__ for function in FUNCTIONS)}
     return f"pto.{name}(x)" if name in names else None
 
 
 def instead_of_method(name: str) -> str | None:
-    """Return what to write for a method of arrays or a function of NumPy, of which max and min reduce; None where nothing is known."""
+    """Return what to write for an array method or a NumPy function, of which max and min reduce; None if it is unknown."""
     return instead_of({"max": "amax", "min": "amin"}.get(name, name))

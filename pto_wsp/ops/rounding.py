@@ -1,4 +1,6 @@
-"""What it means to bring a number to another dtype, on NumPy: rounding modes, saturation, and the formats that NumPy rounds to twice.
+"""Define which dtypes kernels compute on, and convert NumPy arrays between dtypes.
+
+Conversions cover the rounding modes, saturation, and the formats for which NumPy would round twice.
 
 >>> convert(np.array([2.5, -1e9]), DType.I8, "rint")
 array([   2, -128], dtype=int8)
@@ -7,11 +9,33 @@ array([   2, -128], dtype=int8)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from pto_wsp.ops.dtypes import Array
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType, Family
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_WHOLE_FLOATS = tuple(sorted((dtype for dtype in DType if dtype.is_float and not dtype.is_half), key=lambda dtype: dtype.nbytes))
+FLOATS = (*_WHOLE_FLOATS, *(dtype for dtype in DType if dtype.is_half))
+INTEGERS = tuple(dtype for dtype in DType if dtype.is_integer)
+UNSIGNED = tuple(dtype for dtype in INTEGERS if dtype.family is Family.UINT)
+INDICES = tuple(dtype for dtype in DType if dtype.is_index)
+FOLDED_FLOATS, FOLDED_INTEGERS = _WHOLE_FLOATS, INDICES     # computed on numbers when a kernel is compiled
+NUMBERS = (*FLOATS, *INTEGERS)
+MASKS = tuple(dtype for dtype in DType if dtype.is_bool)
+BITS = (*INTEGERS, *MASKS)
+COMPUTED = (*NUMBERS, *MASKS)
+STORAGE = tuple(dtype for dtype in DType if dtype.is_storage)   # only loaded, stored, moved and cast
+ALL = (*COMPUTED, *STORAGE)
+MATMUL_RESULT: Mapping[DType, DType] = {dtype: result for dtype in ALL if (result := dtype.accumulates_in) is not None}
+
+
+def print_dtypes(dtypes: tuple[DType, ...]) -> str:
+    """Return a readable list: `f32, f64`."""
+    return ", ".join(str(dtype) for dtype in dtypes)
 
 
 def _away(x: Array) -> Array:
@@ -33,12 +57,12 @@ MODES: Mapping[str, Callable[[Array], Array]] = {
 
 
 def default_mode(target: DType) -> str:
-    """Return how a float is rounded where no mode is given: its fraction dropped for an integer, else to the nearest, half to even."""
+    """Return the rounding mode of a float conversion without a mode: truncation to integers, otherwise to nearest, ties to even."""
     return "trunc" if target.is_integer else "rint"
 
 
 def convert(x: Array, target: DType, mode: str | None = None, saturate: bool | None = None) -> Array:
-    """Return x in the dtype `target`; see `pto.cast` for what None means."""
+    """Return x in the dtype `target`; see `pto.cast` for the meaning of None."""
     source = DType.from_numpy(x.dtype)
     with np.errstate(all="ignore"):
         if target.is_bool:
@@ -59,7 +83,7 @@ def convert(x: Array, target: DType, mode: str | None = None, saturate: bool | N
 
 def _to_integer(whole: Array, target: DType, saturate: bool) -> Array:
     limits = np.iinfo(target.np)
-    top = float(limits.max) + 1.0   # exact or rounded up to it: a power of two
+    top = float(limits.max) + 1.0   # a power of two, exact or rounded up to
     if saturate:
         inside = np.where((whole >= limits.min) & (whole < top), whole, 0.0).astype(target.np)
         above = np.where(whole >= top, target.np.type(limits.max), inside)
@@ -70,7 +94,7 @@ def _to_integer(whole: Array, target: DType, saturate: bool) -> Array:
 
 
 def _to_float(x: Array, target: DType, mode: str, saturate: bool) -> Array:
-    """Round doubles to a format once, in units of the last place of the result."""
+    """Round doubles once to a format, in units of the last place of the result."""
     kind = target.format
     if saturate:
         x = np.clip(x, -kind.largest, kind.largest)
@@ -95,12 +119,15 @@ def _between(x: Array, source: DType, target: DType) -> Array:
 
 
 def _few_digits(x: Array) -> Array:
-    """Return integers as doubles; of those that no double holds, the odd one of two neighbours, so that a second rounding is right."""
+    """Return integers as doubles.
+
+    For integers that are not exact in a double, choose the odd one of the two neighbours, so that a second rounding is correct.
+    """
     if x.dtype.itemsize < 8:
         return x.astype(np.float64)
-    one = x.dtype.type(1)
+    unit = x.dtype.type(1)
     step = x.dtype.type(1 << 11)
-    low = x & (step - one)
+    low = x & (step - unit)
     few = (x - low) | np.where(low != 0, step, x.dtype.type(0))
     large = x.dtype.type(1 << 53)
     fits = x < large if x.dtype.kind == "u" else (x < large) & (x > -large)

@@ -1,4 +1,4 @@
-"""What stands in the brackets of a tile: `x[2:6, 0::2]`, read as a first element, a count and a step on each axis.
+"""Parse the brackets of a tile, `x[2:6, 0::2]`, into a first element, a count and a step per axis.
 
 >>> pick(slice(2, None, 2), 8, "row")
 (2, 3, 2)
@@ -10,19 +10,19 @@ from types import EllipsisType
 from typing import TypeAlias
 
 from pto_wsp.errors import ViewBoundsError, ViewIndexError
-from pto_wsp.ops import rules
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ops import typing
 from pto_wsp.source import here
-from pto_wsp.types.symbolic import Symbolic
 
-Picked: TypeAlias = tuple[int, int, int]   # first, how many, step
+Picked: TypeAlias = tuple[int, int, int]   # first, count, step
 WHOLE = slice(None)
 _RUN_TIME = "offsets into a tile are constants; pto.load(T, (row, col), shape=(r, c)) reads a piece of a Tensor parameter anywhere"
 
 
 def pick(item: object, extent: int, what: str) -> Picked:
-    """Return first, count and step of what `item` picks among `extent` rows or columns; an integer picks one.
+    """Return the first, count and step of `item` among `extent` rows or columns; an integer selects one.
 
-    Raises: T301 for what lies outside or picks nothing, T302 for what is no constant.
+    Raises: T301 for a selection that is out of bounds or empty, T302 for one that is not constant.
     """
     if isinstance(item, slice):
         step = 1 if item.step is None else _constant(item.step, what)
@@ -35,21 +35,21 @@ def pick(item: object, extent: int, what: str) -> Picked:
             raise ViewBoundsError(f"the {what}s of a tile: the slice is empty", here(), expected=f"at least one of {extent} {what}s",
                                   found=print_item(item))
         return first, count, step
-    at = _constant(item, what)
-    if not -extent <= at < extent:
-        raise ViewBoundsError(f"the tile has no {what} {at}", here(), expected=f"{-extent} .. {extent - 1}", found=str(at))
-    return at % extent, 1, 1
+    index = _constant(item, what)
+    if not -extent <= index < extent:
+        raise ViewBoundsError(f"the tile has no {what} {index}", here(), expected=f"{-extent} .. {extent - 1}", found=str(index))
+    return index % extent, 1, 1
 
 
 def axes_of(item: object) -> tuple[object, object]:
-    """Return what is picked of the rows and of the columns by `x[item]`; what is not mentioned is taken whole.
+    """Return the selections of rows and of columns in `x[item]`; an axis that is not mentioned is selected completely.
 
     Raises: T302 for more than two axes.
     """
     items = list(item) if isinstance(item, tuple) else [item]
     if sum(isinstance(i, EllipsisType) for i in items) == 1:
-        at = next(k for k, i in enumerate(items) if isinstance(i, EllipsisType))
-        items[at:at + 1] = [WHOLE] * (3 - len(items))
+        ellipsis_index = next(k for k, i in enumerate(items) if isinstance(i, EllipsisType))
+        items[ellipsis_index:ellipsis_index + 1] = [WHOLE] * (3 - len(items))
     if len(items) > 2 or any(isinstance(i, EllipsisType) for i in items):
         raise ViewIndexError("a tile has two axes", here(), expected="x[rows, cols]", found=f"[{print_item(item)}]")
     rows, cols = [*items, WHOLE, WHOLE][:2]
@@ -57,7 +57,7 @@ def axes_of(item: object) -> tuple[object, object]:
 
 
 def print_item(item: object) -> str:
-    """Return what stood in the brackets: `2:6, 0::2`."""
+    """Return the text of the brackets: `2:6, 0::2`."""
     if isinstance(item, tuple):
         return ", ".join(map(print_item, item))
     if isinstance(item, slice):
@@ -67,21 +67,21 @@ def print_item(item: object) -> str:
 
 
 def _edge(value: object, extent: int, what: str, default: int, below: bool, item: slice) -> int:
-    """Return a bound of a slice from the front; `below`: it is the first element of a slice that runs backwards."""
+    """Return a bound of a slice, counted from the front; `below` marks the first element of a slice that runs backwards."""
     if value is None:
         return default
-    at = _constant(value, what)
-    if not -extent <= at <= extent - below:
+    bound = _constant(value, what)
+    if not -extent <= bound <= extent - below:
         raise ViewBoundsError(f"the {what}s of a tile: the slice leaves it", here(), expected=f"bounds in {-extent} .. {extent - below}",
                               found=print_item(item))
-    return at + extent if at < 0 else at
+    return bound + extent if bound < 0 else bound
 
 
 def _constant(value: object, what: str) -> int:
     if isinstance(value, Symbolic):
         raise ViewIndexError(f"a {what} of a tile that is known only at run time", here(), expected="a whole number", found=repr(value),
                              help=_RUN_TIME)
-    number = rules.whole_number(value)
+    number = typing.whole_number(value)
     if number is None:
         raise ViewIndexError(f"a {what} of a tile is picked by a whole number or a slice", here(),
                              expected="x[2:6, 0::2]", found=repr(value))

@@ -1,6 +1,6 @@
-"""What an entry of the op table says: one frozen value of a few kinds. The entry is also the function that traces the op.
+"""Define the kinds of op-table entries. An entry is a frozen value, and also the function that traces the op.
 
-Tracing, the NumPy meaning, C, the NPU and costs all derive from these fields.
+Tracing, the NumPy meaning, C, the NPU and costs are derived from its fields.
 
 >>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}")).signature)
 '(x)'
@@ -14,20 +14,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import INTEGERS, MATMUL_RESULT, Array
-from pto_wsp.ops.entry import Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
-from pto_wsp.ops.rounding import MODES
-from pto_wsp.ops.tracing import Attr, Attrs
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops import typing
+from pto_wsp.ops.entry import Attr, Attrs, Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
+from pto_wsp.ops.rounding import INTEGERS, MATMUL_RESULT, MODES, Array
 from pto_wsp.ops.whole import Movement, TileFunction
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
 from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One form of an op, chosen by the value of its option."""
+    """A form of an op, selected by the value of the op's option."""
 
     value: str
     ref: Callable[..., Array]
@@ -37,10 +35,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elementwise(OpEntry):
-    """One element of the result from one of each operand, which broadcast. `mask_first`: operand 0 is BOOL, the others agree.
+    """An op that computes each element of the result from one element of each operand; operands broadcast.
 
-    `ref`: NumPy arrays that broadcast -> array. C: `c` of the operands' elements, {t} the dtype of the last operand.
-    `option` names a parameter that chooses one of `variants`, the first unless given. `ulp`: how far f32 in C may be from exact.
+    With `mask_first`, operand 0 is BOOL and the others share a dtype. `ref` maps NumPy arrays that broadcast to an array. `c` is the C
+    for one element, where {t} is the dtype of the last operand. `option` names a parameter that selects one of `variants`, by default the
+    first. `ulp` is the maximum error of f32 in C.
     """
 
     params: tuple[str, ...]
@@ -48,14 +47,14 @@ class Elementwise(OpEntry):
     c: Spelling
     to_mask: bool = False
     mask_first: bool = False
-    rounds: bool = True      # the result for halves may be none, so it is rounded
+    rounds: bool = True      # the result may not be exact in a half, so it is rounded
     ulp: float | None = None
     option: str = ""
     variants: tuple[Variant, ...] = ()
 
     @property
     def signature(self) -> Signature:
-        """One parameter an operand, and the option."""
+        """A parameter per operand, and the option."""
         plain = positional(self.params)
         if not self.option:
             return plain
@@ -68,37 +67,40 @@ class Elementwise(OpEntry):
         if not self.option:
             return operands, ()
         values = tuple(variant.value for variant in self.variants)
-        return operands, ((self.option, rules.as_choice(self.name, self.option, bound[self.option], values)),)
+        return operands, ((self.option, typing.as_choice(self.name, self.option, bound[self.option], values)),)
 
     def form(self, attrs: Attrs) -> Variant:
-        """Return what the attributes choose."""
-        wanted = next((value for name, value in attrs if name == self.option), None)
-        return next((variant for variant in self.variants if variant.value == wanted), Variant("", self.ref, self.c, self.numpy))
+        """Return the variant that the attributes select."""
+        chosen = next((value for name, value in attrs if name == self.option), None)
+        return next((variant for variant in self.variants if variant.value == chosen), Variant("", self.ref, self.c, self.numpy))
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return BOOL for a leading mask, else the dtype of the first tile that shares it."""
+        """Return BOOL for a leading mask, otherwise the dtype of the first tile that shares it."""
         if self.mask_first:
             return DType.BOOL if position == 0 else next((t.dtype for t in types[1:] if t is not None), None)
         return next((t.dtype for t in types if t is not None), None)
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return the type of the result: the operands' shape broadcast."""
+        """Return the type of the result, with the broadcast shape of the operands."""
         if self.mask_first:
-            rules.check_dtype(self.name, types[0], (DType.BOOL,), "give a comparison, e.g. x > 0")
+            typing.check_dtype(self.name, types[0], (DType.BOOL,), "give a comparison, e.g. x > 0")
         shared = types[1:] if self.mask_first else types
-        rules.check_same_dtype(self.name, shared)
-        rules.check_dtype(self.name, shared[0], self.dtypes, self.hint)
-        rows, cols = rules.broadcast(self.name, types)
+        typing.check_same_dtype(self.name, shared)
+        typing.check_dtype(self.name, shared[0], self.dtypes, self.hint)
+        rows, cols = typing.broadcast(self.name, types)
         return TileType(rows, cols, DType.BOOL if self.to_mask else shared[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the operands, halves widened to f32; `evaluate` rounds the result to the half."""
+        """Return the NumPy result, with halves widened to f32; the function `evaluate` rounds it to the half."""
         return self.form(attrs).ref(*map(widened, operands))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowReduce(OpEntry):
-    """[R, C] -> [R, 1] in the tile's dtype: `combine` folds a row's elements from `identity`, then `finish`. Integers wrap."""
+    """Reduce [R, C] to [R, 1] in the tile's dtype: fold the elements of a row with `combine` from `identity`, then apply `finish`.
+
+    Integers wrap.
+    """
 
     ref: Callable[[Array, int], Array]
     identity: Identity
@@ -107,22 +109,22 @@ class RowReduce(OpEntry):
 
     @property
     def signature(self) -> Signature:
-        """The tile."""
+        """The tile operand."""
         return positional(("x",))
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [R, 1]."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         return TileType(types[0].rows, 1, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the rows; halves add up in f32."""
+        """Return the NumPy reduction of the rows; halves accumulate in f32."""
         return self.ref(widened(operands[0]), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColReduce(OpEntry):
-    """[R, C] -> [1, C] in the tile's dtype: `combine` folds a column's elements from `identity`, then `finish`."""
+    """Reduce [R, C] to [1, C] in the tile's dtype: fold the elements of a column with `combine` from `identity`, then apply `finish`."""
 
     ref: Callable[[Array, int], Array]
     identity: Identity
@@ -131,25 +133,25 @@ class ColReduce(OpEntry):
 
     @property
     def signature(self) -> Signature:
-        """The tile."""
+        """The tile operand."""
         return positional(("x",))
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [1, C]."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         return TileType(1, types[0].cols, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the columns; halves add up in f32."""
+        """Return the NumPy reduction of the columns; halves accumulate in f32."""
         return self.ref(widened(operands[0]), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matmul(OpEntry):
-    """[M, K] @ [K, N] -> [M, N], plus an optional third operand [M, N], in the dtype of MATMUL_RESULT.
+    """Compute [M, K] @ [K, N] -> [M, N], plus an optional third operand [M, N], in the dtype of MATMUL_RESULT.
 
-    Attributes that a pass sets: `transpose_a` and `transpose_b`, where True, say that an operand is given as [K, M] or [N, K];
-    `form` says how the product runs, which changes no result.
+    Passes set attributes: True for `transpose_a` or `transpose_b` means that the operand is [K, M] or [N, K]; `form` selects how the
+    product runs and does not change the result.
     """
 
     ref: Callable[..., Array]
@@ -165,23 +167,23 @@ class Matmul(OpEntry):
         return tuple(value for name, value in bound.items() if name != "acc" or value is not None), ()
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return None: a number is no matrix."""
+        """Return None: a matrix operand cannot be a number."""
         return None
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return [M, N] in the dtype of the accumulator."""
-        lhs, rhs = (TileType(t.cols, t.rows, t.dtype) if _transposed(attrs, at) else t for at, t in enumerate(types[:2]))
-        rules.check_same_dtype(self.name, (lhs, rhs))
-        rules.check_dtype(self.name, lhs, self.dtypes, self.hint)
-        rules.check_inner(self.name, lhs, rhs)
+        """Return [M, N] in the accumulator's dtype."""
+        lhs, rhs = (TileType(t.cols, t.rows, t.dtype) if _transposed(attrs, index) else t for index, t in enumerate(types[:2]))
+        typing.check_same_dtype(self.name, (lhs, rhs))
+        typing.check_dtype(self.name, lhs, self.dtypes, self.hint)
+        typing.check_inner(self.name, lhs, rhs)
         result = TileType(lhs.rows, rhs.cols, MATMUL_RESULT[lhs.dtype])
         if len(types) == 3:
-            rules.check_accumulator(self.name, types[2], result)
+            typing.check_accumulator(self.name, types[2], result)
         return result
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return acc + a @ b as NumPy computes it."""
-        return self.ref(*(x.T if at < 2 and _transposed(attrs, at) else x for at, x in enumerate(operands)))
+        """Return acc + a @ b, computed by NumPy."""
+        return self.ref(*(x.T if index < 2 and _transposed(attrs, index) else x for index, x in enumerate(operands)))
 
 
 def _transposed(attrs: Attrs, operand: int) -> bool:
@@ -190,10 +192,10 @@ def _transposed(attrs: Attrs, operand: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(OpEntry):
-    """Every element in the dtype of the attribute `dtype`, by the attributes `mode` and `saturate`. C: `c` with {from} and {t}.
+    """Convert every element to the dtype of the attribute `dtype`, with the attributes `mode` and `saturate`; `c` uses {from} and {t}.
 
-    `numpy` is of what NumPy's own conversion does; the others are of a cast to a mask, of floats to integers, of integers to others with
-    saturation, and of what NumPy would round in another way.
+    `numpy` is the line for the conversions that NumPy does the same way. The other fields are for casts to a mask, of floats to integers,
+    of integers to others with saturation, and for roundings in which NumPy differs.
     """
 
     ref: Callable[[Array, DType, str | None, bool | None], Array]
@@ -211,12 +213,12 @@ class Cast(OpEntry):
                           Parameter("saturate", kind, default=None)])
 
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-        """Return the tile; dtype, and mode and saturate where given, are attributes."""
-        attrs: list[tuple[str, Attr]] = [("dtype", rules.as_dtype(self.name, bound["dtype"], self.dtypes))]
+        """Return the tile; the attributes are dtype, and mode and saturate if given."""
+        attrs: list[tuple[str, Attr]] = [("dtype", typing.as_dtype(self.name, bound["dtype"], self.dtypes))]
         if bound["mode"] is not None:
-            attrs.append(("mode", rules.as_choice(self.name, "mode", bound["mode"], tuple(MODES))))
+            attrs.append(("mode", typing.as_choice(self.name, "mode", bound["mode"], tuple(MODES))))
         if bound["saturate"] is not None:
-            attrs.append(("saturate", rules.as_choice(self.name, "saturate", bound["saturate"], (True, False))))
+            attrs.append(("saturate", typing.as_choice(self.name, "saturate", bound["saturate"], (True, False))))
         return (bound["x"],), tuple(attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
@@ -224,13 +226,13 @@ class Cast(OpEntry):
         return None
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return the shape in the new dtype."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
-        rules.check_conversion(self.name, types[0], dtype_attr(attrs), *self.rules_of(attrs))
+        """Return the operand's shape in the new dtype."""
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        typing.check_conversion(self.name, types[0], dtype_attr(attrs), *self.rules_of(attrs))
         return types[0].with_dtype(dtype_attr(attrs))
 
     def rules_of(self, attrs: Attrs) -> tuple[str | None, bool | None]:
-        """Return the attributes mode and saturate, None where not given."""
+        """Return the attributes mode and saturate; None for those not given."""
         mode = next((str(value) for name, value in attrs if name == "mode"), None)
         return mode, next((bool(value) for name, value in attrs if name == "saturate"), None)
 
@@ -241,7 +243,7 @@ class Cast(OpEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expand(OpEntry):
-    """One operand of shape [R, C], [R, 1], [1, C] or [1, 1] (or a number) to the shape of the attribute `shape`."""
+    """Broadcast one operand of shape [R, C], [R, 1], [1, C] or [1, 1] (or a number) to the shape of the attribute `shape`."""
 
     keeps_range: tuple[DType, ...] = INTEGERS
 
@@ -252,27 +254,27 @@ class Expand(OpEntry):
 
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return the tile, and the shape as an attribute."""
-        return (bound["x"],), (("shape", rules.as_shape(self.name, bound["shape"])),)
+        return (bound["x"],), (("shape", typing.as_shape(self.name, bound["shape"])),)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return the attribute `dtype`, which `full` gives."""
+        """Return the attribute `dtype`, which `full` sets."""
         return next((value for name, value in attrs if name == "dtype" and isinstance(value, DType)), None)
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return the shape asked for."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        """Return the requested shape in the operand's dtype."""
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         rows, cols = shape_attr(attrs)
-        rules.check_expands(self.name, types[0], (rows, cols))
+        typing.check_expands(self.name, types[0], (rows, cols))
         return TileType(rows, cols, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return the operand broadcast."""
+        """Return the operand, broadcast."""
         return np.broadcast_to(operands[0], result.shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iota(OpEntry):
-    """No operand: each element is its row (attribute `axis` 0) or its column (1)."""
+    """Produce a tile, without operands, whose elements are their row (attribute `axis` 0) or column (1)."""
 
     @property
     def signature(self) -> Signature:
@@ -283,12 +285,12 @@ class Iota(OpEntry):
 
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return no operand; shape, dtype and axis are attributes."""
-        return (), (("shape", rules.as_shape(self.name, bound["shape"])),
-                    ("dtype", rules.as_dtype(self.name, bound["dtype"], self.dtypes)),
-                    ("axis", rules.as_axis(self.name, bound["axis"])))
+        return (), (("shape", typing.as_shape(self.name, bound["shape"])),
+                    ("dtype", typing.as_dtype(self.name, bound["dtype"], self.dtypes)),
+                    ("axis", typing.as_axis(self.name, bound["axis"])))
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
-        """Return the shape and dtype asked for."""
+        """Return the requested shape and dtype."""
         rows, cols = shape_attr(attrs)
         return TileType(rows, cols, dtype_attr(attrs))
 
@@ -303,12 +305,12 @@ Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Cast |
 
 
 def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs = ()) -> Array:
-    """Return what `op` means for NumPy operands, in the type of the result; no NumPy warning leaves it."""
+    """Return the meaning of `op` on NumPy operands, in the type of the result; NumPy warnings are suppressed."""
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(op.evaluate(operands, result, attrs), dtype=result.dtype.np)
 
 
 def widened(x: Array) -> Array:
-    """Return halves as f32, anything else as it is."""
-    is_half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"     # bf16 is no kind that NumPy has a letter for
+    """Return halves as f32, and other arrays unchanged."""
+    is_half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"     # NumPy has no kind letter for bf16
     return x.astype(np.float32) if is_half else x

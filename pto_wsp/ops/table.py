@@ -1,4 +1,4 @@
-"""The op table put together: every entry by its name, the one source for tracing, NumPy, C, NPU and cost.
+"""Assemble the op table: every entry by its name, the only source for tracing, NumPy, C, the NPU and costs.
 
 >>> find("exp").npu
 'TEXP'
@@ -21,11 +21,11 @@ FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *inde
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 _UFUNCS: Mapping[np.ufunc, Op] = MappingProxyType({
     **{op.ref: op for op in ENTRIES if isinstance(op, Elementwise) and isinstance(op.ref, np.ufunc)},
-    np.left_shift: elementwise.shl, np.right_shift: elementwise.shr, np.matmul: matmul.matmul})   # whose meaning differs at the edges
+    np.left_shift: elementwise.shl, np.right_shift: elementwise.shr, np.matmul: matmul.matmul})   # edge cases differ from the ufunc
 
 
 def find(name: str) -> Op:
-    """Return the entry that `Compute.op` names."""
+    """Return the entry called `name`, as in `Compute.op`."""
     entry = TABLE.get(name)
     if entry is None:
         raise InternalError(f"the op table has no entry `{name}`")
@@ -33,5 +33,5 @@ def find(name: str) -> Op:
 
 
 def find_ufunc(ufunc: np.ufunc) -> Op | None:
-    """Return the op that a ufunc of NumPy means on tiles; None where there is none."""
+    """Return the op for a NumPy ufunc on tiles, or None."""
     return _UFUNCS.get(ufunc)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
 from pto_wsp.values import dataclass
 
 

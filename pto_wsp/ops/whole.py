@@ -1,6 +1,6 @@
-"""Kinds of ops that need their operands as whole tiles in memory, not row by row: movements and calls of one C function.
+"""Define the ops that need whole tiles in memory instead of single rows: movements, and calls of one C function.
 
-A movement is a list of strided blocks, so one emitter serves them all, and what a block copy costs is measured once.
+A movement is a list of strided blocks. One emitter therefore implements all of them, and the cost of a block copy is measured once.
 
 >>> transpose.copies((Tile[2, 3, DType.F32],), Tile[3, 2, DType.F32], ())
 (Copy(operand=0, rows=3, cols=2, source=(0, 0), down=(0, 1), across=(1, 0), target=0, steps=(2, 1)),)
@@ -13,12 +13,11 @@ from enum import Enum
 from inspect import Signature
 from typing import TypeAlias
 
-from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import ALL, INTEGERS, Array
-from pto_wsp.ops.entry import Arguments, OpEntry
-from pto_wsp.ops.tracing import Attrs
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops import typing
+from pto_wsp.ops.entry import Arguments, Attrs, OpEntry
+from pto_wsp.ops.rounding import ALL, INTEGERS, Array
 from pto_wsp.values import dataclass
 
 Split: TypeAlias = Callable[[Mapping[str, object]], tuple[tuple[object, ...], Attrs]]
@@ -27,10 +26,10 @@ Join: TypeAlias = Callable[[Sequence[TileType], tuple[object, ...], Attrs], Argu
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A block of `rows` x `cols` elements, its (r, c) from a row and column of an operand to an element of the result.
+    """A block of `rows` x `cols` elements to copy from an operand to the result.
 
-    From row and column `source` + r * `down` + c * `across` of operand `operand`, to element `target` + r * steps[0] +
-    c * steps[1] of the result, which is row-major. A number as operand has row 0 and column 0 only: it fills the block.
+    Element (r, c) moves from row and column `source` + r * `down` + c * `across` of operand `operand` to element `target` + r * steps[0]
+    + c * steps[1] of the row-major result. A number as operand has only row 0 and column 0, so it fills the block.
     """
 
     operand: int
@@ -45,12 +44,12 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement(OpEntry):
-    """Elements of the operands in other places; no arithmetic, so any dtype by its width.
+    """Move elements of the operands. There is no arithmetic, so every dtype is moved by its width.
 
-    `parameters`: of the call; `parts`: its tiles and attributes; `join`: arguments that have such parts, where the attributes are not
-    called as the parameters are; `shape`: of the result, after the dtypes have been checked;
-    `ref`: the NumPy meaning; `copies`: blocks that write every element of the result, which is what C is generated from.
-    `transposes`: the result is the operand with rows and columns exchanged. `keeps_order`: elements keep their places, counted row by row.
+    `parameters` are those of the call, and `parts` splits it into tiles and attributes. `join` returns the arguments for such parts, where
+    attribute names differ from parameter names. `shape` returns the result's shape after the dtype checks. `ref` is the NumPy meaning.
+    `copies` returns blocks that write every element of the result; C is generated from them.
+    `transposes`: the result is the operand with rows and columns exchanged. `keeps_order`: elements keep their row-major positions.
     """
 
     parameters: Signature
@@ -75,27 +74,27 @@ class Movement(OpEntry):
         return self.parts(bound)
 
     def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
-        """Return arguments of a call that has these parts."""
+        """Return the arguments of a call with these parts."""
         return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return the dtype of the first tile for what fills, None for what is moved."""
+        """Return the dtype of the first tile for operands that fill; None for operands that are moved."""
         return types[0].dtype if position and types[0] is not None and self.fills else None
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return the type of the result."""
-        rules.check_same_dtype(self.name, types)
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        typing.check_same_dtype(self.name, types)
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         rows, cols = self.shape(types, attrs)
         return TileType(rows, cols, types[0].dtype)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the operands."""
+        """Return the NumPy result."""
         return self.ref(operands, attrs)
 
 
 class Slot(Enum):
-    """An argument of a C function that is no operand: the result's pointer, memory to work in, where a fault is told."""
+    """An argument of a C function that is not an operand: the pointer to the result, work memory, or the address for a fault."""
 
     RESULT = "result"
     WORK = "work"
@@ -104,14 +103,14 @@ class Slot(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The first element of an operand."""
+    """A pointer to the first element of an operand."""
 
     operand: int
 
 
 @dataclass(frozen=True, slots=True)
 class RowStep:
-    """How many elements lie between two rows of an operand."""
+    """The number of elements between the starts of two rows of an operand."""
 
     operand: int
 
@@ -121,8 +120,11 @@ CArgument: TypeAlias = int | Slot | Pointer | RowStep
 
 @dataclass(frozen=True, slots=True)
 class CCall:
-    """The call that makes a result, which is row-major without gaps. `work_bytes`: of `Slot.WORK`; `copied`: an operand that the
-    result starts as. A function that is told where to put a fault returns 1 when it fails."""
+    """The C call that computes a result, which is row-major without gaps.
+
+    `work_bytes` is the size of `Slot.WORK`; `copied` is an operand that initialises the result. A function with a fault argument returns 1
+    if it fails.
+    """
 
     header: str
     function: str
@@ -133,7 +135,7 @@ class CCall:
 
 @dataclass(frozen=True, slots=True)
 class IndexFault:
-    """An index that lies outside: where it stands in its tile, what it is, and how many it had to be less than."""
+    """An index that is out of bounds: its row and column in its tile, its value, and the extent that it had to be less than."""
 
     row: int
     col: int
@@ -143,11 +145,11 @@ class IndexFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileFunction(OpEntry):
-    """A result that one call of a C function makes from whole tiles.
+    """A result that one call of a C function computes from whole tiles.
 
-    `parameters`, `parts` and `join` as in `Movement`; `result`: its type, checked; `ref`: the NumPy meaning; `call`: the C; `fault`: the
-    first index that lies outside, for an op that takes any. `gives_columns`: each element is a column of the first operand; `sorts`: those
-    of each row come in the order of the elements there.
+    `parameters`, `parts` and `join` are as in `Movement`. `result` checks and returns the result's type, `ref` is the NumPy meaning, and
+    `call` the C call. `fault` returns the first index that is out of bounds, for an op with indices. `gives_columns`: each
+    element is a column of the first operand. `sorts`: these columns are in the order of that row's elements.
     """
 
     parameters: Signature
@@ -170,22 +172,22 @@ class TileFunction(OpEntry):
         return self.parts(bound)
 
     def call_of(self, types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
-        """Return arguments of a call that has these parts."""
+        """Return the arguments of a call with these parts."""
         return (operands, dict(attrs)) if self.join is None else self.join(types, operands, attrs)
 
     def weak_dtype(self, position: int, types: Sequence[TileType | None], attrs: Attrs) -> DType | None:
-        """Return None: no operand is a number."""
+        """Return None: an operand cannot be a number."""
         return None
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return the type of the result."""
-        rules.check_dtype(self.name, types[0], self.dtypes, self.hint)
+        typing.check_dtype(self.name, types[0], self.dtypes, self.hint)
         return self.result(types, attrs)
 
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
-        """Return what NumPy makes of the operands."""
+        """Return the NumPy result."""
         return self.ref(operands, attrs)
 
     def may_fail(self, attrs: Attrs) -> bool:
-        """Tell whether a task may end here: indices that come from the op language itself are known to lie `inside`."""
+        """Tell whether a task may fail here; attribute `inside` marks indices from the op language, which are always in bounds."""
         return self.fault is not None and ("inside", True) not in attrs

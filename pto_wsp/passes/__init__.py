@@ -1,1 +1,1 @@
-"""One type of pass and one runner, for every level of IR."""
+"""Lower workloads to plans, and transform plans and kernels."""

@@ -1,1 +1,1 @@
-"""Schedules: where and when tasks run, under which bounds, as data. A schedule never changes a result."""
+"""Define schedules, in which each directive is a value."""

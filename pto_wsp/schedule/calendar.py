@@ -1,4 +1,6 @@
-"""A static schedule: for each task an executor and its place in the executor's order, by a function of the task or as a table.
+"""Define calendars: static schedules that give each task an executor and a position in that executor's order.
+
+A calendar is either a function of the task or a table.
 
 >>> print(Calendar.of([(0, 0), (1, 0), (0, 1)]))
 calendar of 3 tasks on 2 executors
@@ -22,17 +24,18 @@ from pto_wsp.schedule.support import Directive, enforced, refused
 from pto_wsp.source import here
 from pto_wsp.wording import counted
 
-MAX_EXECUTORS = 1 << 16           # PTO_MAX_CALENDAR
-_MAX_POSITION = (1 << 31) - 1     # as the artifact's table holds it
-_MAX_START = (1 << 62) - 1        # as the simulator's clock does
+MAX_EXECUTORS = 1 << 16           # PTO_MAX_CALENDAR in the C++ engine
+_MAX_POSITION = (1 << 31) - 1     # the artifact's table has 32-bit signed positions
+_MAX_START = (1 << 62) - 1        # the simulator's clock must not overflow
 _HEAD = re.compile(r"calendar of (\d+) tasks? on \d+ executors?")
 _ROW = re.compile(r"(\d+): executor (\d+) position (\d+)(?: start (\d+))?")
 
 
 class Calendar(Policy):
-    """A static schedule. `worker` and `position`: keys; else `table`: a pair of them a task, in submission order.
+    """Define a static schedule.
 
-    `starts`: the cycle before which each task does not begin in simulated time; of all tasks or of none.
+    `worker` and `position` are keys. Without them, `table` holds a (worker, position) pair for each task, in submission order.
+    `starts` holds, for each task or for none, the cycle before which the task does not start in simulated time.
     """
 
     said_as: ClassVar[str] = "calendar"
@@ -48,9 +51,12 @@ class Calendar(Policy):
 
     @staticmethod
     def of(plan: KeyLike | Sequence[Sequence[int]] | np.ndarray[Any, Any] | Calendar) -> Calendar:
-        """Return the calendar of a function `t -> (worker, position)`, or of a table: pairs, or (worker, position, start in cycles).
+        """Return the calendar that `plan` describes.
 
-        Raises: S103 for a function that cannot be traced, S102 for what is neither, a row that is none, or two tasks in one place.
+        `plan` is a function `t -> (worker, position)`, a table of (worker, position) or (worker, position, start cycle) rows, or a
+        Calendar.
+
+        Raises: S103 for a function that cannot be traced; S102 for any other value, a malformed row, or two tasks at the same position.
         """
         if isinstance(plan, Calendar):
             return plan
@@ -64,9 +70,9 @@ class Calendar(Policy):
 
     @staticmethod
     def from_text(text: str) -> Calendar:
-        """Return the calendar that `str` wrote.
+        """Return the calendar from the text that `str` wrote.
 
-        Raises: S102 for text that is no calendar, naming the line.
+        Raises: S102, naming the line, for text that is not a calendar.
         """
         lines = [line.strip() for line in str(text).splitlines() if line.strip()]
         head = _HEAD.fullmatch(lines[0]) if lines else None
@@ -87,7 +93,7 @@ class Calendar(Policy):
 
     @property
     def n_executors(self) -> int | None:
-        """How many executors a table names; None for keys."""
+        """The number of executors that the table uses; None for a calendar of keys."""
         return 1 + max((worker for worker, _ in self.table), default=0) if self.worker is None else None
 
     def __str__(self) -> str:
@@ -101,7 +107,7 @@ class Calendar(Policy):
     def __repr__(self) -> str:
         if self.worker is not None:
             return f"calendar({self.worker!r}, {self.position!r})"
-        import hashlib  # loads a library of ciphers, for a calendar that is printed
+        import hashlib  # slow to import, and only printing needs it
 
         digest = hashlib.sha256(repr((self.table, self.starts)).encode()).hexdigest()[:16]
         return f"Calendar({self._size}, {digest})"

@@ -1,4 +1,7 @@
-"""The policies: dispatch, timing, task graph. Each is data: printable, comparable, a JSON round trip."""
+"""Define the policies of dispatch, timing and the task graph.
+
+Each policy is data: it can be printed, compared, and written to and read from JSON.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,9 @@ _QUEUES = recorded("the runtime has its own queues of ready tasks, one for each 
 _AT_ONCE = enforced("a task may run once it is submitted")
 
 
+# -- dispatch ----------------------------------------------------------------------------------------------------------
 class RoundRobin(Policy):
-    """Submission index mod n."""
+    """Dispatch by the submission index modulo n."""
 
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.round_robin", enforced(f"each task has its home {_IN_TIME}"), _PLACES),)
@@ -34,7 +38,7 @@ class RoundRobin(Policy):
 
 
 class Affinity(Policy):
-    """Key mod n: tasks of one key share an executor."""
+    """Dispatch by the key modulo n: tasks with equal keys share an executor."""
 
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.affinity", _HOME, _PLACES),)
@@ -45,7 +49,7 @@ class Affinity(Policy):
 
 
 class Hash(Policy):
-    """FNV-1a-64 of the key's 8 little-endian bytes, mod n."""
+    """Dispatch by FNV-1a-64 of the key's 8 little-endian bytes, modulo n."""
 
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.hash", _HOME, _PLACES),)
@@ -56,7 +60,7 @@ class Hash(Policy):
 
 
 class DispatchBy(Policy):
-    """fn(t) mod n."""
+    """Dispatch by fn(t) modulo n."""
 
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("dispatch.dispatch_by", _HOME, _PLACES),)
@@ -67,7 +71,7 @@ class DispatchBy(Policy):
 
 
 class DispatchSteal(Policy):
-    """One queue that all executors share; n defaults to the arch's AICPUs."""
+    """Dispatch from one queue that all executors share; n defaults to the number of AICPUs of the arch."""
 
     said_as: ClassVar[str] = "dispatch.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -81,31 +85,31 @@ Dispatch = Annotated[RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, 
 
 
 class DispatchPolicy:
-    """Which executor a task is home on."""
+    """Construct the policies that select each task's home executor."""
 
     @staticmethod
     def round_robin(num_aicpus: int) -> RoundRobin:
-        """Return: submission index mod `num_aicpus`."""
+        """Return a policy that selects the submission index mod `num_aicpus`."""
         return RoundRobin(num_aicpus=num_aicpus)
 
     @staticmethod
     def affinity(key: KeyLike, num_aicpus: int = 4) -> Affinity:
-        """Return: key mod `num_aicpus`."""
+        """Return a policy that selects the key mod `num_aicpus`."""
         return Affinity(key=trace_key(key, "affinity"), num_aicpus=num_aicpus)
 
     @staticmethod
     def hash(key: KeyLike, num_aicpus: int = 4) -> Hash:
-        """Return: FNV-1a-64 of the key, mod `num_aicpus`."""
+        """Return a policy that selects FNV-1a-64 of the key, mod `num_aicpus`."""
         return Hash(key=trace_key(key, "hash"), num_aicpus=num_aicpus)
 
     @staticmethod
     def dispatch_by(fn: KeyLike, num_aicpus: int = 4) -> DispatchBy:
-        """Return: fn(t) mod `num_aicpus`."""
+        """Return a policy that selects fn(t) mod `num_aicpus`."""
         return DispatchBy(key=trace_key(fn, "dispatch_by"), num_aicpus=num_aicpus)
 
     @staticmethod
     def work_steal(num_aicpus: int | None = None) -> DispatchSteal:
-        """Return: one shared queue."""
+        """Return a policy with one queue that all executors share."""
         return DispatchSteal(num_aicpus=num_aicpus)
 
 
@@ -115,8 +119,9 @@ _STREAM = (enforced("edges order the tasks of a stream, for host threads and in 
 STREAMS = (Directive("streams", *_STREAM), Directive("stream_by", *_STREAM))
 
 
+# -- timing ------------------------------------------------------------------------------------------------------------
 class Timing(Policy):
-    """When submitted tasks are released; `TimingPolicy` makes them."""
+    """When submitted tasks are released; `TimingPolicy` constructs the values."""
 
     said_as: ClassVar[str] = "timing.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -130,9 +135,9 @@ class Timing(Policy):
     needs: ClassVar[dict[str, str]] = {"batched": "n", "interleaved": "n", "rate_limit": "tasks_per_ms"}
 
     def __call__(self) -> Timing:
-        """Return the policy itself, so that `TimingPolicy.immediate()` may be written as the others are.
+        """Return the policy itself, so that `TimingPolicy.immediate()` works like the other policies.
 
-        Raises: S102 for another than that one.
+        Raises: S102 for any policy but `immediate`.
         """
         if self != Timing():
             raise PolicyValueError("a timing policy is no function", here(), expected=repr(self), found=f"{self!r}()",
@@ -141,38 +146,39 @@ class Timing(Policy):
 
 
 class _Immediate:
-    """`TimingPolicy.immediate`, made when it is asked for."""
+    """Construct `TimingPolicy.immediate` at each access."""
 
     def __get__(self, instance: object, owner: type) -> Timing:
         return Timing()
 
 
 class TimingPolicy:
-    """When submitted tasks are released: immediate, batched(n), interleaved(k) or rate_limit(tasks_per_ms)."""
+    """Construct the policies for releasing submitted tasks: immediate, batched(n), interleaved(k) or rate_limit(tasks_per_ms)."""
 
     immediate = _Immediate()
 
     @staticmethod
     def batched(n: int) -> Timing:
-        """Return: release tasks n at a time."""
+        """Return a policy that releases n tasks at a time."""
         return Timing(kind="batched", n=n)
 
     @staticmethod
     def interleaved(k: int) -> Timing:
-        """Return: release tasks of k streams in turn."""
+        """Return a policy that releases tasks of k streams in turn."""
         return Timing(kind="interleaved", n=k)
 
     @staticmethod
     def rate_limit(tasks_per_ms: float) -> Timing:
-        """Return: release at most `tasks_per_ms` tasks a millisecond."""
+        """Return a policy that releases at most `tasks_per_ms` tasks per millisecond."""
         return Timing(kind="rate_limit", tasks_per_ms=tasks_per_ms)
 
 
+# -- task graph --------------------------------------------------------------------------------------------------------
 WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries"]
 
 
 class WindowMode(Enum):
-    """What happens when the window is full."""
+    """What happens to a task when the window is full."""
 
     STALL = "stall"
     ABORT = "abort"
@@ -197,7 +203,7 @@ def _windows() -> Iterator[Directive]:
 
 
 class TaskWindow(Policy):
-    """How many tasks (or bytes, or entries) may be submitted and not retired: a ring, a slot frees in order."""
+    """A bound on the tasks (or bytes, or entries) that are submitted but not retired: a ring whose slots are freed in order."""
 
     said_as: ClassVar[str] = "task_graph.window.{0.unit}.{0.mode.value}"
     entries: ClassVar[tuple[Directive, ...]] = tuple(_windows())
@@ -231,27 +237,27 @@ class Deps(Policy):
 
     @staticmethod
     def infer_tensor_map_exact() -> Deps:
-        """Return: edges between accesses of equal regions."""
+        """Return a policy that adds edges between accesses to equal regions."""
         return Deps(kind="exact")
 
     @staticmethod
     def infer_bytes_overlap() -> Deps:
-        """Return: edges between accesses that share a byte, and after= (the default of .task_graph)."""
+        """Return a policy that adds edges between accesses that share a byte, and edges from after= (the default of .task_graph)."""
         return Deps(kind="overlap")
 
     @staticmethod
     def explicit() -> Deps:
-        """Return: edges of the workload's structure alone."""
+        """Return a policy that adds edges only from the workload's structure."""
         return Deps(kind="explicit")
 
     @staticmethod
     def hybrid() -> Deps:
-        """Return: edges of structure and of overlapping regions (the default without .task_graph)."""
+        """Return a policy that adds edges from structure and from overlapping regions (the default without .task_graph)."""
         return Deps(kind="hybrid")
 
 
 class Pools(Policy):
-    """What an executor is: an AICPU (single), a core of the task's unit (by_exec_unit), or a pool by key."""
+    """What an executor is: an AICPU (single), a core of the task's unit (by_exec_unit), or a member of the pool of a key (custom)."""
 
     said_as: ClassVar[str] = "task_graph.pools.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -268,22 +274,22 @@ class Pools(Policy):
 
     @staticmethod
     def single() -> Pools:
-        """Return: each AICPU is one executor."""
+        """Return a policy in which each AICPU is one executor."""
         return Pools()
 
     @staticmethod
     def by_exec_unit() -> Pools:
-        """Return: a task runs on a core of its unit, of its AICPU's share."""
+        """Return a policy in which a task runs on a core of its unit, among the cores of its AICPU."""
         return Pools(kind="by_exec_unit")
 
     @staticmethod
     def custom(fn: KeyLike) -> Pools:
-        """Return: the pool that fn(t) names."""
+        """Return a policy in which a task runs in the pool that fn(t) selects."""
         return Pools(kind="custom", key=trace_key(fn, "Pools.custom"))
 
 
 class ReadyPolicy(Policy):
-    """Which ready task goes first: fifo, work_steal (an idle executor takes from others), priority(fn)."""
+    """Which ready task starts first: fifo, work_steal (an idle executor takes tasks of others), or priority(fn)."""
 
     said_as: ClassVar[str] = "task_graph.ready.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -297,22 +303,22 @@ class ReadyPolicy(Policy):
 
     @staticmethod
     def fifo() -> ReadyPolicy:
-        """Return: the lowest ready time, then submission."""
+        """Return a policy that starts the task with the earliest ready time, then the one submitted first."""
         return ReadyPolicy()
 
     @staticmethod
     def work_steal() -> ReadyPolicy:
-        """Return: as fifo, and an idle executor takes ready tasks of others."""
+        """Return a policy like fifo in which an idle executor takes ready tasks of others."""
         return ReadyPolicy(kind="work_steal")
 
     @staticmethod
     def priority(fn: KeyLike) -> ReadyPolicy:
-        """Return: the highest fn(t) first."""
+        """Return a policy that starts the task with the highest fn(t)."""
         return ReadyPolicy(kind="priority", key=trace_key(fn, "ReadyPolicy.priority"))
 
 
 class StartPolicy(Policy):
-    """When execution starts: with the first task, after orchestration, or from n tasks on."""
+    """When execution starts: with the first task, after orchestration, or once n tasks are submitted."""
 
     said_as: ClassVar[str] = "task_graph.start.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -326,17 +332,17 @@ class StartPolicy(Policy):
 
     @staticmethod
     def after_orchestration() -> StartPolicy:
-        """Return: start when all tasks are submitted."""
+        """Return a policy that starts execution when all tasks are submitted."""
         return StartPolicy(kind="after_orchestration")
 
     @staticmethod
     def threshold(n: int) -> StartPolicy:
-        """Return: start when n tasks are submitted."""
+        """Return a policy that starts execution when n tasks are submitted."""
         return StartPolicy(kind="threshold", n=n)
 
 
 class TracePolicy(Policy):
-    """What a task costs in simulated time: the arch model's cycles (none), or cost_fn(t)."""
+    """What a task costs in simulated time: the cycles of the arch model (none), or cost_fn(t) (cycles)."""
 
     said_as: ClassVar[str] = "task_graph.trace.{0.kind}"
     entries: ClassVar[tuple[Directive, ...]] = (
@@ -350,12 +356,12 @@ class TracePolicy(Policy):
 
     @staticmethod
     def none() -> TracePolicy:
-        """Return: the arch model's cycles."""
+        """Return a policy that uses the cycles of the arch model."""
         return TracePolicy()
 
     @staticmethod
     def cycles(cost_fn: KeyLike) -> TracePolicy:
-        """Return: cost_fn(t) cycles a task."""
+        """Return a policy in which each task takes cost_fn(t) cycles."""
         return TracePolicy(kind="cycles", key=trace_key(cost_fn, "TracePolicy.cycles"))
 
 
@@ -363,7 +369,7 @@ _GRID = refused("no target lays tasks out on a grid of cores yet")
 
 
 class SpatialMap(Policy):
-    """A grid of cores that the workload is laid out on."""
+    """A map of the workload onto a grid of cores."""
 
     said_as: ClassVar[str] = "spatial_map"
     entries: ClassVar[tuple[Directive, ...]] = (Directive("spatial_map", _GRID, _GRID),)
@@ -372,9 +378,9 @@ class SpatialMap(Policy):
 
     @staticmethod
     def of(grid: Sequence[int] | np.ndarray[Any, Any]) -> SpatialMap:
-        """Return the map of a grid's extents.
+        """Return the map for a grid with these extents.
 
-        Raises: S102 for what is none.
+        Raises: S102 for a value that is not a grid.
         """
         extents = grid.tolist() if isinstance(grid, np.ndarray) else grid
         if not isinstance(extents, Sequence) or isinstance(extents, str | bytes) or not extents:
@@ -383,7 +389,7 @@ class SpatialMap(Policy):
 
 
 class TaskGraph(Policy):
-    """The data-driven graph: where edges come from, and its bounds. None leaves a field at its default."""
+    """The policies and bounds of the data-driven graph. A field that is None has its default."""
 
     deps: Deps | None = None
     window: TaskWindow | None = None

@@ -1,28 +1,85 @@
-"""Trace a key function on a symbolic task: the policy stores the expression, Python is never called during a run."""
+"""Trace key functions, and find those whose results differ between processes.
+
+A key function runs once on a symbolic task, and the policy stores the expression that it returns. Python never calls it during a
+run. A function is refused when it calls `hash()` or `id()`, because each process returns other numbers for text and objects:
+
+>>> process_number(lambda t: hash("b") % 4)
+'hash'
+"""
 
 from __future__ import annotations
 
+import builtins
+import dis
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from types import CodeType, FunctionType, MethodType
 from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
 from pto_wsp.errors import KeyTraceError, PtoError
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.schedule.policy import KeyExpr, shown_value
-from pto_wsp.schedule.process_numbers import process_number
 from pto_wsp.source import here
-from pto_wsp.types import scalar as s
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.symbolic import Symbolic, as_scalar
 
+# -- numbers of a process ----------------------------------------------------------------------------------------------
+_ASKED = {builtins.hash: "hash", builtins.id: "id"}
+
+
+def process_number(function: object) -> str:
+    """Return "hash" or "id" if a function, or one that it names in its own module, names that builtin; "" otherwise."""
+    todo, seen = [function], set[int]()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, functools.partial):
+            each = each.func
+        if isinstance(each, MethodType):
+            each = each.__func__
+        if not isinstance(each, FunctionType) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for value in _named(each):
+            for builtin, name in _ASKED.items():
+                if value is builtin:
+                    return name
+            if isinstance(value, FunctionType) and value.__globals__ is each.__globals__:
+                todo.append(value)
+    return ""
+
+
+def _named(function: FunctionType) -> Iterator[object]:
+    """Yield the values of the names in a function's code: globals, builtins, and variables of enclosing functions."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+    for each in _instructions(function.__code__):
+        name = each.argval
+        if each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and isinstance(name, str):
+            yield function.__globals__.get(name, getattr(builtins, name, None))
+        elif each.opname == "LOAD_DEREF" and name in cells:
+            with suppress(ValueError):      # the variable is not assigned yet
+                yield cells[name].cell_contents
+
+
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of a function and of the functions nested in it."""
+    yield from dis.get_instructions(code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)
+
+
+# -- the symbolic task -------------------------------------------------------------------------------------------------
 _MOST_BRACKETS = 1 << 16
-BY_NAME = -1    # the id of a Symbol in a key: like loop variables, which one it is comes out at compile
+BY_NAME = -1    # the id of a Symbol in a key: compilation finds it by name, as it does loop variables
 
 
 class _NoValue:
-    """What a key may take parts of, and nothing else: Python's answers about it would be constants, the same for every task."""
+    """A symbolic object that a key may only take parts of. Python operations on it would return constants that are equal for all tasks."""
 
     __slots__ = ()
     _spoken = "the task"
@@ -59,7 +116,7 @@ class _NoValue:
 
 
 class BracketIndices(_NoValue):
-    """`t.params`: the bracket indices of the task's call."""
+    """Represent `t.params`, the bracket indices of the task's call."""
 
     __slots__ = ()
     _spoken = "t.params"
@@ -72,9 +129,10 @@ class BracketIndices(_NoValue):
 
 
 class LoopName(Symbolic):
-    """A loop variable by its name. Of one that walks a sparse row `position` is where the column stands in the indices.
+    """Represent a loop variable by its name.
 
-    `default`: what stands for it in tasks that no loop of that name is around.
+    `default` is its value in tasks outside every loop of that name. For a loop over a sparse row, `position` is the column's position
+    in the indices.
     """
 
     __slots__ = ("_default", "_name")
@@ -85,12 +143,12 @@ class LoopName(Symbolic):
 
     @property
     def position(self) -> Symbolic:
-        """Where the column stands in the indices; a task whose loop walks no sparse row has none, but the default."""
+        """The position of the column in the indices; tasks whose loop does not iterate over a sparse row have only the default."""
         return Symbolic(s.AxisName(f"{self._name}.position", self._default))
 
 
 class KernelNamed(ABC):
-    """What stands for a kernel where a key asks for the task's."""
+    """An object that a key can compare with the task's kernel."""
 
     @property
     @abstractmethod
@@ -99,7 +157,7 @@ class KernelNamed(ABC):
 
 
 class TaskKernel(LoopName):
-    """`t.kernel`: the task's kernel, to be compared with one, or with its name. Any other use is a loop variable of that name."""
+    """Represent `t.kernel`, which is compared with a kernel or a kernel's name. Any other use is the loop variable called `kernel`."""
 
     __slots__ = ()
     __hash__ = LoopName.__hash__
@@ -117,30 +175,33 @@ class TaskKernel(LoopName):
 
 
 class TaskNames(_NoValue):
-    """The task that a key sees: `t.b` and `t.get("b")` are loop variables by name, `t.params` its bracket indices, `t.kernel == "matmul"`
-    asks for its kernel. `t.get("b", 0)` is 0 in tasks that no loop of that name is around.
+    """The symbolic task that a key receives.
+
+    `t.b` and `t.get("b")` are loop variables by name, `t.params` the bracket indices; `t.kernel == "matmul"` tests for a kernel.
+    `t.get("b", 0)` is 0 in tasks outside every loop of that name.
     """
 
     __slots__ = ("_given",)
 
     def __init__(self) -> None:
-        self._given: list[object] = []      # parts live as long as their task: of two traces that give equal ids, a key asks for none
+        self._given: list[object] = []      # keeps the parts alive, so that two traces never have equal ids
 
     @property
     def params(self) -> BracketIndices:
-        """The bracket indices."""
+        """The bracket indices of the task's call."""
         return self._kept(BracketIndices())
 
     @property
     def kernel(self) -> TaskKernel:
-        """The kernel: `t.kernel == "matmul"`, or the kernel itself in place of its name."""
+        """The kernel, to compare with a name (`t.kernel == "matmul"`) or with a kernel."""
         return self._kept(TaskKernel())
 
     def get(self, name: str, default: object = None) -> Symbolic:
-        """Return the loop variable of that name. `default`: what stands for it in tasks that no loop of that name is around; without one
-        such tasks are refused when the workload is compiled.
+        """Return the loop variable called `name`.
 
-        Raises: S103 for what is no name, or a default that is no whole number.
+        `default` is its value in tasks outside every loop of that name. Without a default, compiling refuses such tasks.
+
+        Raises: S103 for a value that is not a name, or a default that is not a whole number.
         """
         if not isinstance(name, str) or not name.isidentifier():
             raise KeyTraceError("t.get takes the name of a loop variable", here(), found=shown_value(name))
@@ -156,25 +217,26 @@ class TaskNames(_NoValue):
         return part
 
 
+# -- tracing -----------------------------------------------------------------------------------------------------------
 _Part = TypeVar("_Part", BracketIndices, LoopName, TaskKernel)
 KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr"
 
 
 def trace_key(key: KeyLike, what: str) -> KeyExpr:
-    """Return the expression that `key` computes: a function of the task, a loop variable's name, or an expression.
+    """Return the expression that `key` computes; `key` is a function of the task, a loop variable's name, or an expression.
 
-    Raises: S103 when it cannot be traced to one integer.
+    Raises: S103 if it cannot be traced to one integer.
     """
     if isinstance(key, KeyExpr):
         return key
-    (found,) = _traced(key, what, lambda result: (_key_of(result, what),))
-    return found
+    (expression,) = _traced(key, what, lambda result: (_key_of(result, what),))
+    return expression
 
 
 def trace_keys(key: KeyLike, what: str, count: int) -> tuple[KeyExpr, ...]:
-    """Return the expressions that `key` computes, `count` of them.
+    """Return the `count` expressions that `key` computes.
 
-    Raises: S103 when it cannot be traced to so many integers.
+    Raises: S103 if it cannot be traced to `count` integers.
     """
     def keys_of(results: object) -> tuple[KeyExpr, ...]:
         if not isinstance(results, tuple) or len(results) != count:
@@ -186,9 +248,10 @@ def trace_keys(key: KeyLike, what: str, count: int) -> tuple[KeyExpr, ...]:
 
 
 def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...]]) -> tuple[KeyExpr, ...]:
-    """Return what `read` makes of the key's answer: of a function, of two of them that agree.
+    """Return `read` of the key's result; a function is called twice, and both results must agree.
 
-    Raises: S103 for a function whose number is not that of the task: an address, a hash of text, a random number, a count of its calls.
+    Raises: S103 for a function whose result does not depend on the task alone: an address, a hash of text, a random number, a count of
+    its calls.
     """
     if isinstance(key, str):
         return read(TaskNames().get(key))
@@ -203,7 +266,7 @@ def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...
         raise KeyTraceError(f"the key of {what} calls {asked}(), which answers otherwise in each process", here(),
                             expected="a key that is the same in each process",
                             help="DispatchPolicy.hash(key, n) hashes the number that a key gives; number names yourself")
-    tasks = TaskNames(), TaskNames()    # both alive, so that ids differ
+    tasks = TaskNames(), TaskNames()    # both stay alive, so that their ids differ
     first, second = (read(_call(key, task, what)) for task in tasks)
     if first != second:
         raise KeyTraceError(f"the key of {what} gives other numbers each time that it is called", here(),
@@ -213,12 +276,12 @@ def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...
 
 
 def _call(key: Callable[[TaskNames], object], task: TaskNames, what: str) -> object:
-    """Return what the key says of a symbolic task."""
+    """Return the result of the key for a symbolic task."""
     try:
         return key(task)
     except KeyTraceError:
         raise
-    except Exception as problem:  # whatever the user's function raises means that it cannot be traced
+    except Exception as problem:  # any exception of the user's function means that it cannot be traced
         text = problem.message if isinstance(problem, PtoError) else f"{type(problem).__name__}: {problem}"
         raise KeyTraceError(f"the key of {what} cannot be traced", here(), notes=(text,),
                             help="it is called on names, not for each task: use arithmetic on t.<loop variable> and "

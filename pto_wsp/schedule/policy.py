@@ -1,4 +1,4 @@
-"""What every policy is: a frozen record with positional forms, whose bad values are errors at the user's call."""
+"""Define the base of the policies: a frozen record with positional fields, which reports bad values at the user's call."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self
 
 from pto_wsp.errors import PolicyValueError, PtoError
-from pto_wsp.expr import codec
+from pto_wsp.ir import codec
+from pto_wsp.ir.scalar import Scalar, print_scalar
 from pto_wsp.records import Before, Codec, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.schedule.support import Directive
 from pto_wsp.source import here
-from pto_wsp.types.scalar import Scalar
-from pto_wsp.types.scalar_text import print_scalar
 
 Count = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 62)]
-PerMillisecond = Annotated[float, Before(plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that its cycles fit 64 bits
+PerMillisecond = Annotated[float, Before(plain_float), Field(strict=True, ge=1e-3, le=1e12)]   # so that the cycles fit 64 bits
 Executors = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
 class Policy(Record):
-    """Base of the policies. `positional` names the fields that may be given without their name, in order, `needs` the field that a
-    policy of a kind cannot do without. `entries`: a directive for each kind, with what targets make of it; `said_as`: its name, of which
-    {0} is the policy.
+    """Define the base of the policies.
+
+    `positional` lists the fields that can be given without a name, in order. `needs` maps a kind to the field that it requires.
+    `entries` holds a directive for each kind, with what targets do with it; `said_as` is its name, in which {0} is the policy.
     """
 
     positional: ClassVar[tuple[str, ...]] = ()
@@ -50,9 +50,9 @@ class Policy(Record):
         return self.said_as.format(self)
 
     def refuse_gaps(self) -> None:
-        """Refuse a policy, or one inside it, that lacks what its kind needs.
+        """Check that the policy and the policies in it have the fields that their kinds require.
 
-        Raises: S102.
+        Raises: S102 otherwise.
         """
         kind = getattr(self, "kind", "")
         needed = self.needs.get(kind)
@@ -67,38 +67,38 @@ class Policy(Record):
     def model_validate_json(cls, text: str | bytes) -> Self:
         """Return the policy that `model_dump_json` wrote.
 
-        Raises: S102 for what is no JSON of such a policy.
+        Raises: S102 for text that is not the JSON of such a policy.
         """
         try:
-            made = super().model_validate_json(text)
+            policy = super().model_validate_json(text)
         except ValueError as problem:
             where, expected, found = first_problem(problem)
-            said = f"{cls.__name__} does not take this value for {where}" if where else f"this is no {cls.__name__}"
-            raise PolicyValueError(said, here(), expected=expected, found=shown_value(found)) from None
-        made.refuse_gaps()
-        return made
+            message = f"{cls.__name__} does not take this value for {where}" if where else f"this is no {cls.__name__}"
+            raise PolicyValueError(message, here(), expected=expected, found=shown_value(found)) from None
+        policy.refuse_gaps()
+        return policy
 
     def __str__(self) -> str:
         return repr(self)
 
     def shown_fields(self) -> Iterator[tuple[str, object]]:
-        """Yield what `repr` shows: not the kind where the class says it."""
+        """Yield the fields that `repr` prints: without the kind if the class implies it."""
         for name, value in super().shown_fields():
             if name != "kind" or not self.kind_is_class:
                 yield name, value
 
 
 def shown_value(value: object) -> str:
-    """Return what was found, in at most 60 characters."""
+    """Return the repr of a value, in at most 60 characters."""
     try:
         text = repr(value)
-    except Exception:       # of an object of the user's, or a number of thousands of digits
+    except Exception:       # a user's __repr__ may raise, and so does a number with thousands of digits
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 class KeyExpr:
-    """A traced key: an expression over a task's loop variables and bracket indices, compared and printed by its text."""
+    """A traced key: an expression over a task's loop variables and bracket indices, compared by its nodes and printed as text."""
 
     __slots__ = ("node",)
 

@@ -1,15 +1,22 @@
-"""A whole schedule: what the combinators have said, the last word on each directive winning."""
+"""Define schedules, and check that the directives of a schedule fit together.
+
+A schedule holds what the combinators set; for each directive, the last call wins. Contradicting directives are refused at the
+second call. A missing directive is refused by compile(), because combinators can be called in any order.
+
+A workload with a schedule can be passed wherever a Schedule is expected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import UnionType
 
 import numpy as np
 
 from pto_wsp.errors import PolicyValueError, ScheduleConflictError
+from pto_wsp.ir import workload as wl
 from pto_wsp.schedule.calendar import Calendar
-from pto_wsp.schedule.conflicts import conflict_of, names_of
 from pto_wsp.schedule.directives import (
     Affinity,
     Deps,
@@ -30,11 +37,66 @@ from pto_wsp.schedule.directives import (
 )
 from pto_wsp.schedule.policy import Executors, Key, KeyExpr, Policy, shown_value
 from pto_wsp.source import here
+from pto_wsp.values import dataclass
 
+
+# -- conflicts and needs -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two directives that cannot both act, and the reason; each is a prefix of names that `Schedule.directives` yields."""
+
+    first: str
+    second: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A directive that requires one of `others`, and the reason."""
+
+    directive: str
+    others: tuple[str, ...]
+    reason: str
+
+
+_ORDER = "a calendar says in which order each executor runs its tasks"
+CONFLICTS = (
+    Conflict("calendar", "dispatch", "a calendar says on which executor each task runs"),
+    Conflict("calendar", "streams", _ORDER),
+    Conflict("calendar", "stream_by", _ORDER),
+    Conflict("calendar", "timing.interleaved", _ORDER),
+    Conflict("calendar", "task_graph.ready.work_steal", "nobody may take a task that a calendar gives to another executor"),
+    Conflict("calendar", "task_graph.ready.priority", _ORDER),
+    Conflict("calendar", "task_graph.pools.by_exec_unit", "a calendar's worker is one executor, and an AICPU would have one for each core"),
+    Conflict("calendar", "task_graph.pools.custom", "a calendar's worker is one executor, and an AICPU would have one for each pool"),
+)
+NEEDS = (
+    Need("timing.interleaved", ("streams", "stream_by"), "tasks of streams take turns, and no task is in one"),
+)
+
+
+def conflict_of(names: Collection[str]) -> Conflict | None:
+    """Return the first pair of contradicting directives among `names`, or None."""
+    return next((pair for pair in CONFLICTS if any(names_of(pair.first, names)) and any(names_of(pair.second, names))), None)
+
+
+def needs_of(names: Collection[str]) -> Iterator[Need]:
+    """Yield the requirements of `names` that no other directive in `names` meets."""
+    for need in NEEDS:
+        if any(names_of(need.directive, names)) and not any(name for other in need.others for name in names_of(other, names)):
+            yield need
+
+
+def names_of(prefix: str, names: Collection[str]) -> Iterator[str]:
+    """Yield those of `names` that are `prefix` or are below it: `timing.batched` is below `timing`."""
+    return (name for name in names if name == prefix or name.startswith(f"{prefix}."))
+
+
+# -- schedules ---------------------------------------------------------------------------------------------------------
 DEFAULT_WINDOW_TASKS = 8192
 
 
-# what a directive is said with: its type, and in words
+# The values that each directive accepts: the type, and the words for it.
 _SAID_WITH: Mapping[str, tuple[type | UnionType, str]] = {
     "dispatch": (RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, "a dispatch policy, such as DispatchPolicy.round_robin(4)"),
     "streams": (int | np.integer, "a number of streams"),
@@ -50,9 +112,9 @@ _SAID_WITH: Mapping[str, tuple[type | UnionType, str]] = {
 
 
 def _refuse_other(directive: str, value: object) -> None:
-    """Refuse what a directive cannot be said with.
+    """Check that a directive accepts a value.
 
-    Raises: S102.
+    Raises: S102 otherwise.
     """
     kind, words = _SAID_WITH.get(directive, (object, ""))
     if isinstance(value, kind) and not isinstance(value, bool) and value != "":
@@ -67,7 +129,7 @@ def _refuse_other(directive: str, value: object) -> None:
 
 
 class Schedule(Policy):
-    """Directives as data; None where nothing was said."""
+    """Hold the directives as data; a directive that was not set is None."""
 
     name: str = ""
     dispatch: Dispatch | None = None
@@ -79,37 +141,37 @@ class Schedule(Policy):
     spatial_map: SpatialMap | None = None
 
     def saying(self, **said: object) -> Schedule:
-        """Return the schedule with one more directive, as a user says it.
+        """Return the schedule with one more directive that the user set.
 
-        Raises: S102 for None, which says nothing, and for what is no policy of the directive; S105 where it contradicts another.
+        Raises: S102 for None and for a value of another type; S105 if the directive contradicts another.
         """
         for directive, value in said.items():
             _refuse_other(directive, value)
         return self.having(**said)
 
     def having(self, **fields: object) -> Schedule:
-        """Return the schedule with some directives set.
+        """Return the schedule with the given directives set.
 
-        Raises: S105 when they contradict others.
+        Raises: S105 if they contradict others.
         """
         changed = Schedule(**{**{name: getattr(self, name) for name in type(self).model_fields}, **fields})
         changed.refuse_conflicts()
         return changed
 
     def refuse_conflicts(self) -> None:
-        """Refuse directives that contradict each other.
+        """Check that no two directives contradict each other.
 
-        Raises: S105.
+        Raises: S105 otherwise.
         """
-        said = dict(self.directives())
-        conflict = conflict_of(said)
+        directives = dict(self.directives())
+        conflict = conflict_of(directives)
         if conflict is not None:
-            pair = [said[name] for part in (conflict.first, conflict.second) for name in names_of(part, said)]
+            pair = [directives[name] for part in (conflict.first, conflict.second) for name in names_of(part, directives)]
             raise ScheduleConflictError(f"{conflict.first} and {conflict.second} contradict each other", here(), found=" and ".join(pair),
                                         help="leave one of them out", notes=(conflict.reason,))
 
     def with_task_graph(self, **fields: object) -> Schedule:
-        """Return the schedule with the given fields of the task graph set, the others as they were."""
+        """Return the schedule with the given fields of the task graph set and the others unchanged."""
         old = self.task_graph
         merged = {} if old is None else {name: getattr(old, name) for name in TaskGraph.model_fields}
         for name, value in fields.items():
@@ -120,16 +182,16 @@ class Schedule(Policy):
 
     @property
     def deps(self) -> Deps:
-        """Where edges come from: hybrid until task_graph() switches to the data."""
+        """Where edges come from: hybrid, until task_graph() selects data."""
         if self.task_graph is None:
             return Deps.hybrid()
         return self.task_graph.deps or Deps.infer_bytes_overlap()
 
     @property
     def window(self) -> TaskWindow:
-        """The bound on tasks submitted and not retired."""
-        said = None if self.task_graph is None else self.task_graph.window
-        return said or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
+        """The bound on tasks that are submitted but not retired."""
+        window = None if self.task_graph is None else self.task_graph.window
+        return window or TaskWindow(DEFAULT_WINDOW_TASKS, "tasks", WindowMode.STALL)
 
     def all_keys(self) -> Iterator[KeyExpr]:
         """Yield the keys of all directives."""
@@ -141,7 +203,7 @@ class Schedule(Policy):
                 yield key
 
     def keeping(self, names: Sequence[str]) -> Schedule:
-        """Return the schedule with those of its directives alone that are named as `directives` names them."""
+        """Return the schedule with only the directives in `names`, which are names that `directives` yields."""
         if not isinstance(names, list | tuple | set | frozenset) or not all(isinstance(name, str) for name in names):
             raise PolicyValueError("keeping takes the names of directives", here(), expected='a list such as ["streams", "timing.batched"]',
                                    found=shown_value(names))
@@ -157,7 +219,7 @@ class Schedule(Policy):
                                                    for name in TaskGraph.model_fields}))
 
     def directives(self) -> Iterator[tuple[str, str]]:
-        """Yield (directive, how it reads) for everything that was said: `("dispatch.round_robin", "num_aicpus=4")`."""
+        """Yield (directive, text) for every directive that was set: `("dispatch.round_robin", "num_aicpus=4")`."""
         if self.dispatch is not None:
             yield self.dispatch.directive, repr(self.dispatch)
         if self.streams is not None:
@@ -173,5 +235,36 @@ class Schedule(Policy):
             yield from ((part.directive, repr(part)) for part in parts if part is not None)
 
     def __repr__(self) -> str:
-        said = ", ".join(text for _, text in self.directives())
-        return f"Schedule({(self.name + ': ') if self.name else ''}{said or 'default'})"
+        directives = ", ".join(text for _, text in self.directives())
+        return f"Schedule({(self.name + ': ') if self.name else ''}{directives or 'default'})"
+
+
+class Scheduled(ABC):
+    """A workload with a schedule."""
+
+    __slots__ = ("schedule",)
+
+    schedule: Schedule
+
+    @property
+    @abstractmethod
+    def node(self) -> wl.Workload:
+        """The workload, without buffers."""
+
+
+def schedule_of(given: object, workload: wl.Workload) -> Schedule:
+    """Return the schedule that was given for a workload: a Schedule, or the workload itself with its schedule.
+
+    Raises: S102 for any other value, including another workload.
+    """
+    match given:
+        case Schedule():
+            return given
+        case Scheduled() if given.node == workload:
+            return given.schedule
+        case Scheduled():
+            raise PolicyValueError("the schedule belongs to another workload", here(), expected=f"the workload `{workload.name}` itself",
+                                   found=f"`{given.node.name}`, which has other tasks", help="pass its schedule alone: w.schedule")
+        case _:
+            raise PolicyValueError("this is no schedule", here(), expected="a Schedule, or the workload under one: w.dispatch(...)",
+                                   found=repr(given))

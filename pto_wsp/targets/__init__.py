@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pto_wsp.expr import workload as wl
+from pto_wsp.ir import workload as wl
 from pto_wsp.passes.pipeline import Reached
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.targets.compiled import Compiled

@@ -8,30 +8,21 @@ from functools import partial
 import numpy as np
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.codegen.npu.golden.emit import emit_golden
-from pto_wsp.codegen.npu.golden.inputs import deciding_tensors, steering_tensors
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_path
-from pto_wsp.codegen.npu.package import DeviceKernel, emit_package_files
+from pto_wsp.check.forms import form_errors
 from pto_wsp.errors import MissingDataError, raise_all
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.npu.emit.golden import deciding_tensors, emit_golden, steering_tensors
+from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_path
+from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
+from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims
+from pto_wsp.npu.plan.model import NpuPlan
+from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.passes.pipeline import Step
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.npu.between_tasks import mark_between_tasks
-from pto_wsp.plan.npu.merge_dims import merge_dims
-from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.passes import DEVICE_PASSES
-from pto_wsp.plan.targets.capability import supports
-from pto_wsp.plan.targets.forms import form_errors
+from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.package import (
-    INTERFACES,
-    check_device_arch,
-    check_device_options,
-    device_passes,
-    lower_for_device,
-    make_package,
-)
+from pto_wsp.targets.package import INTERFACES, check_device_arch, check_device_options, device_passes, lower_for_device, make_package
 from pto_wsp.targets.planning import make_plan
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass

@@ -12,20 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.check.bounds import check_bounds
+from pto_wsp.check.capacity import intermediate_memory
+from pto_wsp.check.deadlock import check_deadlock
+from pto_wsp.check.forms import contract_errors
+from pto_wsp.check.outputs import check_exact, check_outputs
+from pto_wsp.check.races.check import check_races, explicit_errors, false_order, unproved_warnings
+from pto_wsp.check.slots import slot_errors
+from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import raise_all
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.rules import Column
-from pto_wsp.plan.walk import submits
-from pto_wsp.verify.bounds import check_bounds
-from pto_wsp.verify.contracts import contract_errors
-from pto_wsp.verify.deadlock.check import check_deadlock
-from pto_wsp.verify.exact import check_exact
-from pto_wsp.verify.memory import intermediate_memory
-from pto_wsp.verify.outputs import check_outputs
-from pto_wsp.verify.races.check import check_races, explicit_errors, unproved_warnings
-from pto_wsp.verify.races.false_order import false_order
-from pto_wsp.verify.slots import slot_errors
-from pto_wsp.verify.verdict import Finding
+from pto_wsp.ir.execution_rules import Column
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_walk import submits
 
 
 def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarray], intermediates: frozenset[int],

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
+from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import ProgramStateError
-from pto_wsp.expr import workload as wl
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.run.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.values import dataclass
-from pto_wsp.verify.verdict import Finding
 
 if TYPE_CHECKING:
-    from pto_wsp.runtime.interpreter.run import Interpreter
+    from pto_wsp.run.interpreter import Interpreter
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -10,21 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
+from pto_wsp import doors
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import LoadedArtifact, load_artifact, machine_key, package_key
 from pto_wsp.artifact.manifest import Manifest
 from pto_wsp.artifact.store import lookup
 from pto_wsp.artifact.toolchain import cache_bytes
+from pto_wsp.check.capacity import capacity_errors
 from pto_wsp.errors import CompileOptionError, CompilerFailedError, raise_all
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.passes.kernel.context import context_of
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import Step
-from pto_wsp.plan.kernel.context import context_of
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.targets.capability import supports
-from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.run.native import Engine
+from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
@@ -32,7 +34,6 @@ from pto_wsp.targets.options import CompileOptions, refuse_npu_options
 from pto_wsp.targets.planning import make_plan, run_plan_passes
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
-from pto_wsp.verify.capacity import capacity_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +69,21 @@ class _CpuSim:
         made = make_plan(request, PASSES, _cache_bytes(options))
         raise_all(capacity_errors((use.kernel for use in made.plan.kernels), request.arch))
         if options.verify_passes:
-            from pto_wsp.targets.cpu_sim_build import check_passes  # loads code generation and the interpreter
-
-            check_passes(made.plan)
+            doors.late_module("pto_wsp.targets.cpu_sim_build").check_passes(made.plan)
         plan = replace(made.plan, structure=True) if options.sanitize else made.plan     # races are what it leaves to the data
         key = _key(request, plan)
         found = None if own else lookup(key, plan.name, Manifest)
         from_cache = found is not None
         if found is None:
-            from pto_wsp.targets.cpu_sim_build import build_cpu_sim  # loads code generation: only a cache miss generates
-
-            found, from_cache = build_cpu_sim(request, plan, made.findings, key, _kernel_passes(options))
+            building = doors.late_module("pto_wsp.targets.cpu_sim_build")
+            found, from_cache = building.build_cpu_sim(request, plan, made.findings, key, _kernel_passes(options))
         root, manifest = found
         undefined = {k: request.arrays[slot.ref.id] for k, slot in enumerate(made.plan.tensors)
                      if slot.ref.id in request.intermediates and slot.ref.id in request.arrays and not slot.fresh}
         try:
             engine = engine_of(root, manifest, made.plan, options, undefined)
         except CompilerFailedError as problem:
-            from pto_wsp.targets.cpu_sim_build import refusal  # loads code generation, which knows the user's lines
-
-            raise refusal(plan, problem) from None
+            raise doors.late_module("pto_wsp.targets.cpu_sim_build").refusal(plan, problem) from None
         return request.compiled(plan=made.plan, unscheduled=made.lowered, findings=made.findings, runner=engine, artifact_dir=root,
                                 manifest=manifest, from_cache=from_cache)
 
@@ -114,9 +110,8 @@ def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOp
 def _kernel_passes(options: CompileOptions) -> tuple[KernelPass, ...]:
     if not options.check_finite:
         return KERNEL_PASSES
-    from pto_wsp.plan.kernel.check_finite import CHECKED_PASSES  # only this option needs what checks floats
-
-    return CHECKED_PASSES
+    checked: tuple[KernelPass, ...] = doors.late_module("pto_wsp.passes.kernel.check_finite").CHECKED_PASSES
+    return checked
 
 
 def _cache_bytes(options: CompileOptions) -> int | None:

@@ -9,25 +9,24 @@ from pto_wsp.artifact.build import ABI_VERSION, build_artifact
 from pto_wsp.artifact.manifest import CheckEntry, Compiler, KernelEntry, Manifest
 from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
-from pto_wsp.codegen.c.syntax import c_ident
-from pto_wsp.codegen.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
-from pto_wsp.codegen.kernel.own_body import error_in_own_body
+from pto_wsp.c.cpu_sim import SourceTree, emit_cpu_sim, symbols_of
+from pto_wsp.c.own_body import error_in_own_body
+from pto_wsp.c.syntax import c_ident
+from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import CompilerFailedError, PtoError
-from pto_wsp.expr.kernel_text import print_kernel, print_param
-from pto_wsp.plan.kernel.context import context_of
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
-from pto_wsp.plan.kernel.unit import unit_of
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.rules import print_rules
-from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.execution_rules import print_rules
+from pto_wsp.ir.kernel_text import print_kernel, print_param
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.passes.kernel.context import context_of, unit_of
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.run.pass_check import check_kernel_passes
 from pto_wsp.targets.dumps import observer
 from pto_wsp.targets.entries import symbol_entries, tensor_entries
 from pto_wsp.targets.replacing import text_key
 from pto_wsp.targets.request import CompileRequest
-from pto_wsp.types.scalar_text import print_scalar
 from pto_wsp.values import dataclass
-from pto_wsp.verify.verdict import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pto_wsp.expr.kernel import Kernel
-from pto_wsp.expr.kernel_text import print_kernel
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.kernel_text import print_kernel
 
 Value = TypeVar("Value")
 Dumps = dict[str, str]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pto_wsp.artifact.manifest import SymbolEntry, TensorEntry
-from pto_wsp.plan.model import TensorSlot
-from pto_wsp.types.scalar import SymbolRef
+from pto_wsp.ir.plan import TensorSlot
+from pto_wsp.ir.scalar import SymbolRef
 
 
 def tensor_entries(slots: Sequence[TensorSlot]) -> tuple[TensorEntry, ...]:

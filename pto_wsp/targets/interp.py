@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.check.capacity import capacity_errors
 from pto_wsp.errors import CompileOptionError, raise_all
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import Step
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.targets.capability import supports
-from pto_wsp.runtime.interpreter.run import Interpreter
+from pto_wsp.run.interpreter import Interpreter
+from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
@@ -18,7 +19,6 @@ from pto_wsp.targets.options import CompileOptions, refuse_npu_options
 from pto_wsp.targets.planning import make_plan, run_plan_passes
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
-from pto_wsp.verify.capacity import capacity_errors
 
 
 @dataclass(frozen=True, slots=True)

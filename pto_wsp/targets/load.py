@@ -19,23 +19,23 @@ from pto_wsp.artifact.folders import open_folder
 from pto_wsp.artifact.manifest import FORMAT_VERSION, MANIFEST, Compiler, Manifest, read_head, read_manifest
 from pto_wsp.artifact.store import keep, lookup, publish
 from pto_wsp.artifact.toolchain import cpu_features
-from pto_wsp.codegen.cpu_sim import UNIT
+from pto_wsp.c.cpu_sim import UNIT
+from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import CacheCorruptError, CompilerFailedError, LoadError, PtoError
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.codec import check_types, from_data
-from pto_wsp.frontend.data.workload import check_workload
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.written.codec import plan_from_data
-from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.runtime.bound.binding import Array
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.codec import check_types, from_data
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_text import plan_from_data
+from pto_wsp.run.bound import Array
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.cpu_sim import engine_of
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.save import PLAN, PLAN_FORMAT
+from pto_wsp.trace.workload_data import check_workload
 from pto_wsp.values import dataclass
-from pto_wsp.verify.verdict import Finding, Verdict
 
 _AGAIN = "save the program again"
 _SOURCES = "src/"

@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
-from pto_wsp.plan.targets.capability import enforcing_targets, supports
 from pto_wsp.records import Before, Field, Record, first_problem, plain_int
-from pto_wsp.schedule.conflicts import needs_of
-from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.schedule.capability import enforcing_targets, supports
+from pto_wsp.schedule.schedule import Schedule, needs_of
 from pto_wsp.schedule.support import Capability, Support
 from pto_wsp.source import here
 from pto_wsp.wording import nearest

@@ -13,25 +13,28 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import package_key
 from pto_wsp.artifact.manifest import CheckEntry, DeviceKernelEntry, PackageManifest
 from pto_wsp.artifact.store import lookup, publish
-from pto_wsp.codegen.c.syntax import c_ident
-from pto_wsp.codegen.npu.orchestration.emit import orchestration_path
-from pto_wsp.codegen.npu.package import DeviceKernel, device_kernels, direction
+from pto_wsp.c.syntax import c_ident
+from pto_wsp.check.forms import form_errors
+from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import CompileOptionError, raise_all
-from pto_wsp.expr.tile_program import Space, TileProgram
-from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.npu.check.checks import check_tile_program, with_late_checks
+from pto_wsp.npu.check.writes import check_writes
+from pto_wsp.npu.emit.orchestration import orchestration_path
+from pto_wsp.npu.emit.package import DeviceKernel, device_kernels, direction
+from pto_wsp.npu.isa.tile_program import Space, TileProgram
+from pto_wsp.npu.isa.tile_program_text import print_program
+from pto_wsp.npu.plan.arguments import tensor_directions
+from pto_wsp.npu.plan.model import NpuKernel, NpuPlan
+from pto_wsp.npu.plan.passes import NPU_PASSES, PART_PASSES
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu, run_kernels
+from pto_wsp.npu.plan.text import print_npu_plan
+from pto_wsp.npu.select.select import select
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.passes.pipeline import Step
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.npu.directions import tensor_directions
-from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.split.passes import NPU_PASSES, PART_PASSES
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu, run_kernels
-from pto_wsp.plan.npu.text import print_npu_plan
-from pto_wsp.plan.passes import DEVICE_PASSES
-from pto_wsp.plan.targets.forms import form_errors
-from pto_wsp.plan.written.digest import plan_digest
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.dumps import kernels_observer, observer
@@ -39,10 +42,6 @@ from pto_wsp.targets.entries import symbol_entries, tensor_entries
 from pto_wsp.targets.planning import Planned, run_plan_passes
 from pto_wsp.targets.replacing import text_key
 from pto_wsp.targets.request import CompileRequest
-from pto_wsp.verify.npu.checks import check_tile_program
-from pto_wsp.verify.npu.late import with_late_checks
-from pto_wsp.verify.npu.writes import check_writes
-from pto_wsp.verify.verdict import Finding, Verdict
 
 # Written for these, as the project's own tests execute them; no version of the device's own has been seen by them.
 INTERFACES = {"pto_wsp_abi": "1", "pto_isa": "host emulation of the tests", "pto_orchestration_api": "host emulation of the tests"}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pto_wsp.check.forms import missing_bodies
+from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import raise_all
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.passes import PlanPass
-from pto_wsp.plan.written.text import print_plan
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_text import print_plan
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PlanPass
 from pto_wsp.targets.checks import check_plan
 from pto_wsp.targets.dumps import observer
 from pto_wsp.targets.request import CompileRequest
 from pto_wsp.values import dataclass
-from pto_wsp.verify.bodies import missing_bodies
-from pto_wsp.verify.verdict import Finding
 
 
 @dataclass(frozen=True, slots=True)

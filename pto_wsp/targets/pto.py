@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.codegen.npu.mlir.emit import emit_pto
-from pto_wsp.codegen.npu.package import DeviceKernel
+from pto_wsp.check.forms import form_errors
 from pto_wsp.errors import raise_all
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.npu.emit.mlir import emit_pto
+from pto_wsp.npu.emit.package import DeviceKernel
+from pto_wsp.npu.plan.arguments import merge_dims
+from pto_wsp.npu.plan.model import NpuPlan
+from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.passes.pipeline import Step
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.npu.merge_dims import merge_dims
-from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.passes import DEVICE_PASSES
-from pto_wsp.plan.targets.capability import supports
-from pto_wsp.plan.targets.forms import form_errors
+from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import CompileOptions

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
+from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError, PassError, PtoError, UnknownPassError
 from pto_wsp.passes.pipeline import Runner, Step, first_line
 from pto_wsp.source import here
@@ -27,8 +28,7 @@ def make_runner(target: str, steps: tuple[Step, ...], passes: object, until: str
                                  found=repr(passes)[:200])
     for name in passes:
         find_step(target, steps, name)
-    from pto_wsp.runtime.interpreter.pass_check import difference_of  # loads the interpreter
-
+    difference_of = doors.late_module("pto_wsp.run.pass_check").difference_of
     return Runner(cast(Mapping[str, Callable[..., object]], passes), here(), difference_of, until)
 
 

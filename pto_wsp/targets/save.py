@@ -10,11 +10,11 @@ from pathlib import Path
 from pto_wsp.artifact.folders import open_folder
 from pto_wsp.artifact.manifest import MANIFEST, Manifest, damaged, read_manifest
 from pto_wsp.artifact.store import copy_artifact, writing_to
-from pto_wsp.codegen.program import emit_program
-from pto_wsp.expr.codec import to_data
-from pto_wsp.plan.written.codec import plan_to_data
+from pto_wsp.c.program import emit_program
+from pto_wsp.ir.codec import to_data
+from pto_wsp.ir.plan_text import plan_to_data
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS
+from pto_wsp.run.simulator import MAX_RECORDED_TASKS
 from pto_wsp.targets.compiled import Compiled
 
 PLAN = "plan.json"

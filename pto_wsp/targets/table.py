@@ -1,39 +1,21 @@
-"""The targets: names, and a door each, so that one loads without the others."""
+"""The targets: names, and the module of each, which loads without the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.source import here
 from pto_wsp.targets.request import Target
 
-
-def _cpu_sim() -> Target:
-    from pto_wsp.targets.cpu_sim import CPU_SIM
-
-    return CPU_SIM
-
-
-def _interp() -> Target:
-    from pto_wsp.targets.interp import INTERP
-
-    return INTERP
-
-
-def _ascend_npu() -> Target:
-    from pto_wsp.targets.ascend_npu import ASCEND_NPU
-
-    return ASCEND_NPU
-
-
-def _pto() -> Target:
-    from pto_wsp.targets.pto import PTO
-
-    return PTO
-
-
-TARGETS: Mapping[str, Callable[[], Target]] = {"cpu_sim": _cpu_sim, "interp": _interp, "ascend_npu": _ascend_npu, "pto": _pto}
+# Where each target stands: its module, and its name there.
+TARGETS: Mapping[str, tuple[str, str]] = {
+    "cpu_sim": ("pto_wsp.targets.cpu_sim", "CPU_SIM"),
+    "interp": ("pto_wsp.targets.interp", "INTERP"),
+    "ascend_npu": ("pto_wsp.targets.ascend_npu", "ASCEND_NPU"),
+    "pto": ("pto_wsp.targets.pto", "PTO"),
+}
 
 
 def find_target(name: object) -> Target:
@@ -43,4 +25,6 @@ def find_target(name: object) -> Target:
     """
     if not isinstance(name, str) or name not in TARGETS:
         raise CompileOptionError(f"there is no target {name!r}", here(), expected=f"one of {', '.join(TARGETS)}")
-    return TARGETS[name]()
+    module, attribute = TARGETS[name]
+    target: Target = getattr(doors.late_module(module), attribute)
+    return target

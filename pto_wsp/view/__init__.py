@@ -1,1 +1,1 @@
-"""Views: reports as text. Pure functions of values."""
+"""Pictures of values, as text."""

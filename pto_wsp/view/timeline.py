@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.report.trace import Trace
 from pto_wsp.source import here
+from pto_wsp.timing.trace import Trace
 
 Column: TypeAlias = np.ndarray[Any, Any]
 

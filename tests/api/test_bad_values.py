@@ -32,10 +32,10 @@ from pto_wsp import (
     timeline,
     workload,
 )
-from pto_wsp.report.edges import Edge
-from pto_wsp.retime.simulation import Simulation
 from pto_wsp.schedule.directives import SpatialMap
 from pto_wsp.source import Span
+from pto_wsp.timing.edges import Edge
+from pto_wsp.timing.retime import Simulation
 
 I64 = DType.I64
 Y = Tensor(np.zeros((8, 1), np.int64), name="Y")

@@ -7,23 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp import (
-    Dense,
-    DenseDyn,
-    DType,
-    InOut,
-    P,
-    Program,
-    PtoError,
-    Ragged,
-    Scalar,
-    Sparse,
-    Tensor,
-    Tile,
-    kernel,
-    pto,
-    workload,
-)
+from pto_wsp import Dense, DenseDyn, DType, InOut, P, Program, PtoError, Ragged, Scalar, Sparse, Tensor, Tile, kernel, pto, workload
 
 I64 = DType.I64
 TARGETS = ("interp", "cpu_sim")

@@ -35,7 +35,7 @@ from pto_wsp import (
     sequential,
     workload,
 )
-from pto_wsp.types.axes.dense import Dense
+from pto_wsp.ir.axes import Dense
 
 F32 = DType.F32
 N = 12

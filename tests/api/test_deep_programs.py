@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, InOut, P, Program, PtoError, Scalar, Symbol, Tensor, Tile, Workload, combine, kernel, pto, sequential, workload
+from pto_wsp.ir.symbolic import DEEPEST, Symbolic
 from pto_wsp.source import Span
-from pto_wsp.types.symbolic import DEEPEST, Symbolic
 
 I64 = DType.I64
 Y = Tensor(np.zeros((8, 4), np.int64), name="Y")

@@ -32,14 +32,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.errors import (
-    BindingError,
-    CompileOptionError,
-    DirectiveError,
-    ProgramStateError,
-    RunBoundsError,
-    UnboundSymbolError,
-)
+from pto_wsp.errors import BindingError, CompileOptionError, DirectiveError, ProgramStateError, RunBoundsError, UnboundSymbolError
 from pto_wsp.schedule.support import Capability
 from pto_wsp.source import Span
 

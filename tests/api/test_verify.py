@@ -34,7 +34,7 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.codegen.cpu_sim import SourceTree
+from pto_wsp.c.cpu_sim import SourceTree
 from pto_wsp.errors import BindingError, CalendarError, DisagreementError, MissingBodyError, ProgramStateError, TaskFailedError
 from tests.caches import with_runtime
 

@@ -7,18 +7,18 @@ from collections.abc import Callable
 import pytest
 from pydantic import ValidationError
 
-from pto_wsp.api.kernels.kernel import kernel
-from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.kernel import kernel
+from pto_wsp.api.pto import pto
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.kernel_cost import kernel_cost
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, ArgumentDTypeError, ArgumentKindError, CompileOptionError
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 ARCHS = tuple(builtin_arch(name) for name in ARCH_NAMES)
 unit, ascend_910b, ascend_950, host_cpu = ARCHS

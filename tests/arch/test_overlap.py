@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from pto_wsp import Constexpr, DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, minimum, pto, workload
-from pto_wsp.api.kernels.kernel import Kernel
+from pto_wsp.api.kernel import Kernel
 from pto_wsp.arch import overlap
 from pto_wsp.arch.instances import ARCH_NAMES, builtin_arch
 from pto_wsp.arch.model import Arch, Cores, ExecUnit, Rate
-from pto_wsp.arch.pipes import Stages
+from pto_wsp.arch.overlap import Stages
 from pto_wsp.errors import ArgumentKindError, ArityError, CompileOptionError
-from pto_wsp.expr import kernel as k
+from pto_wsp.ir import kernel as k
 
 F32, F16, I32 = DType.F32, DType.F16, DType.I32
 # an f32 element takes MTE2 2 cycles, the vector unit 1, MTE3 4; a product of f32 takes the cube 1/8, of f16 1/16

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pto_wsp.api.kernels.kernel import kernel
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.arch.traffic import kernel_traffic
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.kernel import kernel
+from pto_wsp.api.pto import pto
+from pto_wsp.arch.kernel_cost import kernel_traffic
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 F32, F16, I32 = DType.F32, DType.F16, DType.I32
 

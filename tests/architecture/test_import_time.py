@@ -19,12 +19,11 @@ NOT_AT_IMPORT = frozenset({"argparse", "asyncio", "cffi", "concurrent", "difflib
                            "pathlib", "platformdirs", "pycparser", "pydantic", "rich", "shutil", "subprocess", "tempfile", "torch",
                            "typer"})
 # The package's own, by the first part of their names: none is needed before something is compiled, or looked at.
-PARTS_NOT_AT_IMPORT = frozenset({"artifact", "cli", "codegen", "passes", "plan", "report", "retime", "runtime", "targets", "verify",
-                                 "view"})
+PARTS_NOT_AT_IMPORT = frozenset({"artifact", "c", "check", "cli", "npu", "passes", "run", "targets", "timing", "view"})
 # What made a program, other ways to run it, and what looks at a run.
-NOT_FROM_CACHE = frozenset({"jinja2", "ml_dtypes", "pydantic", "subprocess", "pto_wsp.codegen.cpu_sim", "pto_wsp.codegen.render",
+NOT_FROM_CACHE = frozenset({"jinja2", "ml_dtypes", "pydantic", "subprocess", "pto_wsp.c.cpu_sim", "pto_wsp.c.render",
                             "pto_wsp.targets.cpu_sim_build", "pto_wsp.targets.load", "pto_wsp.targets.package", "pto_wsp.targets.save",
-                            "pto_wsp.runtime.interpreter.kernel", "pto_wsp.runtime.interpreter.run", "pto_wsp.runtime.sanitize.watch"})
+                            "pto_wsp.run.kernel_interpreter", "pto_wsp.run.interpreter", "pto_wsp.run.sanitize"})
 
 PROBE = """
 import json, sys, time
@@ -52,12 +51,12 @@ def test_import_loads_nothing_that_can_wait() -> None:
     # What our dependencies load on their own account is not ours to defer.
     _, theirs = import_alone("numpy")
     assert not loaded & NOT_AT_IMPORT - theirs
-    assert "frontend" in parts_of(loaded) and not parts_of(loaded) & PARTS_NOT_AT_IMPORT
+    assert "trace" in parts_of(loaded) and not parts_of(loaded) & PARTS_NOT_AT_IMPORT
 
 
 def test_a_loaded_module_is_seen() -> None:
-    _, loaded = import_alone("jinja2, pto_wsp.report.stats")
-    assert "jinja2" in loaded & NOT_AT_IMPORT and "report" in parts_of(loaded) & PARTS_NOT_AT_IMPORT
+    _, loaded = import_alone("jinja2, pto_wsp.timing.stats")
+    assert "jinja2" in loaded & NOT_AT_IMPORT and "timing" in parts_of(loaded) & PARTS_NOT_AT_IMPORT
 
 
 def test_names_that_are_loaded_late_are_there() -> None:
@@ -76,9 +75,9 @@ def test_a_program_from_the_cache_loads_neither_what_made_it_nor_what_looks_at_i
     command = [sys.executable, "-c", SCRIPT + "\nimport json\nprint(json.dumps(sorted(sys.modules)))"]
     made, found = (frozenset(json.loads(subprocess.run(command, text=True, capture_output=True, check=True).stdout.splitlines()[-1]))
                    for _ in range(2))
-    assert {"pto_wsp.codegen.cpu_sim", "jinja2", "subprocess"} <= made
-    assert "pto_wsp.runtime.native.run" in found and not found & NOT_FROM_CACHE
-    assert not parts_of(found) & {"auto", "cli", "report", "retime", "view"}
+    assert {"pto_wsp.c.cpu_sim", "jinja2", "subprocess"} <= made
+    assert "pto_wsp.run.native" in found and not found & NOT_FROM_CACHE
+    assert not parts_of(found) & {"cli", "npu", "timing", "view"}
 
 
 @pytest.mark.slow

@@ -15,23 +15,22 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pto_wsp"
 
 # Where an op has its entry, and where it has its instructions.
-HOMES = ("ops/", "plan/npu/select/rules/", "arch/isa/")
+HOMES = ("ops/", "npu/rules/", "npu/isa/")
 
 # Words that are also names of ops, and mean something else here.
 ELSEWHERE: Mapping[str, tuple[frozenset[str], str]] = {
     "__init__.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
     "scalar_expr.py": (frozenset({"maximum", "minimum"}), "functions of scalars, by their names"),
-    "codegen/c/scalars.py": (frozenset({"floordiv", "mod"}), "stems of C functions of scalars"),
-    "codegen/kernel/elements.py": (frozenset({"round", "floor", "ceil"}), "modes of a cast"),
-    "plan/npu/select/formulas/conversion.py": (frozenset({"round", "floor", "ceil"}), "modes of a cast"),
-    "codegen/npu/mlir/scalars.py": (frozenset({"eq", "ne"}), "predicates of MLIR"),
-    "codegen/npu/names.py": (frozenset({"xor"}), "a word of C++"),
-    "frontend/kernel/instructions.py": (frozenset({"eq", "ne", "lt", "le", "gt", "ge"}), "modes of TCMP"),
+    "c/scalars.py": (frozenset({"floordiv", "mod"}), "stems of C functions of scalars"),
+    "c/kernel_rows.py": (frozenset({"round", "floor", "ceil"}), "modes of a cast"),
+    "npu/emit/mlir_text.py": (frozenset({"eq", "ne"}), "predicates of MLIR"),
+    "npu/emit/kernel_cpp.py": (frozenset({"xor"}), "a word of C++"),
+    "trace/kernel/instructions.py": (frozenset({"eq", "ne", "lt", "le", "gt", "ge"}), "modes of TCMP"),
     "records.py": (frozenset({"ge", "gt", "le"}), "bounds of fields, as pydantic calls them"),
-    "types/extent.py": (frozenset({"add", "sub", "mul", "floordiv", "mod", "pow", "xor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs",
+    "ir/symbolic.py": (frozenset({"add", "sub", "mul", "floordiv", "mod", "pow", "xor", "lt", "le", "gt", "ge", "eq", "ne", "neg", "abs",
                                    "round", "floor", "ceil"}), "special methods of Python"),
-    "types/scalar_ops.py": (frozenset({"neg"}), "an operator of scalars"),
-    "types/symbolic.py": (frozenset({"round", "floor", "ceil"}), "special methods of Python"),
+    "ir/scalar.py": (frozenset({"neg"}), "an operator of scalars"),
+    "ir/kernel_walk.py": (frozenset({"gather", "scatter", "scatter_add"}), "statements on rows of a parameter"),
 }
 
 

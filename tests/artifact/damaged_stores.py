@@ -23,7 +23,7 @@ _CHILDREN = '''
 import io, json, os, signal, sys, traceback
 import numpy as np
 from pto_wsp import PtoError
-import pto_wsp.targets.cpu_sim_build, pto_wsp.api.programs.making
+import pto_wsp.targets.cpu_sim_build, pto_wsp.api.program
 source = compile(sys.stdin.read(), "model.py", "exec")
 for store in sys.argv[1:]:
     here, there = os.pipe()

@@ -11,8 +11,8 @@ import pytest
 from pto_wsp.artifact import build
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.errors import AbiMismatchError, CacheCorruptError
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES
-from pto_wsp.plan.passes import PASSES
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.resources import csrc_dir
 from tests.artifact.small_program import SCRIPT, contents, finish, small, start
 from tests.caches import with_runtime

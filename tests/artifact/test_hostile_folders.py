@@ -17,9 +17,8 @@ import pytest
 from pto_wsp import DType, In, Out, P, PtoError, Tensor, Tile, kernel, load, pto, workload
 from pto_wsp.artifact.manifest import MANIFEST
 from pto_wsp.artifact.store import cache_root
-from pto_wsp.cli.difference import differences
-from pto_wsp.cli.inspection import inspection
 from pto_wsp.cli.main import main
+from pto_wsp.cli.packages import differences, inspection
 from tests.laws.mutated_json import mutated
 
 F32 = DType.F32

@@ -17,7 +17,7 @@ import pto_wsp
 from pto_wsp import Program, PtoError, load
 from pto_wsp.artifact.manifest import Manifest, read_manifest
 from pto_wsp.errors import LoadError
-from pto_wsp.plan.written.digest import plan_digest
+from pto_wsp.ir.digest import plan_digest
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.targets import load as loading
 from tests.artifact.saved_program import expected, inputs, save

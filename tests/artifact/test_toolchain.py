@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pto_wsp.artifact import build, locks, toolchain
+from pto_wsp.artifact import build, store, toolchain
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.artifact.folders import open_private
 from pto_wsp.errors import CompileOptionError, CompilerFailedError, CompilerFlagError, NoCompilerError
@@ -215,17 +215,17 @@ def test_a_process_that_waits_for_another_ones_compiler_says_so(tmp_path: Path) 
                                               ("", "another process"), ("1 \x1b[2J\n", "another process"), ("x" * 300, "another process")])
 def test_who_waits_for_a_lock_says_for_whom(holder: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                             capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(locks, "_TELL_AFTER_S", 0.05)
+    monkeypatch.setattr(store, "_TELL_AFTER_S", 0.05)
     tmp_path.chmod(0o700)
     took = threading.Event()
 
     def wait() -> None:
-        with locks.locked(folder, "key", "the other"):
+        with store.locked(folder, "key", "the other"):
             took.set()
 
     with open_private(tmp_path) as folder:
         waiter = threading.Thread(target=wait)
-        with locks.locked(folder, "key", "café"):
+        with store.locked(folder, "key", "café"):
             if holder is not None:
                 (tmp_path / "key.holder").write_text(holder)
             waiter.start()

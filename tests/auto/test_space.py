@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from pto_wsp.auto.search import Tried, best_of, search
-from pto_wsp.auto.space import Candidate, Draw
+from pto_wsp.api.search import Tried, best_of, search
+from pto_wsp.api.search_space import Candidate, Draw
 
 
 def test_all_choices_are_there_once_and_that_which_says_nothing_is_first() -> None:

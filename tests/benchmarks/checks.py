@@ -17,13 +17,13 @@ import numpy as np
 
 from pto_wsp import Dense, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir.plan_walk import submits
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.walk import submits
 from pto_wsp.targets.checks import check_plan
-from pto_wsp.verify.verdict import Verdict
 from tests.benchmarks.page import put_between, stamp
 
 F32 = DType.F32

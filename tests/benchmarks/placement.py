@@ -17,23 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp import (
-    DispatchPolicy,
-    DType,
-    In,
-    InOut,
-    Out,
-    P,
-    Program,
-    ReadyPolicy,
-    Scalar,
-    Tensor,
-    Tile,
-    Workload,
-    kernel,
-    pto,
-    workload,
-)
+from pto_wsp import DispatchPolicy, DType, In, InOut, Out, P, Program, ReadyPolicy, Scalar, Tensor, Tile, Workload, kernel, pto, workload
 from tests.benchmarks.page import put_between, stamp
 
 F32 = DType.F32

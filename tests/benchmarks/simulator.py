@@ -35,10 +35,8 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.runtime.native.recorder import MAX_RECORDED_TASKS, Recorder
-from pto_wsp.runtime.native.run import Engine, raw_bindings
-from pto_wsp.runtime.native.simulator import SimResult, finish_sim, new_sim
-from pto_wsp.runtime.native.status import check_status
+from pto_wsp.run.native import Engine, raw_bindings
+from pto_wsp.run.simulator import MAX_RECORDED_TASKS, Recorder, SimResult, check_status, finish_sim, new_sim
 from tests.benchmarks.checks import BLOCKS, HEADS, REQUESTS, paged_attention
 from tests.benchmarks.page import put_between, stamp
 

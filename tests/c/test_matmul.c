@@ -17,7 +17,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* pack_bytes() of pto_wsp/plan/kernel/products/packing.py */
+/* pack_bytes() of pto_wsp/passes/kernel/products.py */
 static size_t pack_bytes(int64_t word, int64_t m, int64_t n, int64_t k)
 {
     const int64_t width = 128 / word, words = least(k, 256);

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pto_wsp.artifact.build import abi_text
-from pto_wsp.codegen.c.flags import compile_flags
-from pto_wsp.codegen.kernel.emit import KernelC, emit_kernel, prelude
-from pto_wsp.expr import kernel as k
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass, run_kernel_passes
+from pto_wsp.artifact.abi import abi_text
+from pto_wsp.c.flags import compile_flags
+from pto_wsp.c.kernel import KernelC, emit_kernel, prelude
+from pto_wsp.ir import kernel as k
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass, run_kernel_passes
 
 INCLUDE = Path(__file__).resolve().parents[2] / "csrc" / "include"
 PTO_STAGE = 4

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import Program
-from pto_wsp.codegen.c.strings import c_string, comment_text
+from pto_wsp.c.printer import c_string, comment_text
 
 MARK = "INJECTED"
 HOSTILE = f"""a*/ {MARK}(); /* ' " \\" *\\/ {MARK} {{{{ {MARK} }}}} ??/"""

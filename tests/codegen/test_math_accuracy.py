@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.codegen.c.dtypes import memory_type
-from pto_wsp.ops.dtypes import INTEGERS
-from pto_wsp.types.dtype import DType
+from pto_wsp.c.scalars import memory_type
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ops.rounding import INTEGERS
 
 from .conftest import Array, Compile, Library
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
-from pto_wsp.codegen.program import emit_program
+from pto_wsp.c.program import emit_program
 
 F32 = DType.F32
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import pto
-from pto_wsp.api.kernels.ops_page import ops_page
+from pto_wsp.api.ops_page import ops_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ops.md"
 

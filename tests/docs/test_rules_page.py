@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pto_wsp.arch.isa.page import rules_page
-from pto_wsp.arch.isa.rules import RULES
+from pto_wsp.npu.isa.rules import RULES, rules_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tile_rules.md"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pto_wsp.errors import PtoError
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
+from pto_wsp.trace.kernel.definition import KernelDef
 from tests.caches import with_runtime
 
 FOLDER = Path(__file__).resolve().parent

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.codec import NAMES, from_data, to_data
-from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.kernel_text import print_kernel
-from pto_wsp.expr.kernel_walk import guards_of, piece_of, valid_of, walk
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.codec import NAMES, from_data, to_data
+from pto_wsp.ir.digest import kernel_digest
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.ir.kernel_walk import piece_of, valid_of, walk
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.guards import guards_of
 from pto_wsp.source import Span
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.tile import TileType
 
 TILE = TileType(4, 8, DType.F32)
 HERE = Span("a.py", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.expr.layout_text import Row, Text, laid_out, listed, one_line
+from pto_wsp.ir.text import Row, Text, laid_out, listed, one_line
 
 CALL = listed("f(", ("a: In", "b: Out"), ",", ")")
 

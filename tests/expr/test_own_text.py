@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.expr.own_text import directives, find_flaw
+from pto_wsp.ir.own_text import directives, find_flaw
 
 SOUND = [
     "", "return 0;", "for (;;) { a[0] = (1); }", "int a[2] = {1, 2};", 'char *s = "}{";', "char c = '}';", "char c = '\\'';", "/* } */ x;",

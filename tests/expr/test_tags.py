@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 
 from pto_wsp import Channel, DType, In, Out, P, ReadyPolicy, Scalar, Tensor, Tile, Workload, consume, kernel, pto, send, workload
-from pto_wsp.expr import kernel as kernel_ir
-from pto_wsp.expr import workload as workload_ir
-from pto_wsp.expr.codec import NodeCodec
-from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.tags import KERNEL_TAGS, WORKLOAD_TAGS, Tags
-from pto_wsp.expr.workload import Block, Task
-from pto_wsp.plan import model, rules
-from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.plan.written.tags import PLAN_TAGS
+from pto_wsp.ir import execution_rules, layout, plan, scalar, tile, view
+from pto_wsp.ir import kernel as kernel_ir
+from pto_wsp.ir import workload as workload_ir
+from pto_wsp.ir.codec import NodeCodec
+from pto_wsp.ir.digest import kernel_digest, plan_digest
+from pto_wsp.ir.plan_tags import PLAN_TAGS
+from pto_wsp.ir.tags import KERNEL_TAGS, WORKLOAD_TAGS, Tags
+from pto_wsp.ir.workload import Block, Task
 from pto_wsp.source import Span
-from pto_wsp.types import layout, scalar, tile, view
 
 F32 = DType.F32
 
@@ -54,10 +52,10 @@ def whole() -> Workload:
 
 
 @pytest.mark.parametrize(("tags", "modules"), [(KERNEL_TAGS, (layout, scalar, tile, view, kernel_ir)), (WORKLOAD_TAGS, (workload_ir,)),
-                                               (PLAN_TAGS, (model, rules))], ids=["kernel", "workload", "plan"])
+                                               (PLAN_TAGS, (plan, execution_rules))], ids=["kernel", "workload", "plan"])
 def test_a_table_has_each_class_of_its_level_with_every_field(tags: Tags, modules: tuple[Any, ...]) -> None:
     own = [kind for module in modules for kind in vars(module).values()
-           if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not model.Context]
+           if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__]
     assert own and not [kind for kind in own if kind not in tags.nodes]
     for kind, entry in tags.nodes.items():
         assert {(field.attribute, field.counts) for field in entry.fields} == {(f.name, f.compare) for f in fields(kind)}, kind

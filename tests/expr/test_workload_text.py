@@ -28,12 +28,11 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.expr import codec
-from pto_wsp.expr import kernel as kernel_ir
-from pto_wsp.expr import workload as workload_ir
-from pto_wsp.expr.rewrite import canonical, free_vars, nodes, outer_nodes, with_fresh_ids
-from pto_wsp.types import layout, scalar, tile, view
-from pto_wsp.types.scalar import Var
+from pto_wsp.ir import codec, layout, scalar, tile, view
+from pto_wsp.ir import kernel as kernel_ir
+from pto_wsp.ir import workload as workload_ir
+from pto_wsp.ir.rewrite import canonical, free_vars, nodes, outer_nodes, with_fresh_ids
+from pto_wsp.ir.scalar import Var
 
 F32 = DType.F32
 X, Y = Tensor(np.zeros((4, 6, 4), np.float32), name="X"), Tensor(np.zeros((4, 6, 4), np.float32), name="Y")

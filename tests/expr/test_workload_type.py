@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.kernel import Kernel, Role, TileParam
-from pto_wsp.expr.workload_text import print_workload
-from pto_wsp.expr.workload_type import kind_of, type_of
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Binary, Const, Element, Op, SlotValue, SymbolRef, Var
-from pto_wsp.types.tile import TileType
-from pto_wsp.types.view import Pick, View
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Kernel, Role, TileParam
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.scalar import Binary, Const, Element, Op, SlotValue, SymbolRef, Var
+from pto_wsp.ir.text import print_workload
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ir.view import Pick, View
+from pto_wsp.ir.workload_type import kind_of, type_of
 
 T = TensorRef(0, (4, 4), DType.F32, "X")
 INDPTR, INDICES = TensorRef(1, (5,), DType.I32, "indptr"), TensorRef(2, (9,), DType.I32, "columns")

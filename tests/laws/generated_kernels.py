@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
-from pto_wsp.ops.dtypes import COMPUTED, FLOATS, MATMUL_RESULT
+from pto_wsp.ops.rounding import COMPUTED, FLOATS, MATMUL_RESULT
 from tests.laws.generated_moves import apply_move, draw_move, order_of_rows
 from tests.tolerances import Array
 

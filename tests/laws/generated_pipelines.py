@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pto_wsp import Channel, DType, InOut, Scalar, Tensor, Tile, Workload, connect, kernel, process, pto, receive, send
-from pto_wsp.api.workloads.csp import Process
+from pto_wsp.api.pipelines import Process
 
 WIDTHS = (1, 2, 3, 5)
 

@@ -8,18 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pto_wsp import (
-    Deps,
-    DispatchPolicy,
-    Pools,
-    ReadyPolicy,
-    StartPolicy,
-    TaskWindow,
-    TimingPolicy,
-    TracePolicy,
-    WindowMode,
-    Workload,
-)
+from pto_wsp import Deps, DispatchPolicy, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy, TracePolicy, WindowMode, Workload
 
 
 def _key(n: int) -> Callable[[Any], Any]:

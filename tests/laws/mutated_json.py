@@ -40,8 +40,8 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.expr.rewrite import nodes
-from pto_wsp.types.scalar import Const
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.scalar import Const
 from tests.tolerances import Array
 
 F32, I32, I64, F16 = DType.F32, DType.I32, DType.I64, DType.F16

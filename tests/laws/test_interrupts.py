@@ -13,23 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from pto_wsp import (
-    DispatchPolicy,
-    DType,
-    In,
-    InOut,
-    P,
-    Program,
-    PtoError,
-    Scalar,
-    Symbol,
-    Tensor,
-    Tile,
-    Workload,
-    kernel,
-    pto,
-    workload,
-)
+from pto_wsp import DispatchPolicy, DType, In, InOut, P, Program, PtoError, Scalar, Symbol, Tensor, Tile, Workload, kernel, pto, workload
 
 I64 = DType.I64
 ROWS = 16

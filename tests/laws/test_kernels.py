@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import NotFiniteError
-from pto_wsp.frontend.kernel.annotations import TileAnnotation
-from pto_wsp.ops.dtypes import ALL, FLOATS, MATMUL_RESULT
+from pto_wsp.ops.rounding import ALL, FLOATS, MATMUL_RESULT
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import ENTRIES, find
 from pto_wsp.ops.whole import Movement, TileFunction
+from pto_wsp.trace.kernel.annotations import TileAnnotation
 from tests.compilers import compilers
 from tests.laws.generated_kernels import Recipe, recipes, specials
 from tests.laws.index_ops import index_cases

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pto_wsp import DType
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, TILE_PASSES, run_kernel_passes
-from pto_wsp.plan.kernel.rows import fuse_rows
-from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.passes.kernel import rows
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, TILE_PASSES, run_kernel_passes
+from pto_wsp.run.pass_check import check_kernel_passes
 from tests.laws.generated_kernels import Recipe, Step, recipes
 
 OPTIONAL = ("forward_buffers", "simplify", "merge_common", "narrow_loads", "hoist_invariants", "fuse_products", "accumulate_in_place",
@@ -45,10 +45,10 @@ def test_every_pass_keeps_the_numbers(data: st.DataObject) -> None:
 def test_loops_that_are_cut_keep_the_numbers(weight: int, data: st.DataObject) -> None:
     kernel = traced(data.draw(recipes(max_steps=14)))
     context = data.draw(contexts(kernel))
-    with mock.patch.object(fuse_rows, "MAX_WEIGHT", weight):
+    with mock.patch.object(rows, "MAX_WEIGHT", weight):
         check_kernel_passes(kernel, context, KERNEL_PASSES)
         lowered = run_kernel_passes(kernel, context, KERNEL_PASSES[:NAMES.index("fuse_rows") + 1])
-    assert all(len(rows.body) == 1 or sum(map(fuse_rows.weight_of, rows.body)) <= weight
+    assert all(len(rows.body) == 1 or sum(map(rows.weight_of, rows.body)) <= weight
                for rows in walk(lowered.body) if isinstance(rows, k.Rows))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import P, PtoError, Tensor, Workload, workload
-from pto_wsp.api.programs.program import Program
+from pto_wsp.api.program import Program
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Channels
 from tests.laws.generated_pipelines import FOLD, WIDTHS, Network, expected, random_network, workload_of

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from pto_wsp import Deps, Program, PtoError, TaskWindow, Tensor, Workload, connect, process
-from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.stream.orchestrator import MarkInstance, TaskInstance
+from pto_wsp.run.interpreter import stream_of
+from pto_wsp.run.orchestrator import MarkInstance, TaskInstance
 from tests.laws.generated_pipelines import FOLD, WIDTHS, expected, random_network, workload_of
 from tests.laws.generated_schedules import ScheduleRecipe, schedule_recipes
 from tests.laws.generated_workloads import Bench, For, If, Part, Slotted, Spot, Together, Walk, WorkloadRecipe, workload_recipes

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import Program, PtoError, Tensor
-from pto_wsp.verify.races.check import Races, check_races
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.races.check import Races, check_races
+from pto_wsp.check.verdict import Verdict
 from tests.laws.generated_sharing import Sharing, expected, random_sharing, workload_of
 from tests.verify.races.brute_force import arrays_of, plan_of, races_of
 

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 
 from pto_wsp import Deps, DispatchPolicy, Program, TaskWindow, Workload
 from pto_wsp.artifact import build
-from pto_wsp.plan.walk import submits
+from pto_wsp.ir.plan_walk import submits
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.native.run import slots_of
-from pto_wsp.runtime.stream.orchestrator import TaskInstance
+from pto_wsp.run.interpreter import stream_of
+from pto_wsp.run.native import slots_of
+from pto_wsp.run.orchestrator import TaskInstance
 from tests.laws.generated_workloads import Bench, Call, For, Spot, Together, WorkloadRecipe, check_orders, threads_of, workload_recipes
 from tests.tolerances import Array, assert_identical
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pto_wsp.arch.isa.instruction import FAMILIES, Instruction, Operand, find_instruction
-from pto_wsp.arch.isa.rows import ROWS
-from pto_wsp.arch.isa.rules import RULES, Demand, Rule, conversions
+from pto_wsp.npu.isa.instructions import FAMILIES, ROWS, Instruction, Operand, find_instruction
+from pto_wsp.npu.isa.rules import RULES, Demand, Rule, conversions
 
 HEADER = Path(__file__).resolve().parent / "core" / "check" / "isa_rules.h"
 _FLAG = {("a2a3",): "kA2a3", ("a5",): "kA5", FAMILIES: "kBoth"}

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.arch.isa.runtime import limit
+from pto_wsp.npu.isa.runtime import limit
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = ctypes._SimpleCData  # type: ignore[type-arg]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pto_wsp.arch.isa.instruction import Kind, Operand, find_instruction
-from pto_wsp.arch.isa.rows import ROWS
-from pto_wsp.arch.isa.rules import RULES, Demand, Rule
-from pto_wsp.codegen.npu.tile_types import tile_type
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.tile_program import Form
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const
+from pto_wsp.npu.emit.kernel_cpp import tile_type
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.instructions import ROWS, Kind, Operand, find_instruction
+from pto_wsp.npu.isa.rules import RULES, Demand, Rule
+from pto_wsp.npu.isa.tile_program import Form
 
 # Not instructions of the table: they move between cores, or are not emulated.
 OUTSIDE = frozenset({"TPUSH", "TDEQUANT"})

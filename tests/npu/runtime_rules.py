@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pto_wsp.arch.isa.runtime import RUNTIME_RULES
+from pto_wsp.npu.isa.runtime import RUNTIME_RULES
 
 HEADER = Path(__file__).resolve().parent / "include" / "runtime_rules.h"
 
 
 def header_text() -> str:
     """Return the header that the table makes."""
-    lines = ["// The runtime's rules, from pto_wsp/arch/isa/runtime.py: tests/npu/test_runtime_rules.py --update writes this file.",
+    lines = ["// The runtime's rules, from pto_wsp/npu/isa/runtime.py: tests/npu/test_runtime_rules.py --update writes this file.",
              "#pragma once", "", "#include <stdexcept>", "#include <string>", "", "namespace rules {", ""]
     lines += [f"constexpr int k_{rule.name} = {rule.most};" for rule in RUNTIME_RULES if rule.most is not None]
     lines += ["", "struct Rule {", "    const char *name, *says;", "};", ""]

@@ -16,19 +16,17 @@ import numpy as np
 
 from pto_wsp import Program, Workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_headers
-from pto_wsp.expr.kernel import Role
+from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.plan_walk import submits
+from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_headers
+from pto_wsp.npu.plan.arguments import mark_between_tasks, tensor_directions
+from pto_wsp.npu.plan.model import NpuPlan, launches_of
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.ops.entry import Unit
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.npu.between_tasks import mark_between_tasks
-from pto_wsp.plan.npu.directions import tensor_directions
-from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
-from pto_wsp.plan.npu.walk import launches_of
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.walk import submits
 from pto_wsp.resources import csrc_dir
 from tests.npu.graph import Graph
 from tests.npu.harness import Outcome, Target, build, run

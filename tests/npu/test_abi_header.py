@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, Out, P, Scalar, Symbol, Tensor, Tile, Workload, kernel, pto, workload
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.ir import scalar as s
+from pto_wsp.npu.emit.orchestration import emit_orchestration
 from pto_wsp.resources import csrc_dir
-from pto_wsp.types import scalar as s
 from tests.npu.compiled import gxx
 from tests.npu.harness import INCLUDE, WARNINGS, Target
 from tests.npu.package import RUNTIMES

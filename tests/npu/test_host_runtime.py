@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pto_wsp.arch.isa.runtime import RUNTIME_RULES
+from pto_wsp.npu.isa.runtime import RUNTIME_RULES
 from tests.npu.graph import Argument
 from tests.npu.harness import ORDERS, RunFault, Target, build, check_package, run
 from tests.npu.package import Direction, PackageFault, load_package

@@ -36,7 +36,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.npu.emit.orchestration import emit_orchestration
 from tests.npu.harness import Outcome, RunFault
 from tests.npu.package import RUNTIMES, Array
 from tests.npu.submits import Orders, compare_orders, npu_plan, submit

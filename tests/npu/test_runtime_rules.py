@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, P, Tensor, Workload, workload
-from pto_wsp.arch.isa.runtime import RUNTIME_RULES, rule
+from pto_wsp.npu.isa.runtime import RUNTIME_RULES, rule
 from tests.npu.harness import RunFault, Target, build, run
 from tests.npu.package import RUNTIMES
 from tests.npu.runtime_rules import HEADER, header_text

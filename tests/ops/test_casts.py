@@ -11,9 +11,8 @@ import pytest
 
 from pto_wsp import In, Out, Tile, kernel, pto
 from pto_wsp.errors import PtoError
-from pto_wsp.ops.dtypes import INTEGERS
-from pto_wsp.ops.rounding import MODES, convert
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ops.rounding import INTEGERS, MODES, convert
 
 Array = npt.NDArray[Any]
 NARROW = (DType.F16, DType.BF16, DType.FP8E4M3, DType.FP8E5M2)

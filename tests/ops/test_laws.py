@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pto_wsp.ops.dtypes import ALL, BITS, FLOATS, INTEGERS, NUMBERS
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.rounding import ALL, BITS, FLOATS, INTEGERS, NUMBERS
 from pto_wsp.ops.spec import Elementwise, evaluate
 from pto_wsp.ops.table import ENTRIES, TABLE, find
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
 
 Number = float | int | bool
 Array = npt.NDArray[np.generic]

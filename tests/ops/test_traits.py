@@ -16,18 +16,17 @@ import numpy.typing as npt
 import pytest
 
 from pto_wsp import InOut, P, Tensor, Tile, kernel, pto, workload
-from pto_wsp.expr.kernel import Compute
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.ops.dtypes import ALL
-from pto_wsp.ops.entry import Function, OpEntry
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Compute
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.entry import Attrs, Function, OpEntry
+from pto_wsp.ops.rounding import ALL
 from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Op, RowReduce, evaluate
 from pto_wsp.ops.table import ENTRIES
-from pto_wsp.ops.tracing import Attrs
 from pto_wsp.ops.traits import Side
 from pto_wsp.ops.whole import Movement, TileFunction
-from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
+from pto_wsp.passes.kernel.passes import run_kernel_passes
 
 Array = npt.NDArray[Any]
 WIDE = {"int": DType.I64, "uint": DType.I64}

@@ -35,16 +35,16 @@ from pto_wsp import (
 )
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import KeyTraceError
+from pto_wsp.ir.digest import plan_digest
+from pto_wsp.ir.plan import CheckKind, Submit, TaskPlan
+from pto_wsp.ir.plan_text import print_plan
+from pto_wsp.ir.plan_walk import numbered_checks, submits
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.waits import handle_uses
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
-from pto_wsp.plan.numbering import numbered_checks
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.waits.handles import handle_uses
-from pto_wsp.plan.walk import submits
-from pto_wsp.plan.written.digest import plan_digest
-from pto_wsp.plan.written.text import print_plan
-from pto_wsp.types.scalar_text import print_scalar
 
 F32 = DType.F32
 UNIT = builtin_arch("unit")
@@ -270,7 +270,7 @@ def w():
         move[i](x=X[i], y=Y[i])
 p = w().dispatch(DispatchPolicy.hash("i", 4)).streams(2).task_graph(ready=ReadyPolicy.priority("i")).compile(target="interp")
 assert len(p.plan.rules.columns) == 2
-from pto_wsp.plan.written.digest import plan_digest
+from pto_wsp.ir.digest import plan_digest
 print(plan_digest(p.plan))
 '''
 

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pto_wsp.report.completion import Completion, Moment
-from pto_wsp.runtime.record.columns import RecordColumns
-from pto_wsp.runtime.record.marks import MarkFlag
+from pto_wsp.run.record import MarkFlag, RecordColumns
+from pto_wsp.timing.marked_edges import Completion, Moment
 
 TASK, JOIN, MARK = 0, 1, 2
 

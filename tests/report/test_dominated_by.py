@@ -26,9 +26,9 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.api.scheduled import Scheduled
-from pto_wsp.report.stats import Stats
-from pto_wsp.report.timed_run import TimedRun
+from pto_wsp.schedule.schedule import Scheduled
+from pto_wsp.timing.stats import Stats
+from pto_wsp.timing.timed_run import TimedRun
 
 F32 = DType.F32
 N = 8

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pto_wsp.report.edges import Edge, Edges
-from pto_wsp.runtime.record.columns import RecordColumns
-from pto_wsp.runtime.record.marks import EdgeReason
+from pto_wsp.run.record import EdgeReason, RecordColumns
+from pto_wsp.timing.edges import Edge, Edges
 
 
 def record(nodes: list[tuple[int, dict[int, tuple[int, int]]]], first_node: int = 0) -> RecordColumns:
@@ -89,7 +88,7 @@ def test_a_join_of_many_before_many_is_resolved_for_those_that_are_asked_about()
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("most", [0, 2, 6])
 def test_barriers_stand_for_the_edges_that_a_walk_finds(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pto_wsp.report.edges.MOST_RESOLVED", most)
+    monkeypatch.setattr("pto_wsp.timing.edges.MOST_RESOLVED", most)
     nodes = random_record(seed)
     edges = Edges(record(nodes))
     listed = list(edges)

@@ -33,11 +33,11 @@ from pto_wsp import (
     send,
     workload,
 )
-from pto_wsp.api.scheduled import Scheduled
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.plan.rules import Release, WindowUnit
-from pto_wsp.report.timed_run import TimedRun
-from pto_wsp.runtime.native.simulator import Held
+from pto_wsp.ir.execution_rules import Release, WindowUnit
+from pto_wsp.run.simulator import Held
+from pto_wsp.schedule.schedule import Scheduled
+from pto_wsp.timing.timed_run import TimedRun
 
 F32 = DType.F32
 C = 24      # cycles of a task: 8 elements loaded, added, stored

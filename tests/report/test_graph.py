@@ -9,7 +9,7 @@ import pytest
 
 from pto_wsp import Deps, DType, In, InOut, Out, P, Program, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.report.graph import Edge
+from pto_wsp.timing.edges import Edge
 
 F32 = DType.F32
 X, Y, Z = (Tensor(np.ones((3, 4, 8), np.float32)) for _ in range(3))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import ArgumentKindError, CommandError
-from pto_wsp.report.trace import Causes, Home, Trace
+from pto_wsp.timing.trace import Causes, Home, Trace
 
 
 def column(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pto_wsp.plan.rules import WindowUnit
-from pto_wsp.report.stats import (
+from pto_wsp.ir.execution_rules import WindowUnit
+from pto_wsp.timing.stats import (
     STALL_REASONS,
     ChannelStats,
     ControlStats,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pto_wsp.report.trace import Home
-from pto_wsp.report.wall_trace import WallTrace
+from pto_wsp.timing.trace import Home, WallTrace
 from pto_wsp.view.timeline import timeline
 
 

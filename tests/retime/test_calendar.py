@@ -38,7 +38,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.plan.rules import print_rules
+from pto_wsp.ir.execution_rules import print_rules
 
 F32, I64 = DType.F32, DType.I64
 N = 6

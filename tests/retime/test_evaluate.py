@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.retime.evaluate import UnknownColumn, constant, evaluate_columns
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Op
-from pto_wsp.types.scalar_ops import COMPARISONS, LOGICAL, Number
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import COMPARISONS, LOGICAL, Number, Op, print_scalar
+from pto_wsp.timing.columns import UnknownColumn, constant, evaluate_columns
 
 A, B, N = s.Var("a", 0), s.Var("b", 1), s.Var("n", 2)
 F, G = s.ParamScalar("f", DType.F32), s.ParamScalar("g", DType.F32)
@@ -96,7 +94,7 @@ def test_sums_whose_bounds_and_bodies_differ_from_task_to_task() -> None:
 
 
 def test_a_sum_of_more_turns_than_are_laid_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pto_wsp.retime.evaluate._TURNS_AT_A_TIME", 7)
+    monkeypatch.setattr("pto_wsp.timing.columns._TURNS_AT_A_TIME", 7)
     k = s.Var("k", 9)
     check(s.Sum(k, s.Const(0), N, s.Const(1), s.Binary(Op.ADD, k, N)))
 

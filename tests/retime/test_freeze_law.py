@@ -32,7 +32,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.runtime.native.simulator import Held
+from pto_wsp.run.simulator import Held
 
 F32, N = DType.F32, 6
 A, B, C = (Tensor(np.zeros((N, 4), np.float32), name=name) for name in "ABC")

@@ -29,9 +29,9 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.ir.axes import Dense
+from pto_wsp.run.native import Engine
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.types.axes.dense import Dense
 
 F32 = DType.F32
 LENGTHS = np.array([3, 40, 16, 7])

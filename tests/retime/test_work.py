@@ -32,7 +32,7 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.report.stats import Stats
+from pto_wsp.timing.stats import Stats
 
 I64 = DType.I64
 FEW, MANY = 100, 1000

@@ -9,9 +9,9 @@ import pytest
 
 from pto_wsp import DType, In, InOut, Out, P, Program, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import ArgumentKindError, ArityError, BufferMisuseError, OutsideTraceError, TaskFailedError
-from pto_wsp.expr.codec import dumps, loads
-from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.runtime import prints
+from pto_wsp.ir.codec import dumps, loads
+from pto_wsp.ir.digest import kernel_digest
+from pto_wsp.run import prints
 
 F32, I32 = DType.F32, DType.I32
 TARGETS = ("interp", "cpu_sim")

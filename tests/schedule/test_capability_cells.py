@@ -22,7 +22,7 @@ from pto_wsp import (
     capabilities,
 )
 from pto_wsp.errors import DirectiveError, WindowError
-from pto_wsp.plan.targets.capability import DIRECTIVES, supports
+from pto_wsp.schedule.capability import DIRECTIVES, supports
 from pto_wsp.schedule.support import Capability
 from tests.schedule.small_tasks import (
     APART,

@@ -25,7 +25,7 @@ from pto_wsp import (
 )
 from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.errors import CyclesError, KeyRangeError, KeyTraceError, WindowError
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.run.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from tests.schedule.small_tasks import APART, Y, eight, fill, made, of_k, product, run, starts, total, units, windowed
 

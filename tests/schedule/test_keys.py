@@ -16,7 +16,7 @@ import pytest
 
 from pto_wsp import DispatchPolicy, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import KeyTraceError
-from pto_wsp.schedule.process_numbers import process_number
+from pto_wsp.schedule.keys import process_number
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import Span
 

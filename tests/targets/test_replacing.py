@@ -12,15 +12,16 @@ import pytest
 
 from pto_wsp import DispatchPolicy, DType, In, Out, P, Program, Tensor, Tile, Workload, builtin_arch, kernel, load, pto, workload
 from pto_wsp.errors import CompileOptionError, PassError, PipeHazardError, UnknownPassError
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.tile_program import TileProgram
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.tiles.simplify import simplify
-from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.npu.tiles.plan_memory import plan_memory
-from pto_wsp.plan.schedule.price import price_tasks
-from pto_wsp.plan.walk import map_submits
-from pto_wsp.types.scalar import Const
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_walk import map_submits
+from pto_wsp.ir.scalar import Const
+from pto_wsp.npu.isa.tile_program import TileProgram
+from pto_wsp.npu.tiles.plan_memory import plan_memory
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.simplify import simplify
+from pto_wsp.passes.price import price_tasks
 from tests.caches import with_runtime
 
 F32 = DType.F32

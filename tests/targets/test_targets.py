@@ -12,15 +12,15 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import InternalError, LoopVariableError, ProgramStateError, UnknownPassError
-from pto_wsp.expr.kernel import Kernel
-from pto_wsp.expr.tile_program import TileProgram
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.npu.isa.tile_program import TileProgram
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, any_use
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES, SCHEDULE_PASSES
 from pto_wsp.passes.pipeline import Fact, check_order, run_passes
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, any_use
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.plan.passes import PASSES, SCHEDULE_PASSES
-from pto_wsp.plan.targets.capability import TARGETS as NAMES
+from pto_wsp.schedule.capability import TARGETS as NAMES
 from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.table import TARGETS, find_target
 
@@ -51,7 +51,7 @@ def steps_of(target: str) -> list[str]:
 
 
 def test_the_table_and_the_capabilities_name_the_same_targets() -> None:
-    assert tuple(TARGETS) == NAMES and [TARGETS[name]().name for name in TARGETS] == list(NAMES)
+    assert tuple(TARGETS) == NAMES and [find_target(name).name for name in TARGETS] == list(NAMES)
 
 
 @pytest.mark.parametrize("target", TARGETS)

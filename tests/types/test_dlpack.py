@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, P, PtoError, Scalar, Tensor, kernel, pto, workload
-from pto_wsp.frontend.kernel.annotations import InOut
-from pto_wsp.types.dlpack import _tensor_of
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir.tensor import _tensor_of
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import InOut
 
 
 class Foreign:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import DTypeNameError
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
 
 NUMPY = {
     DType.F64: np.float64, DType.F32: np.float32, DType.F16: np.float16, DType.BF16: ml_dtypes.bfloat16, DType.I8: np.int8,

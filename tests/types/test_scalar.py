@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Binary, Const, Op, Unary, Var, apply_binary, binary, evaluate, unary
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Binary, Const, Op, Unary, Var, apply_binary, binary, evaluate, print_scalar, unary
 
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
 SMALL = st.integers(-9, 9)

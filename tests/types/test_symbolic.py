@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import ArgumentKindError, PtoError, SymbolicControlError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, Op, SymbolRef, evaluate
+from pto_wsp.ir.symbolic import Symbol, Symbolic, as_scalar, ceildiv, maximum, minimum
 from pto_wsp.source import Span
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Op, SymbolRef, evaluate
-from pto_wsp.types.scalar_functions import ceildiv, maximum, minimum
-from pto_wsp.types.symbolic import Symbol, Symbolic, as_scalar
 
 N = Symbol("n")
 INTEGER = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.and_, operator.or_)

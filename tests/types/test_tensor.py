@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import TensorDataError, ViewIndexError
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.layout import Layout
-from pto_wsp.types.tensor import MAX_RANK, Tensor
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.layout import Layout
+from pto_wsp.ir.tensor import MAX_RANK, Tensor
 
 
 def test_the_array_is_wrapped_and_not_copied() -> None:

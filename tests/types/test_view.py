@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pto_wsp.errors import ArgumentKindError, PtoError, ViewBoundsError, ViewIndexError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, Element, Scalar, Var, evaluate, print_scalar
+from pto_wsp.ir.symbolic import Symbol, Symbolic
+from pto_wsp.ir.tensor import Tensor, TensorView
+from pto_wsp.ir.view import bounds_of, declared, place_of, print_view
 from pto_wsp.source import Span
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, Element, Scalar, Var, evaluate
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.symbolic import Symbol, Symbolic
-from pto_wsp.types.tensor import Tensor, TensorView
-from pto_wsp.types.view import bounds_of, declared, place_of, print_view
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 I, J = (Symbolic(Var(name, k)) for k, name in enumerate("ij"))  # noqa: E741

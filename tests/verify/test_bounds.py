@@ -30,14 +30,14 @@ from pto_wsp import (
     slot_set_u64,
     workload,
 )
+from pto_wsp.check.bounds import check_bounds
+from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RunBoundsError, ViewBoundsError
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.numbering import numbered_checks
-from pto_wsp.types.symbolic import Symbolic
-from pto_wsp.verify.bounds import check_bounds
-from pto_wsp.verify.verdict import Finding, Verdict
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_walk import numbered_checks
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.passes.lower import lower
 
 F32 = DType.F32
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
-from pto_wsp.api.kernels.kernel import Kernel
+from pto_wsp.api.kernel import Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch, Memory
 from pto_wsp.errors import CapacityError

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from pto_wsp import Workload
+from pto_wsp.check.outputs import check_exact
+from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import RunBoundsError
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.bound.binding import bind
-from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.stream.orchestrator import TaskInstance
-from pto_wsp.verify.exact import check_exact
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.run.bound import bind
+from pto_wsp.run.interpreter import stream_of
+from pto_wsp.run.orchestrator import TaskInstance
 from tests.verify.races.brute_force import arrays_of, elements_of, plan_of
 from tests.verify.races.drawn_workloads import SIDE, Drawing
 

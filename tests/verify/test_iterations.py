@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.plan.model import Consume, Loop, Sequence, Through
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Binary, Const, Element, Op, SymbolRef, Var
-from pto_wsp.verify.iterations import Answer, Example, Given, Impossible, Iterations, Level, Open
+from pto_wsp.check.iterations import Answer, Example, Given, Impossible, Iterations, Level, Open
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.plan import Consume, Loop, Sequence, Through
+from pto_wsp.ir.scalar import Binary, Const, Element, Op, SymbolRef, Var
 
 ROW, COL = Var("i", 1), Var("j", 2)
 N = SymbolRef("n", 3)

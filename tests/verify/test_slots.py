@@ -7,25 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp import (
-    Dense,
-    DType,
-    InOut,
-    P,
-    PtoError,
-    Scalar,
-    Sparse,
-    Tensor,
-    Tile,
-    combine,
-    kernel,
-    pto,
-    slot_set_u64,
-    slot_u64,
-    workload,
-)
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.verify.slots import slot_errors
+from pto_wsp import Dense, DType, InOut, P, PtoError, Scalar, Sparse, Tensor, Tile, combine, kernel, pto, slot_set_u64, slot_u64, workload
+from pto_wsp.check.slots import slot_errors
+from pto_wsp.passes.lower import lower
 
 I64 = DType.I64
 Y = Tensor(np.zeros((4, 1), np.int64), name="Y")

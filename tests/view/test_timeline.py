@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.report.trace import Home, Trace
+from pto_wsp.timing.trace import Home, Trace
 from pto_wsp.view.timeline import timeline
 
 

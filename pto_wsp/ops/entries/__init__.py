@@ -1,1 +1,1 @@
-"""Entries of the op table, one family a file."""
+"""The entries of the op table, a family a file."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pto_wsp.errors import OperandShapeError
-from pto_wsp.ops import rules
-from pto_wsp.ops.calls import user_call
+from pto_wsp.ops import typing
 from pto_wsp.ops.entries import elementwise
+from pto_wsp.ops.entry import Operand, active, user_call
 from pto_wsp.ops.spec import Elementwise
-from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
 
 
@@ -71,8 +70,8 @@ def _by_col(name: str, op: Elementwise, x: Operand, v: Operand) -> Operand:
 
 def _checked(name: str, op: Elementwise, x: Operand, v: Operand, wanted: Callable[[], tuple[int, int]]) -> Operand:
     active(name)
-    rules.require_tile(name, x)
-    rules.require_tile(name, v)
+    typing.require_tile(name, x)
+    typing.require_tile(name, v)
     rows, cols = wanted()
     if v.shape != (rows, cols):
         raise OperandShapeError(f"`pto.{name}`: the second tile has the wrong shape", here(), expected=f"[{rows}, {cols}]",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pto_wsp.ops.dtypes import ALL
 from pto_wsp.ops.entry import Function
-from pto_wsp.ops.rounding import convert
+from pto_wsp.ops.rounding import ALL, convert
 from pto_wsp.ops.spec import Cast
 
 cast = Cast(name="cast", ref=convert, c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, scales=ALL,

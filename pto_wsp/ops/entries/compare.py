@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import ALL, COMPUTED, INTEGERS, NUMBERS
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.rounding import ALL, COMPUTED, INTEGERS, NUMBERS
 from pto_wsp.ops.spec import Elementwise
-from pto_wsp.types.dtype import DType
 
 
 def _comparison(name: str, text: str, ref: np.ufunc, dtypes: tuple[DType, ...] = NUMBERS) -> Elementwise:

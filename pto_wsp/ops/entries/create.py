@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pto_wsp.errors import ArgumentKindError
-from pto_wsp.ops import rules
-from pto_wsp.ops.calls import user_call
-from pto_wsp.ops.dtypes import ALL, FOLDED_FLOATS, FOLDED_INTEGERS, NUMBERS
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ops import typing
 from pto_wsp.ops.entries.compare import le, where
 from pto_wsp.ops.entries.elementwise import add
+from pto_wsp.ops.entry import Operand, active, user_call
+from pto_wsp.ops.rounding import ALL, FOLDED_FLOATS, FOLDED_INTEGERS, NUMBERS
 from pto_wsp.ops.spec import Expand, Iota
-from pto_wsp.ops.tracing import Operand, active
 from pto_wsp.source import here
-from pto_wsp.types.dtype import DType
 
 expand = Expand(name="expand", doc="Return x broadcast to `shape`: [R, 1], [1, C] and [1, 1] repeat.", npu="TEXPANDS",
                 dtypes=ALL, folds=(*FOLDED_FLOATS, *FOLDED_INTEGERS), numpy="np.broadcast_to({0}, {shape}).astype({dtype})")
@@ -57,13 +56,13 @@ def triu(x: Operand, diagonal: int = 0) -> Operand:
 
 def _filled(name: str, shape: object, value: object, dtype: object) -> Operand:
     emitter = active(name)
-    attrs = (("shape", rules.as_shape(name, shape)), ("dtype", rules.as_dtype(name, dtype, ALL)))
+    attrs = (("shape", typing.as_shape(name, shape)), ("dtype", typing.as_dtype(name, dtype, ALL)))
     return emitter.emit(expand.name, (value,), attrs)
 
 
 def _triangle(name: str, x: Operand, diagonal: object, lower: bool) -> Operand:
     active(name)
-    rules.require_tile(name, x)
+    typing.require_tile(name, x)
     if not isinstance(diagonal, int):
         raise ArgumentKindError(f"`pto.{name}`: not a diagonal", here(), expected="a whole number", found=repr(diagonal))
     limit = add(iota((x.shape[0], 1), DType.I32, 0), diagonal)

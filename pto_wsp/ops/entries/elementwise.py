@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import BITS, FLOATS, FOLDED_FLOATS, FOLDED_INTEGERS, INTEGERS, NUMBERS, UNSIGNED, Array
 from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.rounding import BITS, FLOATS, FOLDED_FLOATS, FOLDED_INTEGERS, INTEGERS, NUMBERS, UNSIGNED, Array
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.traits import EITHER, Neutral, Side
 

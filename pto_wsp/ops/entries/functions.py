@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import FLOATS, FOLDED_FLOATS, Array
 from pto_wsp.ops.entry import Function
+from pto_wsp.ops.rounding import FLOATS, FOLDED_FLOATS, Array
 from pto_wsp.ops.spec import Elementwise, Variant
 
 _erf = np.frompyfunc(math.erf, 1, 1)

@@ -12,16 +12,14 @@ from inspect import Parameter, Signature
 import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
-from pto_wsp.ops import rules
-from pto_wsp.ops.calls import user_call
-from pto_wsp.ops.dtypes import ALL, COMPUTED, INTEGERS, NUMBERS, Array
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops import typing
 from pto_wsp.ops.entries.create import expand
-from pto_wsp.ops.entry import Arguments, Work, positional
-from pto_wsp.ops.tracing import Attrs, Operand, active, is_tile
+from pto_wsp.ops.entry import Arguments, Attrs, Operand, Work, active, is_tile, positional, user_call
+from pto_wsp.ops.rounding import ALL, COMPUTED, INTEGERS, NUMBERS, Array
 from pto_wsp.ops.whole import CArgument, CCall, IndexFault, Pointer, RowStep, Slot, TileFunction
 from pto_wsp.source import here
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
 
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
 
@@ -70,7 +68,7 @@ argsort = TileFunction(
 
 
 def _topk_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-    x, k = rules.require_tile("topk", bound["x"]), rules.whole_number(bound["k"])
+    x, k = typing.require_tile("topk", bound["x"]), typing.whole_number(bound["k"])
     if k is None:
         raise ArgumentKindError("`pto.topk`: k is a whole number known when the kernel is traced", here(), found=repr(bound["k"]),
                                 help="take it from a Constexpr[int] parameter")
@@ -96,7 +94,7 @@ _topk = TileFunction(
 def sort(x: Operand, descending: bool = False) -> Operand:
     """Return each row in order; NaN is the largest, as in NumPy."""
     active("sort")
-    x = rules.require_tile("sort", x)
+    x = typing.require_tile("sort", x)
     return _taken(x, argsort(x, _as_flag("sort", "descending", descending)))
 
 
@@ -107,7 +105,7 @@ def topk(x: Operand, k: int, largest: bool = True) -> tuple[Operand, Operand]:
     NaN is the largest; of equal elements the one in the lower column comes first.
     """
     active("topk")
-    x = rules.require_tile("topk", x)
+    x = typing.require_tile("topk", x)
     columns = _topk(x, k, largest)
     return _taken(x, columns), columns
 
@@ -170,7 +168,7 @@ def _index_fault(operands: Sequence[Array], attrs: Attrs) -> IndexFault | None:
 
 
 def _gather_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-    return (bound["x"], bound["index"]), (("axis", rules.as_axis("gather", bound["axis"])),)
+    return (bound["x"], bound["index"]), (("axis", typing.as_axis("gather", bound["axis"])),)
 
 
 def _gathered(types: Sequence[TileType], attrs: Attrs) -> TileType:
@@ -211,10 +209,10 @@ def _scattered(name: str) -> TileFunction:
     adds = name == "scatter_add"
 
     def parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
-        x, value = rules.require_tile(name, bound["x"]), bound["value"]
+        x, value = typing.require_tile(name, bound["x"]), bound["value"]
         if not is_tile(value):
             value = active(name).emit(expand.name, (value,), (("shape", (1, 1)), ("dtype", x.dtype)))
-        return (x, bound["index"], value), (("axis", rules.as_axis(name, bound["axis"])),)
+        return (x, bound["index"], value), (("axis", typing.as_axis(name, bound["axis"])),)
 
     def result(types: Sequence[TileType], attrs: Attrs) -> TileType:
         x, index, value = types

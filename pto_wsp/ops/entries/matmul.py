@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import MATMUL_RESULT, Array
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entry import Unit, Work
+from pto_wsp.ops.rounding import MATMUL_RESULT, Array
 from pto_wsp.ops.spec import Matmul
-from pto_wsp.types.dtype import DType
 
 STEP_TERMS = 256     # PTO_MATMUL_WORDS: so many terms are summed from zero, and then added
 

@@ -13,14 +13,13 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, OperandShapeError
-from pto_wsp.ops import rules
-from pto_wsp.ops.dtypes import ALL, Array
-from pto_wsp.ops.entry import Arguments, positional, shape_attr
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops import typing
+from pto_wsp.ops.entry import Arguments, Attrs, positional, shape_attr
+from pto_wsp.ops.rounding import ALL, Array
 from pto_wsp.ops.slices import WHOLE, Picked, pick
-from pto_wsp.ops.tracing import Attrs
 from pto_wsp.ops.whole import Copy, Movement
 from pto_wsp.source import here
-from pto_wsp.types.tile import TileType
 
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
 _Parts: TypeAlias = tuple[tuple[object, ...], Attrs]
@@ -48,7 +47,7 @@ transpose = Movement(name="transpose", doc="Return the tile with rows and column
 
 
 def _reshape_parts(bound: Mapping[str, object]) -> _Parts:
-    return (bound["x"],), (("shape", rules.as_shape("reshape", bound["shape"])),)
+    return (bound["x"],), (("shape", typing.as_shape("reshape", bound["shape"])),)
 
 
 def _reshaped(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:
@@ -69,7 +68,7 @@ reshape = Movement(name="reshape", doc="Return the elements, row by row, as a ti
 # ---- slices ----
 
 def _slice_parts(bound: Mapping[str, object]) -> _Parts:
-    x = rules.require_tile("slice", bound["x"])
+    x = typing.require_tile("slice", bound["x"])
     return (x,), (("rows", pick(bound["rows"], x.shape[0], "row")), ("cols", pick(bound["cols"], x.shape[1], "column")))
 
 
@@ -135,12 +134,12 @@ slice_odd = _every_second("slice_odd", 1, "Return columns 1, 3, 5, ...: x[:, 1::
 
 def _concat_parts(bound: Mapping[str, object]) -> _Parts:
     tiles = bound["tiles"]
-    axis = rules.as_axis("concat", bound["axis"])
+    axis = typing.as_axis("concat", bound["axis"])
     if isinstance(tiles, tuple) and len(tiles) == 1 and isinstance(tiles[0], tuple | list):
         tiles = tuple(tiles[0])
     if not isinstance(tiles, tuple) or not tiles:
         raise ArgumentKindError("`pto.concat` takes tiles", here(), expected="pto.concat(a, b, axis=1)", found="none")
-    return tuple(rules.require_tile("concat", tile) for tile in tiles), (("axis", axis),)
+    return tuple(typing.require_tile("concat", tile) for tile in tiles), (("axis", axis),)
 
 
 def _pad_call(types: Sequence[TileType], operands: tuple[object, ...], attrs: Attrs) -> Arguments:
@@ -203,13 +202,13 @@ interleave = Movement(name="interleave", doc="Return the columns of a and b in t
 # ---- pad ----
 
 def _pad_parts(bound: Mapping[str, object]) -> _Parts:
-    x, shape, widths = rules.require_tile("pad", bound["x"]), bound["shape"], bound["widths"]
+    x, shape, widths = typing.require_tile("pad", bound["x"]), bound["shape"], bound["widths"]
     if (shape is None) == (widths is None):
         raise ArgumentKindError("`pto.pad` takes a shape or widths", here(), found="neither" if shape is None else "both",
                                 expected="shape=(rows, cols), or widths=((above, below), (left, right))")
     rows, cols = x.shape
     if widths is None:
-        wanted = rules.as_shape("pad", shape)
+        wanted = typing.as_shape("pad", shape)
         (above, below), (left, right) = (0, wanted[0] - rows), (0, wanted[1] - cols)
     else:
         (above, below), (left, right) = _widths(widths)
@@ -224,7 +223,7 @@ def _pad_parts(bound: Mapping[str, object]) -> _Parts:
 
 def _widths(widths: object) -> tuple[tuple[int, int], tuple[int, int]]:
     if isinstance(widths, tuple | list) and len(widths) == 2 and all(isinstance(w, tuple | list) and len(w) == 2 for w in widths):
-        above, below, left, right = (rules.whole_number(n) for pair in widths for n in pair)
+        above, below, left, right = (typing.whole_number(n) for pair in widths for n in pair)
         if above is not None and below is not None and left is not None and right is not None:
             return (above, below), (left, right)
     raise ArgumentKindError("`pto.pad`: not the widths of a frame", here(), expected="((above, below), (left, right))",

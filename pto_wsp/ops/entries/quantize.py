@@ -6,14 +6,13 @@ Both directions are plain ops of the table in f32 (f64 for f64), so that what is
 from __future__ import annotations
 
 from pto_wsp.errors import ArgumentKindError, OperandShapeError, UnsupportedDTypeError
-from pto_wsp.ops import rules
-from pto_wsp.ops.calls import user_call
-from pto_wsp.ops.dtypes import FLOATS, INTEGERS, STORAGE, print_dtypes
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.elementwise import add, div, mul, round, sub
-from pto_wsp.ops.tracing import Operand, active, is_tile
+from pto_wsp.ops.entry import Operand, active, is_tile, user_call
+from pto_wsp.ops.rounding import FLOATS, INTEGERS, STORAGE, print_dtypes
 from pto_wsp.source import here
-from pto_wsp.types.dtype import DType
 
 _QUANTISED = (*INTEGERS, *STORAGE)
 
@@ -25,8 +24,8 @@ def quantize(x: Operand, scale: object, zero_point: object = 0, dtype: DType = D
     x is a float tile; scale and zero_point are numbers or tiles of [1, 1], [R, 1] (a number a row) or [1, C].
     """
     active("quantize")
-    target = rules.as_dtype("quantize", dtype, _QUANTISED)
-    tile = rules.require_tile("quantize", x)
+    target = typing.as_dtype("quantize", dtype, _QUANTISED)
+    tile = typing.require_tile("quantize", x)
     _check("quantize", "x", tile, FLOATS)
     wide = tile.dtype if tile.dtype.is_double else DType.F32
     steps = div(_in(tile, wide), _factor("quantize", "scale", scale, tile, FLOATS, wide))
@@ -44,8 +43,8 @@ def dequantize(q: Operand, scale: object, zero_point: object = 0, dtype: DType =
     q is a tile of integers or fp8; scale and zero_point as for quantize.
     """
     active("dequantize")
-    target = rules.as_dtype("dequantize", dtype, FLOATS)
-    tile = rules.require_tile("dequantize", q)
+    target = typing.as_dtype("dequantize", dtype, FLOATS)
+    tile = typing.require_tile("dequantize", q)
     _check("dequantize", "q", tile, _QUANTISED)
     wide = target if target.is_double else DType.F32
     steps: Operand = cast(tile, wide)
@@ -64,7 +63,7 @@ def _factor(name: str, what: str, value: object, tile: Operand, supported: tuple
     """Return a scale or zero point as the operand it is: a number as it stands, a tile in the dtype that is computed in."""
     if not is_tile(value):
         return value
-    found = rules.require_tile(name, value)
+    found = typing.require_tile(name, value)
     rows, cols = tile.shape
     if found.shape not in ((1, 1), (rows, 1), (1, cols)):
         raise OperandShapeError(f"`pto.{name}`: {what} has the wrong shape", here(),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pto_wsp.ops.dtypes import FLOATS, INTEGERS, Array
 from pto_wsp.ops.entries.elementwise import add, maximum, minimum, mul
 from pto_wsp.ops.entry import Finish, Identity
+from pto_wsp.ops.rounding import FLOATS, INTEGERS, Array
 from pto_wsp.ops.spec import ColReduce, RowReduce
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.arch.isa.instruction import FAMILIES, Kind, find_instruction, legal
-from pto_wsp.arch.isa.rows import ROWS
-from pto_wsp.arch.isa.rules import conversions, converts
 from pto_wsp.errors import InternalError
-from pto_wsp.expr.tile_program import Access
+from pto_wsp.ir.dtype import DType
+from pto_wsp.npu.isa.instructions import FAMILIES, ROWS, Kind, find_instruction, legal
+from pto_wsp.npu.isa.rules import conversions, converts
+from pto_wsp.npu.isa.tile_program import Access
 from pto_wsp.ops.table import ENTRIES
-from pto_wsp.types.dtype import DType
 
 INSTRUCTIONS = tuple(find_instruction(row.name) for row in ROWS)
 

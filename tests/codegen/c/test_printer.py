@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.printer import print_block, print_expr
-from pto_wsp.types.scalar import wrap_i64
+from pto_wsp.c import syntax as c
+from pto_wsp.c.printer import print_block, print_expr
+from pto_wsp.ir.scalar import wrap_i64
 
 from ..conftest import Compile
 

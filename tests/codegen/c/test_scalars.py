@@ -7,13 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.printer import print_expr
-from pto_wsp.codegen.c.scalars import lower_scalar
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import COMPARISONS, Op
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.c import syntax as c
+from pto_wsp.c.printer import print_expr
+from pto_wsp.c.scalars import lower_scalar
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import COMPARISONS, Op, print_scalar
 
 from ..conftest import Compile
 

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pto_wsp.codegen.c import syntax as c
-from pto_wsp.codegen.c.dtypes import loaded, memory_type, stored
-from pto_wsp.codegen.c.printer import print_expr
-from pto_wsp.codegen.kernel.elements import converted
-from pto_wsp.ops.dtypes import ALL
+from pto_wsp.c import syntax as c
+from pto_wsp.c.kernel_rows import converted
+from pto_wsp.c.printer import print_expr
+from pto_wsp.c.scalars import loaded, memory_type, stored
+from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.rounding import MODES, convert
-from pto_wsp.types.dtype import DType
+from pto_wsp.ops.rounding import ALL, MODES, convert
 
 from ..conftest import Compile
 

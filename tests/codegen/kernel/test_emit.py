@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.codegen.kernel.emit import emit_kernel
-from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.runtime.interpreter.kernel import run_kernel
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.c.kernel import emit_kernel
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.passes.kernel.passes import run_kernel_passes
+from pto_wsp.run.kernel_interpreter import run_kernel
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 from ..conftest import Array, BuildAll, Built, Job
 
@@ -345,12 +346,12 @@ def test_user_names_cannot_collide_with_generated_ones(kernels: Kernels) -> None
 
 def test_text_is_the_same_in_every_process() -> None:
     program = ("import sys; sys.path.insert(0, {root!r})\n"
-               "from pto_wsp.codegen.kernel.emit import emit_kernel\n"
-               "from pto_wsp.expr import kernel as k\n"
-               "from pto_wsp.plan.kernel.passes import run_kernel_passes\n"
-               "from pto_wsp.types.dtype import DType\n"
-               "from pto_wsp.types.tile import TileType\n"
-               "from pto_wsp.types.scalar import Const\n"
+               "from pto_wsp.c.kernel import emit_kernel\n"
+               "from pto_wsp.ir import kernel as k\n"
+               "from pto_wsp.passes.kernel.passes import run_kernel_passes\n"
+               "from pto_wsp.ir.dtype import DType\n"
+               "from pto_wsp.ir.tile import TileType\n"
+               "from pto_wsp.ir.scalar import Const\n"
                "t = TileType(4, 8, DType.F32)\n"
                "v = [k.Value(n, t) for n in range(4)]\n"
                "z = Const(0)\n"

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, KernelPass
-from pto_wsp.plan.kernel.rows import fuse_rows
-from pto_wsp.runtime.interpreter.kernel import run_kernel
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.passes.kernel import rows
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
+from pto_wsp.run.kernel_interpreter import run_kernel
+from pto_wsp.trace.kernel.annotations import In, InOut, Out
+from pto_wsp.trace.kernel.definition import KernelDef
 
 from ..conftest import Array, BuildAll, Built, Job
 
@@ -153,7 +153,7 @@ def test_random_kernels_match_the_interpreter(build_all: BuildAll, first: int) -
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("first", [0, pytest.param(BATCH, marks=pytest.mark.slow)])
 def test_random_kernels_match_with_their_loops_cut(build_all: BuildAll, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuse_rows, "MAX_WEIGHT", 2)
+    monkeypatch.setattr(rows, "MAX_WEIGHT", 2)
     _compare(build_all, [(seed, KERNEL_PASSES) for seed in range(first, first + BATCH)])
 
 

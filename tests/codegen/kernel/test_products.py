@@ -8,15 +8,16 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.codegen.kernel.emit import emit_kernel
-from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.kernel.annotations import In, Out, Scalar, Tensor
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.ops.dtypes import MATMUL_RESULT
-from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.c.kernel import emit_kernel
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.ops.rounding import MATMUL_RESULT
+from pto_wsp.passes.kernel.passes import run_kernel_passes
+from pto_wsp.trace.kernel.annotations import In, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 from ..conftest import Array, BuildAll, Built, Job
 

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.expr import kernel as k
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar, Tensor
-from pto_wsp.runtime.failures.guard_text import Failure, PieceFault
-from pto_wsp.runtime.interpreter.kernel import failure_of, run_kernel
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.run.failures import Failure, PieceFault
+from pto_wsp.run.kernel_interpreter import failure_of, run_kernel
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
 
 from ..conftest import BuildAll, Built, Job
 from .guard_pages import Fence, in_child

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from pto_wsp.expr.kernel import Role, ScalarParamDecl, TensorParam, TileParam
-from pto_wsp.expr.tile_program import (
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Role, ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.ir.tile import TileType
+from pto_wsp.npu.isa.tile_program import (
     Access,
     Declare,
     Form,
@@ -21,9 +24,6 @@ from pto_wsp.expr.tile_program import (
     TileProgram,
 )
 from pto_wsp.ops.entry import Unit
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import TileType
 
 F32 = DType.F32
 READ, WRITE, BOTH = Access.READ, Access.WRITE, Access.BOTH

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.kernel_cpp import emit_kernel_cpp
-from pto_wsp.codegen.npu.names import Names
 from pto_wsp.errors import InternalError
-from pto_wsp.expr.tile_program import Form, ParamAccess, TileProgram
-from pto_wsp.plan.npu.tiles.plan_memory import plan_memory
+from pto_wsp.npu.emit.kernel_cpp import Names, emit_kernel_cpp
+from pto_wsp.npu.isa.tile_program import Form, ParamAccess, TileProgram
+from pto_wsp.npu.tiles.plan_memory import plan_memory
 from tests.codegen.npu.programs import doubled_blocks, product, rms_rows
 from tests.conftest import Golden
 

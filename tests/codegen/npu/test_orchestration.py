@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp import DenseDyn, DType, In, InOut, Out, P, Ragged, Scalar, Symbol, Tensor, Tile, kernel, pto, workload
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration, orchestration_path
+from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_path
 from tests.conftest import Golden
 from tests.npu.submits import npu_plan
 

@@ -2,8 +2,8 @@ import numpy as np
 
 from pto_wsp import DType, InOut, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
+from pto_wsp.passes.lower import lower
 
 F32, I32 = DType.F32, DType.I32
 TILE = Tile[16, 16, F32]

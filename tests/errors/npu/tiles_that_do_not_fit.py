@@ -2,11 +2,11 @@ import numpy as np
 
 from pto_wsp import DType, In, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
+from pto_wsp.npu.select.select import select
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
+from pto_wsp.passes.lower import lower
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
 
 TILE = Tile[160, 160, DType.F32]
 

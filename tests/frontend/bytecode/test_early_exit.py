@@ -8,7 +8,7 @@ from types import TracebackType
 
 import pytest
 
-from pto_wsp.frontend.bytecode import early_exit
+from pto_wsp.trace import bytecode
 
 LEFT: list[bool] = []
 
@@ -25,7 +25,7 @@ class Watch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         entered_at = self.entered_at.pop()
         if kind is None:
-            LEFT.append(early_exit.left_early(sys._getframe(1), entered_at))
+            LEFT.append(bytecode.left_early(sys._getframe(1), entered_at))
 
 
 def ends(w: Watch, go: Callable[..., object]) -> None:

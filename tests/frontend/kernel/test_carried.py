@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.pto import pto
 from pto_wsp.errors import BufferMisuseError, CarriedValueError, EscapedValueError
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
 
 from .test_trace import trace
 

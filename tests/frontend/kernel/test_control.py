@@ -6,15 +6,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.pto import pto
 from pto_wsp.errors import BufferMisuseError, OutsideTraceError, SymbolicControlError
-from pto_wsp.expr import codec
-from pto_wsp.expr.kernel_digest import kernel_digest
-from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir import codec
+from pto_wsp.ir.digest import kernel_digest
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.ops.guards import guards_of
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
 
 from .test_trace import lines, trace
 

@@ -10,7 +10,7 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, ptoisa, ptoisa_kernel, workload
 from pto_wsp.errors import ArgumentKindError, InstructionError, OutsideTraceError
-from pto_wsp.frontend.kernel.instructions import Instruction, instructions
+from pto_wsp.trace.kernel.instructions import Instruction, instructions
 from tests.tolerances import Array
 
 F32, I32, BOOL = DType.F32, DType.I32, DType.BOOL

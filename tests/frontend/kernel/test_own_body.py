@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import Constexpr, DType, In, Out, Tile, kernel, pto
-from pto_wsp.api.kernels.kernel import Kernel
+from pto_wsp.api.kernel import Kernel
 from pto_wsp.errors import OutNeverStoredError, OwnBodyError
-from pto_wsp.expr import codec
-from pto_wsp.expr.kernel import BodyForm, OwnBody
-from pto_wsp.expr.kernel_digest import kernel_digest
+from pto_wsp.ir import codec
+from pto_wsp.ir.digest import kernel_digest
+from pto_wsp.ir.kernel import BodyForm, OwnBody
 
 SMALL = Tile[4, 8, DType.F32]
 DEDENTED = textwrap.dedent("""\

@@ -9,17 +9,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
+from pto_wsp.api.pto import pto
 from pto_wsp.errors import ArgumentKindError, ArityError, BufferMisuseError, OutsideTraceError
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_text import print_kernel
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.frontend.kernel.annotations import Constexpr, In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.symbolic import Symbol
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.ir.symbolic import Symbol
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import Constexpr, In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 F32, I32 = DType.F32, DType.I32
 SMALL = Tile[4, 8, F32]

@@ -29,9 +29,9 @@ from pto_wsp import (
     send,
     workload,
 )
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import outer_nodes
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir.scalar import print_scalar
 
 F32 = DType.F32
 X, Y = (Tensor(np.zeros((8, 4), np.float32), name=name) for name in "XY")

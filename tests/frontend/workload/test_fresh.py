@@ -11,9 +11,9 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, PtoError, Tensor, Tile, Workload, combine, kernel, pto, sequential, workload
 from pto_wsp.errors import WorkloadStructureError
-from pto_wsp.expr import codec
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.ir import codec
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import outer_nodes
 
 F32 = DType.F32
 X, Y = Tensor(np.zeros((4, 1, 4), np.float32), name="X"), Tensor(np.zeros((4, 1, 4), np.float32), name="Y")

@@ -33,15 +33,9 @@ from pto_wsp import (
     sequential,
     workload,
 )
-from pto_wsp.errors import (
-    ArityError,
-    LoopVariableError,
-    OutsideTraceError,
-    SymbolicControlError,
-    WorkloadStructureError,
-)
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.errors import ArityError, LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import outer_nodes
 
 F32 = DType.F32
 X, Y = Tensor(np.arange(96, dtype=np.float32).reshape(4, 6, 4), name="X"), Tensor(np.zeros((4, 6, 4), np.float32), name="Y")

@@ -28,8 +28,8 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.expr import workload as wl
-from pto_wsp.expr.rewrite import outer_nodes
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import outer_nodes
 
 I64 = DType.I64
 Y = Tensor(np.zeros((6, 1), np.int64), name="Y")

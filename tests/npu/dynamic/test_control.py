@@ -9,20 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp import (
-    Dense,
-    Deps,
-    P,
-    Ragged,
-    Sparse,
-    Symbol,
-    Tensor,
-    Workload,
-    slot_load_u64,
-    slot_set_u64,
-    slot_u64,
-    workload,
-)
+from pto_wsp import Dense, Deps, P, Ragged, Sparse, Symbol, Tensor, Workload, slot_load_u64, slot_set_u64, slot_u64, workload
 from tests.npu.dynamic.cases import F32, add, grow, mix, move, run_package, run_with, tensors, whole_numbers
 from tests.npu.harness import A2A3_FAST, A5_FAST, check_package
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import Deps, P, Tensor, Workload, workload
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
+from pto_wsp.npu.emit.orchestration import emit_orchestration
 from tests.npu.dynamic.cases import F32, add, grow, mix, move, run_package, tensors
 from tests.npu.harness import A5_FAST, check_package
 from tests.npu.submits import npu_plan

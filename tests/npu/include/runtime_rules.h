@@ -1,4 +1,4 @@
-// The runtime's rules, from pto_wsp/arch/isa/runtime.py: tests/npu/test_runtime_rules.py --update writes this file.
+// The runtime's rules, from pto_wsp/npu/isa/runtime.py: tests/npu/test_runtime_rules.py --update writes this file.
 #pragma once
 
 #include <stdexcept>

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from pto_wsp.arch.isa.instruction import find_instruction, legal
-from pto_wsp.arch.isa.rows import ROWS
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
+from pto_wsp.npu.isa.instructions import ROWS, find_instruction, legal
 from tests.npu.emulator import CORE
 from tests.npu.harness import FAMILIES
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from pto_wsp.arch.isa.instruction import FAMILIES
-from pto_wsp.arch.isa.rules import RULES, Demand, Rule
-from pto_wsp.verify.npu.demands import broken_demands
+from pto_wsp.npu.check.forms import broken_demands
+from pto_wsp.npu.isa.instructions import FAMILIES
+from pto_wsp.npu.isa.rules import RULES, Demand, Rule
 from tests.npu.emulator import LoadedKernel
 from tests.npu.harness import RunFault
 from tests.npu.instructions.batch import load_batch

@@ -17,24 +17,24 @@ import numpy.typing as npt
 
 from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.package import DeviceKernel, emit_kernel_file
 from pto_wsp.errors import raise_all
-from pto_wsp.expr.kernel import Compute, ScalarParamDecl, TensorParam, TileParam
-from pto_wsp.expr.kernel import Kernel as KernelIR
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.expr.tile_program import ParamAccess, TileProgram
+from pto_wsp.ir.kernel import Compute, ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.ir.kernel import Kernel as KernelIR
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.npu.check.checks import check_tile_program
+from pto_wsp.npu.emit.package import DeviceKernel, emit_kernel_file
+from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
+from pto_wsp.npu.plan.descriptors import NpuUse
+from pto_wsp.npu.plan.model import Block, NpuKernel, NpuPlan
+from pto_wsp.npu.plan.passes import NPU_PASSES
+from pto_wsp.npu.plan.split_kernel import split_kernel
+from pto_wsp.npu.select.select import select
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.table import find
+from pto_wsp.passes.kernel.passes import run_kernel_passes
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.plan.npu.model import Block, NpuKernel, NpuPlan
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.split.cores.split_kernel import split_kernel
-from pto_wsp.plan.npu.split.passes import NPU_PASSES
-from pto_wsp.plan.npu.split.uses import NpuUse
 from pto_wsp.resources import csrc_dir
-from pto_wsp.verify.npu.checks import check_tile_program
 from tests.npu.compiled import INCLUDE, KERNEL, SHARED, WARNINGS, compiled, text_of
 from tests.npu.emulator import Given, LoadedKernel, core, f32_bits
 

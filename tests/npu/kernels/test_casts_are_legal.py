@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Kernel, Out, Tile, kernel, pto
-from pto_wsp.arch.isa.rules import converts
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.plan.npu.select.carried import ON_CHIP
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.rules import converts
+from pto_wsp.npu.rules.operands import ON_CHIP
 from tests.npu.harness import A5_FAST
 from tests.npu.kernels.batch import Bound, Case, program_of
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, Scalar, Tensor, Tile, kernel, pto
-from pto_wsp.expr import tile_program as tp
+from pto_wsp.npu.isa import tile_program as tp
 from tests.npu.harness import A2A3_FAST, RunFault
 from tests.npu.kernels.batch import Bound, Case, load_programs, program_of, run_case
 

@@ -11,9 +11,9 @@ import pytest
 
 from pto_wsp import DType, In, Out, Tile, kernel, pto
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.types.scalar import Const
-from pto_wsp.verify.npu.forms import check_forms
+from pto_wsp.ir.scalar import Const
+from pto_wsp.npu.check.forms import check_forms
+from pto_wsp.npu.isa import tile_program as tp
 from tests.npu.harness import RunFault
 from tests.npu.kernels.batch import ARCHES, Bound, Case, load_programs, program_of, run_case
 

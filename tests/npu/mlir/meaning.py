@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pto_wsp.arch.isa.instruction import Kind, Operand, find_instruction
 from pto_wsp.errors import InternalError
+from pto_wsp.npu.isa.instructions import Kind, Operand, find_instruction
 from tests.npu.mlir.grammar import Fault, Function, MemoryType, Op, TileType, Type, parse
 
 _BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}

@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from pto_wsp.codegen.npu.mlir.views import part_views, parts_of, with_wholes
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, mul
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, mul
+from pto_wsp.npu.emit.mlir_views import part_views, parts_of, with_wholes
+from pto_wsp.npu.isa import tile_program as tp
 
 POISON = 0x7F7F7F7F     # as f32: 3.39e38
 

@@ -6,8 +6,8 @@ import pytest
 
 from pto_wsp import PtoError
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.mlir.emit import emit_pto
-from pto_wsp.plan.npu.select.select import select
+from pto_wsp.npu.emit.mlir import emit_pto
+from pto_wsp.npu.select.select import select
 from tests.codegen.npu.golden.test_examples import CASES
 from tests.npu.mlir.meaning import check_pto
 from tests.plan.npu.split.numpy_plan import npu_plan

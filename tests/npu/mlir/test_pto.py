@@ -9,8 +9,8 @@ import pytest
 
 from pto_wsp import DType, In, Out, Scalar, Tile, kernel, pto
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.codegen.npu.mlir.emit import emit_pto
 from pto_wsp.errors import DialectError
+from pto_wsp.npu.emit.mlir import emit_pto
 from tests.conftest import Golden
 from tests.npu.harness import A2A3_FAST
 from tests.npu.kernels import test_cube, test_families, test_vector

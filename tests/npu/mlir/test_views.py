@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from pto_wsp.codegen.npu.mlir.views import part_views, parts_of
 from pto_wsp.errors import DialectError
-from pto_wsp.expr.tile_program import Instr, TileProgram, steps
+from pto_wsp.npu.emit.mlir_views import part_views, parts_of
+from pto_wsp.npu.isa.tile_program import Instr, TileProgram, steps
 from tests.npu.kernels import test_families, test_vector
 from tests.npu.kernels.batch import Case, check, selected_of
 from tests.npu.mlir.separate import separate
@@ -46,6 +46,6 @@ def test_the_cases_have_reshapes_and_parts() -> None:
 
 
 def test_a_reshape_that_is_left_out_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pto_wsp.codegen.npu.mlir.views._Views._asked", lambda *_, **__: [])
+    monkeypatch.setattr("pto_wsp.npu.emit.mlir_views._Views._asked", lambda *_, **__: [])
     with pytest.raises(AssertionError, match=r"of \d+ cases"):
         check(tuple(test_vector.ragged()), "a2a3", separate)

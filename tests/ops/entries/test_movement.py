@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, Tile, kernel, pto
+from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries.movement import ENTRIES
 from pto_wsp.ops.spec import evaluate
 from pto_wsp.ops.whole import Movement
-from pto_wsp.types.tile import TileType
 from tests.tolerances import Array
 
 F32 = DType.F32

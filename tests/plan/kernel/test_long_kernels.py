@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Kernel, Out, P, Tensor, Tile, kernel, pto, workload
-from pto_wsp.codegen.kernel.emit import emit_kernel
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.plan.kernel.passes import run_kernel_passes
-from pto_wsp.plan.kernel.rows.fuse_rows import MAX_WEIGHT, weight_of
+from pto_wsp.c.kernel import emit_kernel
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.passes.kernel.passes import run_kernel_passes
+from pto_wsp.passes.kernel.rows import MAX_WEIGHT, weight_of
 
 F32 = DType.F32
 SHAPE = (2, 8)

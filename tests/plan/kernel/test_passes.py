@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, InOut, Out, Scalar, Tensor, Tile, pto
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_text import print_kernel
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.frontend.kernel.annotations import TensorAnnotation
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL_PASSES, run_kernel_passes
-from pto_wsp.runtime.interpreter.kernel import run_kernel
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import KERNEL_PASSES, run_kernel_passes
+from pto_wsp.run.kernel_interpreter import run_kernel
+from pto_wsp.trace.kernel.annotations import TensorAnnotation
+from pto_wsp.trace.kernel.definition import KernelDef
 from tests.conftest import Golden
 
 F32, I32 = DType.F32, DType.I32

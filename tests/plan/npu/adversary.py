@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.tile_program import Pipe
-from pto_wsp.types.scalar import Number, Scalar, Var, evaluate
+from pto_wsp.ir.scalar import Number, Scalar, Var, evaluate
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.tile_program import Pipe
 
 Cell = tuple[object, ...]
 CELL_BYTES = 32

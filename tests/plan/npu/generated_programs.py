@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.kernel import Role, TensorParam
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Role, TensorParam
+from pto_wsp.ir.scalar import Binary, Const, Number, Op, ParamExtent, Scalar, Var, add, mul
+from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.ops.entry import Unit
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Binary, Const, Number, Op, ParamExtent, Scalar, Var, add, mul
 
 F32 = DType.F32
 READ, WRITE, BOTH = tp.Access.READ, tp.Access.WRITE, tp.Access.BOTH

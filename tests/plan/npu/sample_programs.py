@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
-from pto_wsp.expr.tile_program import ParamAccess, TileProgram
-from pto_wsp.types import scalar as s
+from pto_wsp.ir import scalar as s
+from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
 from tests.plan.npu.select.kernels import ragged, selected, whole
 from tests.plan.npu.select.test_cube import cube_kernel, matmul, program_of
 

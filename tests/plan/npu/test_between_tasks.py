@@ -9,14 +9,13 @@ import numpy as np
 
 from pto_wsp import DType, P, Tensor, Workload, combine, workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr.rewrite import nodes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.between_tasks import allocated_by_launches, mark_between_tasks
-from pto_wsp.plan.npu.merge_dims import merge_dims
-from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
-from pto_wsp.plan.npu.text import print_npu_plan
-from pto_wsp.types import scalar as s
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.npu.plan.arguments import allocated_by_launches, mark_between_tasks, merge_dims
+from pto_wsp.npu.plan.model import NpuPlan
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
+from pto_wsp.npu.plan.text import print_npu_plan
+from pto_wsp.passes.lower import lower
 from tests.npu.submits import intermediates, npu_plan
 from tests.npu.tasks import grow, mix, move
 

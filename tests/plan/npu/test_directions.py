@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, ceildiv, kernel, pto, workload
-from pto_wsp.expr.kernel import Role
-from pto_wsp.plan.npu.directions import tensor_directions
+from pto_wsp.ir.kernel import Role
+from pto_wsp.npu.plan.arguments import tensor_directions
 from tests.npu.submits import npu_plan
 
 F32 = DType.F32

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from pto_wsp import DenseDyn, DType, In, Out, P, Ragged, Tensor, Tile, Workload, kernel, pto, workload
-from pto_wsp.plan.model import Check, CheckKind
-from pto_wsp.plan.npu.guards import Guard, GuardLoop, guards_of
-from pto_wsp.plan.npu.model import Block, Launch, NpuPlan, Repeat
-from pto_wsp.types import scalar as s
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.plan import Check, CheckKind
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.npu.plan.guards import Guard, GuardLoop, guards_of
+from pto_wsp.npu.plan.model import Block, Launch, NpuPlan, Repeat
 from tests.npu.submits import npu_plan
 
 F32 = DType.F32

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import CapacityError
-from pto_wsp.expr.tile_program import TileProgram
+from pto_wsp.npu.check.flags import check_flags, check_hazards
+from pto_wsp.npu.check.places import check_places
+from pto_wsp.npu.isa.tile_program import TileProgram
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.verify.npu.flags import check_flags
-from pto_wsp.verify.npu.hazards import check_hazards
-from pto_wsp.verify.npu.places import check_places
 from tests.plan.npu.adversary import adversarial, in_order
 from tests.plan.npu.generated_programs import draw_program, extents
 

@@ -9,9 +9,9 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import DeviceLimitError
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.merge_dims import merge_dims
-from pto_wsp.types.tensor import TensorView
+from pto_wsp.ir.tensor import TensorView
+from pto_wsp.npu.plan.arguments import merge_dims
+from pto_wsp.passes.lower import lower
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
 
 F32 = DType.F32

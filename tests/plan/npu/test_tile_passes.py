@@ -7,14 +7,14 @@ import pytest
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch, Memory
 from pto_wsp.errors import CapacityError, InternalError
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Binary, Const, Op, ParamExtent, Scalar, Var, mul
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.tile_program_text import print_program
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
 from pto_wsp.source import Span
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Binary, Const, Op, ParamExtent, Scalar, Var, mul
 from tests.conftest import Golden
 
 ARCH = builtin_arch("ascend_910b")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.arch.isa.instruction import Kind, find_instruction, legal
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.instructions import Kind, find_instruction, legal
 
 Array = npt.NDArray[Any]
 _HALVES = (DType.F16.np, DType.BF16.np)

@@ -7,11 +7,11 @@ import pytest
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.ir.plan_text import print_plan
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.written.text import print_plan
 
 BLOCK = Tile[16, 8, DType.F32]
 

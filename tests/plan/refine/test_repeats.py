@@ -10,14 +10,14 @@ import pytest
 from pto_wsp import Dense, DType, In, Out, P, Sparse, Symbol, Tensor, Tile, kernel, pto, slot_set_u64, slot_u64, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import RunBoundsError
-from pto_wsp.expr.rewrite import canonical
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_walk import numbered_checks, submits
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context, TaskPlan
-from pto_wsp.plan.numbering import numbered_checks
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
-from pto_wsp.plan.walk import submits
+from pto_wsp.passes.refine import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.schedule.schedule import Schedule
 
 CONTEXT = Context(Schedule(), builtin_arch("unit"))

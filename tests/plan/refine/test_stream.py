@@ -8,11 +8,11 @@ import pytest
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.artifact.toolchain import cache_bytes
+from pto_wsp.ir.plan_text import print_plan
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.written.text import print_plan
 
 ROW = Tile[1, 64, DType.F32]
 

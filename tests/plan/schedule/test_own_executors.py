@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from pto_wsp import Channel, DType, Out, P, Scalar, Tensor, Tile, builtin_arch, consume, kernel, pto, send, workload
+from pto_wsp.ir.plan_walk import submits
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.walk import submits
-from pto_wsp.types.scalar_text import print_scalar
 
 Y = Tensor(np.zeros((4, 1), np.int64), name="Y")
 

@@ -30,13 +30,14 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, KeyTraceError
+from pto_wsp.ir.execution_rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
+from pto_wsp.ir.plan import CheckKind, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import submits
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import CheckKind, Context, Submit, TaskPlan
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.plan.rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
-from pto_wsp.plan.walk import submits
-from pto_wsp.types.scalar_text import print_scalar
 
 F32 = DType.F32
 UNIT = builtin_arch("unit")

@@ -33,11 +33,11 @@ from pto_wsp import (
 )
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import CompileOptionError, DirectiveError
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.passes import DEVICE_PASSES
-from pto_wsp.plan.targets.capability import (
+from pto_wsp.schedule.capability import (
     DEVICE_TARGETS,
     DIRECTIVES,
     FORMS,

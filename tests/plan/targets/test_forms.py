@@ -27,11 +27,11 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.plan.targets.capability import FORMS
-from pto_wsp.plan.targets.forms import form_errors, forms_of
+from pto_wsp.check.forms import form_errors, forms_of
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.lower import lower
+from pto_wsp.schedule.capability import FORMS
 
 I32 = DType.I32
 X, Y, COUNTS = (Tensor(np.ones((4, 8), np.int32), name=name) for name in ("X", "Y", "counts"))

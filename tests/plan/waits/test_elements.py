@@ -10,16 +10,17 @@ import pytest
 from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import InternalError
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Check, CheckKind, Context, Loop, Read, TaskPlan
-from pto_wsp.plan.refine.repeats import drop_repeated_checks, verify_after_drop_repeated_checks
-from pto_wsp.plan.waits.elements import MAX_READS, Reads, has_waits
-from pto_wsp.plan.walk import items_of, submits
-from pto_wsp.plan.written.text import print_plan
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.plan import Check, CheckKind, Loop, Read, TaskPlan
+from pto_wsp.ir.plan_text import print_plan
+from pto_wsp.ir.plan_walk import items_of, submits
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.waits import MAX_READS, Reads, has_waits
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.refine import drop_repeated_checks, verify_after_drop_repeated_checks
 from pto_wsp.schedule.schedule import Schedule
-from pto_wsp.types import scalar as s
-from pto_wsp.types.scalar_text import print_scalar
 
 I32 = DType.I32
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pto_wsp import DenseDyn, DType, In, Out, P, Program, PtoError, Scalar, Symbol, Tensor, Tile, kernel, pto, workload
-from pto_wsp.runtime.bound.binding import alias_groups
+from pto_wsp.run.bound import alias_groups
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 F32 = DType.F32

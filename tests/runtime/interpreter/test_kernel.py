@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.expr.kernel import Kernel
-from pto_wsp.expr.kernel_walk import guards_of
-from pto_wsp.frontend.kernel.annotations import In, InOut, Out, Scalar
-from pto_wsp.frontend.kernel.definition import KernelDef
-from pto_wsp.runtime.interpreter.kernel import run_kernel
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.ops.guards import guards_of
+from pto_wsp.run.kernel_interpreter import run_kernel
+from pto_wsp.trace.kernel.annotations import In, InOut, Out, Scalar
+from pto_wsp.trace.kernel.definition import KernelDef
 
 F32, I32 = DType.F32, DType.I32
 RNG = np.random.default_rng(7)

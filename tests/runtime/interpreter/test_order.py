@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import Channel, Deps, DType, In, Out, P, Program, PtoError, Scalar, Tensor, Tile, consume, kernel, pto, send, workload
-from pto_wsp.runtime.interpreter.order import OrderRules, drawn_order
-from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.stream.orchestrator import MarkInstance, TaskInstance
+from pto_wsp.run.interpreter import OrderRules, drawn_order, stream_of
+from pto_wsp.run.orchestrator import MarkInstance, TaskInstance
 
 F32 = DType.F32
 N = 6

@@ -10,12 +10,12 @@ import pytest
 import pto_wsp.targets.cpu_sim_build
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import InternalError
-from pto_wsp.expr import kernel as k
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.scalar import Const
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import KERNEL, KERNEL_PASSES
 from pto_wsp.passes.pipeline import Pass
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import KERNEL, KERNEL_PASSES
-from pto_wsp.runtime.interpreter.pass_check import check_kernel_passes
-from pto_wsp.types.scalar import Const
+from pto_wsp.run.pass_check import check_kernel_passes
 
 F32 = DType.F32
 

@@ -27,9 +27,9 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.errors import RunBoundsError, TaskFailedError
-from pto_wsp.runtime.bound.binding import bind
-from pto_wsp.runtime.interpreter.run import placed_array, stream_of
-from pto_wsp.runtime.stream.orchestrator import PlacedView, TaskInstance
+from pto_wsp.run.bound import bind
+from pto_wsp.run.interpreter import placed_array, stream_of
+from pto_wsp.run.orchestrator import PlacedView, TaskInstance
 
 F32 = DType.F32
 RNG = np.random.default_rng(3)

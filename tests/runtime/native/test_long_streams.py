@@ -27,7 +27,7 @@ from pto_wsp import (
     send,
     workload,
 )
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.run.native import Engine
 
 I64 = DType.I64
 N = 20

@@ -7,11 +7,11 @@ from enum import IntEnum, IntFlag
 import pytest
 
 from pto_wsp.artifact.build import load_runtime
-from pto_wsp.plan.rules import Column, FullWindow, Places, Release, WindowUnit
-from pto_wsp.plan.schedule.pools import MAX_POOLS
-from pto_wsp.plan.waits.channel_state import Wait
-from pto_wsp.runtime.native.simulator import Held
-from pto_wsp.runtime.record.marks import EdgeReason, MarkFlag, NodeKind, Stall
+from pto_wsp.ir.channels import Wait
+from pto_wsp.ir.execution_rules import Column, FullWindow, Places, Release, WindowUnit
+from pto_wsp.passes.schedule import MAX_POOLS
+from pto_wsp.run.record import EdgeReason, MarkFlag, NodeKind, Stall
+from pto_wsp.run.simulator import Held
 from pto_wsp.schedule.calendar import MAX_EXECUTORS
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pto_wsp import Dense, DType, InOut, P, Program, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import ProgramStateError, PtoError, ThreadStartError
-from pto_wsp.runtime.native import run as native
+from pto_wsp.run import native
 
 I64 = DType.I64
 ROWS, STEPS = 16, 40
@@ -119,7 +119,7 @@ def test_a_run_whose_thread_does_not_start_is_no_run(monkeypatch: pytest.MonkeyP
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patched:
-        patched.setattr("pto_wsp.api.programs.program.start_thread", refuse)
+        patched.setattr("pto_wsp.api.program.start_thread", refuse)
         with pytest.raises(ThreadStartError):
             program.execute()
     assert program.is_complete()

@@ -34,7 +34,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.errors import BindingError, ProgramStateError, RunBoundsError, TaskFailedError
-from pto_wsp.runtime.native.run import Engine, default_threads
+from pto_wsp.run.native import Engine, default_threads
 
 ROOT = Path(__file__).resolve().parents[3]
 I64, F32 = DType.I64, DType.F32

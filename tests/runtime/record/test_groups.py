@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pto_wsp.runtime.record.groups import before_in_group
+from pto_wsp.run.record import before_in_group
 
 
 @pytest.mark.parametrize("group, order, none, before", [

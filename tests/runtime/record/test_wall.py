@@ -34,8 +34,8 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.errors import CompileOptionError, ProgramStateError, TaskFailedError
-from pto_wsp.report.wall_trace import WallTrace
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.run.native import Engine
+from pto_wsp.timing.trace import WallTrace
 
 F32, I64 = DType.F32, DType.I64
 

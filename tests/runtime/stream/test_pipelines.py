@@ -44,9 +44,9 @@ from pto_wsp import (
 )
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Channels
-from pto_wsp.expr import codec
+from pto_wsp.ir import codec
 from pto_wsp.resources import csrc_dir
-from pto_wsp.runtime.native.run import Engine
+from pto_wsp.run.native import Engine
 
 F32, I64 = DType.F32, DType.I64
 N = 6

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.runtime.bound.binding import MADE, Bindings, alias_groups, layout_of
-from pto_wsp.runtime.verification.copies import copied
+from pto_wsp.run.bound import MADE, Bindings, alias_groups, layout_of
+from pto_wsp.run.verify import copied
 
 
 def bound(*arrays: np.ndarray[Any, Any]) -> Bindings:

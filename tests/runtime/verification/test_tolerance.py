@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pto_wsp.runtime.verification.tolerance import Tolerance, difference
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir.dtype import DType
+from pto_wsp.run.verify import Tolerance, difference
 
 DEFAULT = Tolerance()
 

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import ViewBoundsError, WorkloadStructureError
-from pto_wsp.types.axes.dense import Dense, DenseDyn
-from pto_wsp.types.axes.ragged import Ragged, RaggedRow
-from pto_wsp.types.axes.walk import walk_of
-from pto_wsp.types.layout import Contract
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.symbolic import Symbol
-from pto_wsp.types.tensor import Tensor
+from pto_wsp.ir.axes import Dense, DenseDyn, Ragged, RaggedRow, walk_of
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbol
+from pto_wsp.ir.tensor import Tensor
 
 B, T, C = Symbol("b"), Symbol("t"), Symbol("c")
 batch = Dense[3]()

@@ -9,15 +9,11 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import PtoError, ViewBoundsError, WorkloadStructureError
-from pto_wsp.types.axes.dense import Dense, DenseDyn
-from pto_wsp.types.axes.ragged import Ragged
-from pto_wsp.types.axes.sparse import Column, Sparse
-from pto_wsp.types.axes.walk import walk_of
-from pto_wsp.types.layout import Contract
-from pto_wsp.types.scalar import Var
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.symbolic import Symbol, Symbolic
-from pto_wsp.types.tensor import Tensor
+from pto_wsp.ir.axes import Column, Dense, DenseDyn, Ragged, Sparse, walk_of
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.scalar import Var, print_scalar
+from pto_wsp.ir.symbolic import Symbol, Symbolic
+from pto_wsp.ir.tensor import Tensor
 
 INDPTR, INDICES = Tensor(np.array([0, 2, 2, 3], np.int32), name="indptr"), Tensor(np.array([1, 4, 0]), name="indices")
 N = Symbol("n")

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from pto_wsp.errors import PtoError, ViewBoundsError, WorkloadStructureError
-from pto_wsp.types.axes.dense import Dense, DenseDyn
-from pto_wsp.types.axes.ragged import Ragged
-from pto_wsp.types.axes.walk import walk_of
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, SymbolRef
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.symbolic import Symbol
-from pto_wsp.types.tensor import Tensor
+from pto_wsp.ir.axes import Dense, DenseDyn, Ragged, walk_of
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, SymbolRef, print_scalar
+from pto_wsp.ir.symbolic import Symbol
+from pto_wsp.ir.tensor import Tensor
 
 N = Symbol("n")
 LENGTHS = Tensor(np.array([3, 0, 5], np.int32), name="lens")

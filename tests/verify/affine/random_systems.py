@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 
-from pto_wsp.verify.affine.linear import LinExpr, Point, System
-from pto_wsp.verify.affine.rows import Rows, insert
+from pto_wsp.check.affine.linear import LinExpr, Point, System
+from pto_wsp.check.affine.rows import Rows, insert
 
 
 def boxed(rng: random.Random) -> tuple[System, list[str], int]:

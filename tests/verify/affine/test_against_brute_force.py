@@ -11,8 +11,8 @@ from collections import Counter
 
 import pytest
 
-from pto_wsp.verify.affine.linear import Key, LinExpr, System
-from pto_wsp.verify.affine.solve import Answer, Sat, Unknown, Unsat, solve
+from pto_wsp.check.affine.linear import Key, LinExpr, System
+from pto_wsp.check.affine.solve import Answer, Sat, Unknown, Unsat, solve
 from tests.verify.affine.random_systems import boxed, nested, open_ended, points
 
 BLOCKS = range(10)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from pto_wsp.verify.affine.eliminate import Nothing, Search, Tableau, _columns, _places, _splinters
-from pto_wsp.verify.affine.rows import Rows, insert, interval, project
+from pto_wsp.check.affine.eliminate import Nothing, Search, Tableau, _columns, _places, _splinters
+from pto_wsp.check.affine.rows import Rows, insert, interval, project
 from tests.verify.affine.random_systems import box, holds, random_rows
 
 

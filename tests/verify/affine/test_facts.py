@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from pto_wsp.types.scalar_ops import Op, apply_binary
-from pto_wsp.verify.affine.facts import Result, extreme_facts, product_facts, quotient_facts, same_where_equal
-from pto_wsp.verify.affine.linear import LinExpr, System
-from pto_wsp.verify.affine.solve import Sat, Unsat, solve
+from pto_wsp.check.affine.linear import LinExpr, System
+from pto_wsp.check.affine.scalars import Result, extreme_facts, product_facts, quotient_facts, same_where_equal
+from pto_wsp.check.affine.solve import Sat, Unsat, solve
+from pto_wsp.ir.scalar import Op, apply_binary
 
 A, B, V, W = (LinExpr.of(name) for name in "abvw")
 PLACES = list(itertools.product(range(-5, 6), repeat=2))

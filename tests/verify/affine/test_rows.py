@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pto_wsp.verify.affine.rows import Rows, insert, interval, project, refutes, replace, tighten
+from pto_wsp.check.affine.rows import Rows, insert, interval, project, refutes, replace, tighten
 from tests.verify.affine.random_systems import box, holds, random_rows
 
 

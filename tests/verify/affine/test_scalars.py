@@ -7,15 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.layout import TensorRef
-from pto_wsp.types.scalar import Binary, Const, Op, Scalar, Select, Unary, Var
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.verify.affine.linear import Kind, LinExpr, System, Variable, closed
-from pto_wsp.verify.affine.scalars import Application, Translator
-from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, implies, reach, solve
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, closed
+from pto_wsp.check.affine.scalars import Application, Translator
+from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, implies, reach, solve
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, Select, Unary, Var, print_scalar
 
 A, B = Var("a", 1), Var("b", 2)
 N = s.SymbolRef("n", 3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.verify.affine.linear import LinExpr, System, Variable, fresh
-from pto_wsp.verify.affine.solve import Sat, Unknown, Unsat, any_of, counterexample, implies, solve
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.affine.linear import LinExpr, System, Variable, fresh
+from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, any_of, counterexample, implies, solve
+from pto_wsp.check.verdict import Verdict
 
 
 def var(name: str) -> LinExpr:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.types.scalar import Const
+from pto_wsp.ir.scalar import Const
+from pto_wsp.npu.isa import tile_program as tp
 
 Body = tuple[tp.Step, ...]
 Sync = tp.SetFlag | tp.WaitFlag | tp.Barrier

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.expr.kernel import Role, TensorParam
-from pto_wsp.expr.tile_program import Pipe
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Role, TensorParam
+from pto_wsp.ir.scalar import Binary, Const, Op, ParamExtent, Scalar, Var
+from pto_wsp.npu.check.checks import check_tile_program
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.tile_program import Pipe
 from pto_wsp.ops.entry import Unit
 from pto_wsp.source import Span
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Binary, Const, Op, ParamExtent, Scalar, Var
-from pto_wsp.verify.npu.checks import check_tile_program
-from pto_wsp.verify.verdict import Verdict
 
 ARCH = builtin_arch("ascend_910b")
 READ, WRITE, BOTH = tp.Access.READ, tp.Access.WRITE, tp.Access.BOTH

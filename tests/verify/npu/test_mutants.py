@@ -11,15 +11,14 @@ from collections.abc import Callable
 import pytest
 
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr.tile_program import TileProgram
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir.scalar import Number, Scalar
+from pto_wsp.npu.check.checks import check_tile_program
+from pto_wsp.npu.check.flags import check_flags, check_hazards
+from pto_wsp.npu.check.places import check_places
+from pto_wsp.npu.isa.tile_program import TileProgram
+from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.npu.passes import TILE_PROGRAM_PASSES
-from pto_wsp.types.scalar import Number, Scalar
-from pto_wsp.verify.npu.checks import check_tile_program
-from pto_wsp.verify.npu.flags import check_flags
-from pto_wsp.verify.npu.hazards import check_hazards
-from pto_wsp.verify.npu.places import check_places
-from pto_wsp.verify.verdict import Verdict
 from tests.plan.npu.adversary import Fault, adversarial, in_order
 from tests.plan.npu.generated_programs import draw_program, extents
 from tests.plan.npu.sample_programs import leaf_of, sample_programs

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import InternalError
-from pto_wsp.plan.npu.edges.overwrites import overwrites
-from pto_wsp.plan.npu.edges.readers import RememberedReads, remembered_reads
-from pto_wsp.verify.npu.writes import check_writes
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.npu.check.writes import check_writes
+from pto_wsp.npu.plan.waits import RememberedReads, overwrites, remembered_reads
 from tests.npu.generated_workloads import Source, workload_of
 from tests.npu.submits import npu_plan
 from tests.npu.test_orchestration import CASES, in_place, nested, overwrite, ragged, reshapes

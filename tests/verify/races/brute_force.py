@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pto_wsp.api.workloads.workload import Workload
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
-from pto_wsp.runtime.bound.binding import bind
-from pto_wsp.runtime.interpreter.run import stream_of
-from pto_wsp.runtime.record.marks import MarkFlag
-from pto_wsp.runtime.stream.orchestrator import MarkInstance, PlacedView, TaskInstance
+from pto_wsp.api.workload import Workload
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.passes.lower import lower
+from pto_wsp.run.bound import bind
+from pto_wsp.run.interpreter import stream_of
+from pto_wsp.run.orchestrator import MarkInstance, PlacedView, TaskInstance
+from pto_wsp.run.record import MarkFlag
 
 
 def plan_of(made: Workload) -> TaskPlan:

@@ -29,12 +29,12 @@ from pto_wsp import (
     sequential,
     workload,
 )
+from pto_wsp.check.races.check import check_races
+from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.types.layout import Contract
-from pto_wsp.verify.races.check import check_races
-from pto_wsp.verify.verdict import Finding, Verdict
+from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.lower import lower
 
 F32 = DType.F32
 PROVED, SHOWN, OPEN = Verdict.PROVED, Verdict.COUNTEREXAMPLE, Verdict.NOT_PROVED

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, kernel, pto, slot_set_u64, slot_u64, workload
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.verify.races.false_order import false_order
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.races.check import false_order
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.lower import lower
 
 F32 = DType.F32
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from pto_wsp.check.races.check import check_races
+from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import RunBoundsError
-from pto_wsp.plan.model import Loop
-from pto_wsp.plan.walk import items_of, map_submits
-from pto_wsp.verify.races.check import check_races
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.ir.plan import Loop
+from pto_wsp.ir.plan_walk import items_of, map_submits
 from tests.verify.races.brute_force import arrays_of, plan_of, races_of
 from tests.verify.races.drawn_workloads import Drawing
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from pto_wsp import Dense, DType, In, Out, P, Scalar, Sparse, Tensor, Tile, combine, kernel, pto, sequential, slot_set_u64, workload
+from pto_wsp.check.races.check import check_races
+from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import RaceError
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.verify.races.check import check_races
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.lower import lower
 
 I64 = DType.I64
 n, Y = Tensor(np.zeros((8, 1), np.int64), name="n"), Tensor(np.zeros((8, 1, 4), np.int64), name="Y")

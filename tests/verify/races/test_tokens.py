@@ -30,10 +30,10 @@ from pto_wsp import (
     send,
     synchronize,
 )
-from pto_wsp.expr.rewrite import canonical
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.verify.races.check import check_races
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.races.check import check_races
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.ir.rewrite import canonical
+from pto_wsp.passes.lower import lower
 
 F32 = DType.F32
 N = 8

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pto_wsp import Workload
-from pto_wsp.codegen.npu.golden.emit import emit_golden
-from pto_wsp.codegen.npu.golden.inputs import steering_tensors
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import TaskPlan
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.npu.emit.golden import emit_golden, steering_tensors
+from pto_wsp.passes.lower import lower
 from tests.tolerances import Array
 
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
-from pto_wsp.codegen.npu.golden.emit import emit_golden
-from pto_wsp.codegen.npu.golden.names import Scope
 from pto_wsp.errors import InternalError
+from pto_wsp.npu.emit.golden import emit_golden
+from pto_wsp.npu.emit.golden_text import Scope
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import ENTRIES
 from tests.codegen.npu.golden.exec_golden import computed, execute, interpreted, plan_of, text_of

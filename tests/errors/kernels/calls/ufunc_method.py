@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import In, Out
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, Out
 
 
 def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:

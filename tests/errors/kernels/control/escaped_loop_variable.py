@@ -1,9 +1,9 @@
 """A loop variable is used after its loop."""
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import Out
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import Out
 
 
 def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:

@@ -1,9 +1,9 @@
 """A product of fp8 tiles, which are storage."""
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import In, Out
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, Out
 
 
 def mistake(a: In[Tile[4, 8, DType.FP8E4M3]], b: In[Tile[8, 4, DType.FP8E4M3]], y: Out[Tile[4, 4, DType.F32]]) -> None:

@@ -1,10 +1,10 @@
 """The index lies along a row."""
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import In, Out
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tensor import Tensor
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, Out
 
 
 def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 8, DType.F32]]) -> None:

@@ -1,9 +1,9 @@
 """A slice leaves its tile, which NumPy would cut without a word."""
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import In, Out
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In, Out
 
 
 def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pto_wsp.frontend.kernel.annotations import In
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In
 
 
 def mistake(x: In[Tile[4, 8]]) -> None:

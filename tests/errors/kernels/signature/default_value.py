@@ -1,8 +1,8 @@
 """A parameter with a default, and one that takes many."""
 
-from pto_wsp.frontend.kernel.annotations import In
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
+from pto_wsp.trace.kernel.annotations import In
 
 
 def mistake(x: In[Tile[4, 8, DType.F32]] = 0, *more: In[Tile[4, 8, DType.F32]]) -> None:

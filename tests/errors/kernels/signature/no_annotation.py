@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.tile import Tile
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import Tile
 
 
 def mistake(x, y: int, z: Tile[4, 8, DType.F32]) -> None:

@@ -1,8 +1,8 @@
 """An Out Tensor is read."""
 
-from pto_wsp.api.kernels.pto_namespace import pto
-from pto_wsp.frontend.kernel.annotations import Out
-from pto_wsp.types.tensor import Tensor
+from pto_wsp.api.pto import pto
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.trace.kernel.annotations import Out
 
 
 def mistake(y: Out[Tensor]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Tensor, Tile, kernel, pto
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.memory.plan_arena import verify_after_plan_arena
-from pto_wsp.plan.kernel.passes import run_kernel_passes
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.passes.kernel.arena import verify_after_plan_arena
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import run_kernel_passes
 from pto_wsp.values import dataclass
 
 F16, F32 = DType.F16, DType.F32

@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
-from pto_wsp.codegen.npu.orchestration.emit import emit_orchestration
-from pto_wsp.plan.npu.edges.overwrites import overwrites
-from pto_wsp.plan.npu.edges.places import TensorOf, site_of
-from pto_wsp.plan.npu.edges.readers import remembered_reads
-from pto_wsp.plan.npu.edges.statements import Task, statements
-from pto_wsp.plan.npu.edges.waits import WORTH_JOINING, waits_of
-from pto_wsp.plan.npu.model import NpuPlan
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.npu.check.writes import check_writes
+from pto_wsp.npu.emit.orchestration import emit_orchestration
+from pto_wsp.npu.plan.model import NpuPlan, launches_of
+from pto_wsp.npu.plan.places import Task, TensorOf, site_of, statements
+from pto_wsp.npu.plan.waits import WORTH_JOINING, overwrites, remembered_reads, waits_of
 from pto_wsp.resources import csrc_dir
-from pto_wsp.verify.npu.writes import check_writes
 from tests.npu.submits import npu_plan
 from tests.npu.tasks import grow, mix, move
 

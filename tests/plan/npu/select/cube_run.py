@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pto_wsp.expr import tile_program as tp
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.npu.isa import tile_program as tp
 
 Array = np.ndarray
 _POISON = {DType.I8: 101, DType.I32: 1 << 20}

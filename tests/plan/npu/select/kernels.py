@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from pto_wsp import Kernel
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr.kernel import TileParam
-from pto_wsp.expr.tile_program import ParamAccess, TileProgram
+from pto_wsp.ir.kernel import TileParam
+from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
+from pto_wsp.npu.plan.model import NpuKernel
+from pto_wsp.npu.select.select import select
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
-from pto_wsp.plan.npu.model import NpuKernel
-from pto_wsp.plan.npu.select.select import select
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import TILE_PASSES, run_kernel_passes
 
 
 def vector_kernel(kernel: Kernel, access: dict[str, ParamAccess] | None = None, **given: object) -> NpuKernel:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pto_wsp import DType, In, Out, Tile, kernel, pto
-from pto_wsp.api.kernels.kernel import Kernel
+from pto_wsp.api.kernel import Kernel
 from pto_wsp.arch.instances import builtin_arch
 from tests.plan.npu.select.kernels import selected
 from tests.plan.npu.tile_machine import run

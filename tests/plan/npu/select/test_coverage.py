@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, PtoError, pto
-from pto_wsp.expr.tile_program import Instr, steps
+from pto_wsp.npu.isa.tile_program import Instr, steps
+from pto_wsp.npu.select.select import NATIVE, npu_form
 from pto_wsp.ops.table import TABLE
-from pto_wsp.plan.npu.select.coverage import NATIVE, npu_form
 from tests.plan.npu.select.kernels import selected
 from tests.plan.npu.select.numbers import kernel_of
 

@@ -10,14 +10,14 @@ import pytest
 from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, kernel, minimum, pto
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import CapacityError, CubeError
-from pto_wsp.expr.kernel import TileParam
-from pto_wsp.expr.tile_program import Form, ParamAccess, TileProgram
-from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.ir.kernel import TileParam
+from pto_wsp.npu.isa.tile_program import Form, ParamAccess, TileProgram
+from pto_wsp.npu.isa.tile_program_text import print_program
+from pto_wsp.npu.plan.model import NpuKernel
+from pto_wsp.npu.select.select import select
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.kernel.context import KernelContext
-from pto_wsp.plan.kernel.passes import TILE_PASSES, run_kernel_passes
-from pto_wsp.plan.npu.model import NpuKernel
-from pto_wsp.plan.npu.select.select import select
+from pto_wsp.passes.kernel.context import KernelContext
+from pto_wsp.passes.kernel.passes import TILE_PASSES, run_kernel_passes
 from tests.conftest import Golden
 from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.select.kernels import ragged, whole

@@ -10,10 +10,10 @@ import pytest
 
 from pto_wsp import DType, In, Kernel, Out, P, Scalar, Tensor, Tile, Workload, ceildiv, kernel, minimum, pto, workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.ir import scalar as s
+from pto_wsp.npu.plan.model import NpuKernel, NpuPlan
+from pto_wsp.npu.select.select import select
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.model import NpuKernel, NpuPlan
-from pto_wsp.plan.npu.select.select import select
-from pto_wsp.types import scalar as s
 from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.split.numpy_plan import interpret, npu_plan, run_npu_plan
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
-from pto_wsp.plan.npu.select.formulas import curves
+from pto_wsp.npu.rules import curves
 from pto_wsp.resources import csrc_dir
 from tests.plan.npu.select.numbers import SHAPE, check, numbers
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, pto
-from pto_wsp.expr.tile_program import Instr, steps
-from pto_wsp.plan.npu.select.refusal import vector_dtypes
+from pto_wsp.npu.isa.tile_program import Instr, steps
+from pto_wsp.npu.select.vector import vector_dtypes
 from tests.plan.npu.select.kernels import selected
 from tests.plan.npu.select.numbers import INTEGERS, ON_CHIP, SHAPE, check, kernel_of, numbers
 

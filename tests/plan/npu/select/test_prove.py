@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.plan.npu.select.moves.prove import Ranges, nonnegative
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar import Const, ParamExtent, ParamScalar, Scalar, Var, add, ceil_div, maximum, minimum, mul, sub
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Const, ParamExtent, ParamScalar, Scalar, Var, add, ceil_div, maximum, minimum, mul, sub
+from pto_wsp.npu.rules.builder import Ranges, nonnegative
 
 ROWS, N = ParamExtent("x", 0), ParamScalar("n", DType.I32)
 J = Var("j", 0)

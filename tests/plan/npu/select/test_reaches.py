@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kernel, pto
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr.tile_program import Branch, ParamAccess, steps
-from pto_wsp.verify.npu.regions import check_regions
-from pto_wsp.verify.verdict import Verdict
+from pto_wsp.check.verdict import Verdict
+from pto_wsp.npu.check.checks import check_regions
+from pto_wsp.npu.isa.tile_program import Branch, ParamAccess, steps
 from tests.plan.npu.select.kernels import selected
 
 F32 = DType.F32

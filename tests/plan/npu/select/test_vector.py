@@ -6,8 +6,8 @@ import pytest
 
 from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.errors import NpuOpError
-from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.expr.tile_program_text import print_program
+from pto_wsp.npu.isa.tile_program import ParamAccess
+from pto_wsp.npu.isa.tile_program_text import print_program
 from tests.conftest import Golden
 from tests.plan.npu.select.kernels import ragged, selected, whole
 

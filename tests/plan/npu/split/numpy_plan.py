@@ -11,15 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.api.workloads.workload import Workload
+from pto_wsp.api.workload import Workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.ops.dtypes import Array
-from pto_wsp.passes.pipeline import run_passes
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.model import Context
-from pto_wsp.plan.npu.merge_dims import merge_dims
-from pto_wsp.plan.npu.model import (
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.npu.isa.tile_program import ParamAccess
+from pto_wsp.npu.plan.arguments import merge_dims
+from pto_wsp.npu.plan.model import (
     Block,
     Descriptor,
     Launch,
@@ -33,12 +32,13 @@ from pto_wsp.plan.npu.model import (
     Unordered,
     Window,
 )
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
-from pto_wsp.plan.passes import PASSES
-from pto_wsp.runtime.interpreter.kernel import run_kernel
-from pto_wsp.types import scalar as s
-from pto_wsp.types.dtype import DType
-from pto_wsp.types.scalar_text import print_scalar
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
+from pto_wsp.ops.rounding import Array
+from pto_wsp.passes.context import Context
+from pto_wsp.passes.lower import lower
+from pto_wsp.passes.passes import PASSES
+from pto_wsp.passes.pipeline import run_passes
+from pto_wsp.run.kernel_interpreter import run_kernel
 
 RunKernel: TypeAlias = Callable[[NpuKernel, Mapping[str, Array | s.Number]], None]
 

@@ -7,10 +7,10 @@ import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.errors import MixedKernelError
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.ops.dtypes import Array
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.npu.plan.model import launches_of
+from pto_wsp.ops.rounding import Array
 from tests.plan.npu.split.test_mixed_kernels import both, cores, names, random
 
 F32, I32 = DType.F32, DType.I32

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, Tensor
 from pto_wsp.errors import DeviceLimitError
-from pto_wsp.expr.tile_program import ParamAccess
-from pto_wsp.plan.npu.model import Reshaped, Window
-from pto_wsp.plan.npu.split.descriptors import Described, describe
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.tensor import TensorView
+from pto_wsp.ir.view import declared
+from pto_wsp.npu.isa.tile_program import ParamAccess
+from pto_wsp.npu.plan.descriptors import Described, describe
+from pto_wsp.npu.plan.model import Reshaped, Window
 from pto_wsp.source import UNKNOWN
-from pto_wsp.types import scalar as s
-from pto_wsp.types.scalar_text import print_scalar
-from pto_wsp.types.tensor import TensorView
-from pto_wsp.types.view import declared
 
 
 def described(view: TensorView) -> Described:

@@ -13,13 +13,12 @@ from hypothesis import assume, event, given, settings
 from pto_wsp import Tensor, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import MixedKernelError
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import map_bodies, walk
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.kernel_walk import map_bodies, walk
+from pto_wsp.npu.plan.model import Block, NpuItem, NpuKernel, NpuPlan, Scope, launches_of
+from pto_wsp.npu.select.select import select
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.model import Block, NpuItem, NpuKernel, NpuPlan, Scope
-from pto_wsp.plan.npu.select.select import select
-from pto_wsp.plan.npu.walk import launches_of
-from pto_wsp.types import scalar as s
 from tests.plan.npu.select.cube_run import run_cube
 from tests.plan.npu.split.generated_mixed import BLOCKS, Recipe, S, Step, recipes
 from tests.plan.npu.split.numpy_plan import RunKernel, interpret, npu_plan, run_npu_plan

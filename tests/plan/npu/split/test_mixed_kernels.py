@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
-from pto_wsp.expr import kernel as k
-from pto_wsp.expr.kernel_walk import walk
-from pto_wsp.ops.dtypes import Array
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.npu.plan.model import NpuPlan, Scope, launches_of
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.npu.model import NpuPlan, Scope
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.ops.rounding import Array
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
 
 F32, F16, I32, I8 = DType.F32, DType.F16, DType.I32, DType.I8

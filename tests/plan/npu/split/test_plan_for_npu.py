@@ -8,12 +8,12 @@ import pytest
 from pto_wsp import DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import CompileOptionError
-from pto_wsp.expr.kernel import Role
+from pto_wsp.ir.kernel import Role
+from pto_wsp.npu.plan.model import launches_of
+from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
+from pto_wsp.npu.plan.text import print_npu_plan
 from pto_wsp.ops.entry import Unit
-from pto_wsp.plan.lowering.lower import lower
-from pto_wsp.plan.npu.split.plan_for_npu import plan_for_npu
-from pto_wsp.plan.npu.text import print_npu_plan
-from pto_wsp.plan.npu.walk import launches_of
+from pto_wsp.passes.lower import lower
 from tests.conftest import Golden
 from tests.plan.npu.split.numpy_plan import npu_plan
 

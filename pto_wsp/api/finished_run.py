@@ -1,0 +1,116 @@
+"""Inspect a finished run: statistics, times of tasks, the graph, explanations, and other schedules on the same tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from pto_wsp.errors import CompileOptionError, ProgramStateError
+from pto_wsp.ir.plan import RecordEvent, TaskPlan
+from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.run.bound import Bindings
+from pto_wsp.run.interpreter import Interpreter
+from pto_wsp.run.native import Engine
+from pto_wsp.run.record import RecordColumns
+from pto_wsp.schedule.schedule import Schedule, schedule_of
+from pto_wsp.source import here
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import check_directives, read_arch
+from pto_wsp.timing.graph import Regions, TaskGraph
+from pto_wsp.timing.retime import Retimer, Simulation, frozen
+from pto_wsp.timing.stats import Stats
+from pto_wsp.timing.timed_run import TimedRun, graph_of
+from pto_wsp.timing.trace import WallTrace, wall_trace_of
+
+
+class FinishedRun:
+    """Hold the results of a program's last run until the next one starts. The record is read and simulated at the first access."""
+
+    def __init__(self, compiled: Compiled, runner: Engine | Interpreter, bound: Bindings, execute_time_ms: float) -> None:
+        self._compiled = compiled
+        self._runner = runner
+        self._bound = bound
+        self._execute_time_ms = execute_time_ms
+        self.is_over = False        # the next run has started, so the record is no longer this run's
+
+    @property
+    def _plan(self) -> TaskPlan:
+        return self._compiled.plan
+
+    @cached_property
+    def columns(self) -> RecordColumns:
+        """The tasks and their edges."""
+        return self._runner.recorder.columns()
+
+    @cached_property
+    def timed(self) -> TimedRun:
+        """The tasks in simulated time."""
+        return TimedRun(self._plan, self.columns, self._runner.simulate(keep_trace=True), self._execute_time_ms,
+                        self._compiled.compile_time_ms, self._regions, self._compiled.arch.clock_ghz)
+
+    @property
+    def stats(self) -> Stats:
+        """The statistics of the run."""
+        return replace(self.timed.stats, intermediate_bytes=self._runner.intermediate_bytes)
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks and every edge between them."""
+        return graph_of(self._plan, self.columns, self._regions)
+
+    def wall_trace(self, engine: Engine) -> WallTrace:
+        """Return when each task started and ended on this machine; `engine` has recorded the times.
+
+        Raises: R103 for more tasks than a record holds.
+        """
+        wall = engine.wall_times()
+        if wall.is_cut:
+            raise ProgramStateError(f"the run had {self.columns.total_tasks} tasks, more than a record keeps", here(),
+                                    help="run a part of the workload")
+        return wall_trace_of(self._plan, self.columns, wall, engine.threads)
+
+    def simulate(self, schedule: object, arch: object, overheads: object) -> Simulation:
+        """Return the tasks in simulated time with another schedule or arch; None: as compiled.
+
+        Raises: R103 if the recorded stream does not suffice; S101, S103 and C104 as compile() does.
+        """
+        if self.is_over:
+            raise ProgramStateError("the program has run again since this simulation was made", here(),
+                                    help="simulate its last run: program.simulate(...)")
+        if not isinstance(overheads, bool | None):
+            raise CompileOptionError("simulate() option `overheads` does not take this value", here(), expected="True, False or None",
+                                     found=repr(overheads))
+        compiled = self._compiled
+        counted = compiled.options.overheads if overheads is None else overheads
+        new_schedule = compiled.schedule if schedule is None else schedule_of(schedule, compiled.workload)
+        if schedule is not None:
+            check_directives(new_schedule, "cpu_sim", strict=True)
+        model = compiled.arch if arch is None else read_arch(arch, "unit")
+        return Simulation(new_schedule, model, counted, self._retimer.time(new_schedule, model, overheads=counted), self.simulate)
+
+    def freeze(self) -> Schedule:
+        """Return the schedule with a calendar of the simulated times.
+
+        Raises: R103 for more tasks than a trace holds.
+        """
+        return frozen(self.timed, self._compiled.schedule)
+
+    def recorded(self, event: int) -> bool:
+        """Tell whether the run recorded an event of the workload.
+
+        Raises: R103 for a run that is longer than a record holds.
+        """
+        if self.columns.first_node > 0:
+            raise ProgramStateError("the run was longer than a record keeps: which events it recorded is not known", here())
+        sites = [item.site for item in items_of(self._plan) if isinstance(item, RecordEvent) and self._plan.events[item.event].ref == event]
+        return bool(np.isin(self.columns.mark_site, sites).any())
+
+    @cached_property
+    def _retimer(self) -> Retimer:
+        return Retimer(self._compiled, self._runner, self._bound, self.columns, self._execute_time_ms)
+
+    @cached_property
+    def _regions(self) -> Regions:
+        return Regions(self._plan, self.columns, self._runner.recorder, self._bound)

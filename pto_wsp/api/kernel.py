@@ -1,0 +1,216 @@
+"""Define `@kernel` and the kernels it returns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp import doors
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import ArityError, OutsideTraceError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Kernel as KernelIR
+from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.text import laid_out, listed
+from pto_wsp.ops.entry import is_active
+from pto_wsp.schedule.keys import KernelNamed
+from pto_wsp.source import here
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, TensorAnnotation
+from pto_wsp.trace.kernel.definition import KernelDef
+from pto_wsp.trace.workload.task_call import call_kernel
+from pto_wsp.trace.workload.trace import TaskHandle, is_tracing
+
+if TYPE_CHECKING:
+    from pto_wsp.api.kernel_alone import KernelAlone
+    from pto_wsp.arch.kernel_cost import KernelCost
+    from pto_wsp.check.capacity import MemoryMap
+
+
+class Kernel(KernelNamed):
+    """A kernel: `k[b, t](x=…, out=…)` in a workload adds a task; `k.run(x, …)` evaluates its NumPy meaning on arrays."""
+
+    def __init__(self, function: Callable[..., object], scope: Mapping[str, object],
+                 options: Mapping[str, object] = MappingProxyType({}), *, instructions: bool = False) -> None:
+        self._definition = KernelDef.from_function(function, scope, options, instructions=instructions)
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self._definition.name
+
+    @property
+    def ir(self) -> str:
+        """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one IR per specialisation; see `ir_of`."""
+        return self.ir_of()
+
+    def ir_of(self, /, **given: object) -> str:
+        """Return the IR of a specialisation as text, for the values of Constexpr parameters and the dtypes of Tensor parameters.
+
+        Raises: T101 if one is missing.
+        """
+        return print_kernel(self._specialised(given, "ir_of("))
+
+    def specialise(self, /, **given: object) -> KernelIR:
+        """Return the kernel IR for the values of Constexpr parameters and the dtypes of Tensor parameters (a DType, an array or a Tensor).
+
+        Raises: T101 if one is missing.
+        """
+        return self._specialised(given, "specialise(")
+
+    def _specialised(self, given: Mapping[str, object], call: str) -> KernelIR:
+        """Return the kernel IR for these values; `call` is the beginning of the method call, for the error message."""
+        needed = {p.name: p.annotation for p in self._definition.params
+                  if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        if needed.keys() != given.keys():
+            values = [f"{name}={'DType.F32' if isinstance(a, TensorAnnotation) else '...'}" for name, a in needed.items()]
+            arguments = ", ".join([call.partition("(")[2], *values] if not call.endswith("(") else values)
+            raise ArityError(f"kernel `{self.name}` is specialised by {', '.join(needed) or 'nothing'}", here(),
+                             expected=f"{self.name}.{call.partition('(')[0]}({arguments})", found=", ".join(given) or "nothing")
+        constexprs = {name: given[name] for name, a in needed.items() if isinstance(a, ConstexprAnnotation)}
+        dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
+        return self._definition.trace(constexprs, dtypes)
+
+    def cost(self, /, arch: str | Arch = "unit", **given: object) -> KernelCost:
+        """Return the cost of one task in cycles, by pipe and in total: a number, or a formula if a size is unknown.
+
+        `given` holds values of Constexpr parameters; dtypes, arrays or Tensors for Tensor parameters, where arrays also bind the extents;
+        and numbers for Scalar parameters that bound a loop. A Tile parameter counts in full.
+
+        Raises: C104 for an arch without the speed of a unit, T101 if a Constexpr value or a dtype is missing.
+        """
+        return self._alone().cost(arch, given)
+
+    def check(self, /, arch: str | Arch, **given: object) -> MemoryMap:
+        """Return the live tiles in each on-chip memory of an arch at its peak. `given` is as for `cost`.
+
+        Raises: K110 if a memory is too small.
+        """
+        return self._alone().check(arch, given)
+
+    def __getitem__(self, index: object) -> BoundKernel:
+        return BoundKernel(self._definition, index if isinstance(index, tuple) else (index,))
+
+    def at(self, /, **index: object) -> BoundKernel:
+        """Return the kernel with bracket indices by name: `k.at(b=b, t=t)(x=…)` is `k[b, t](x=…)`."""
+        return BoundKernel(self._definition, tuple(index.values()))
+
+    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+        """Add a task without bracket indices to the workload being traced.
+
+        Raises: K105 outside a workload, with a hint to use `run`.
+        """
+        if not is_tracing() and not is_active():
+            raise OutsideTraceError(f"kernel `{self.name}` was called outside a workload", here(),
+                                    help=f"call it in a function decorated with @workload; for NumPy arrays at once: "
+                                         f"{self.name}.run(...)")
+        return call_kernel(self._definition, (), args, kwargs, after)
+
+    def run(self, /, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
+        """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple in the order of the parameters.
+
+        The array for a Tile parameter has the tile's shape, or a smaller one, which is then the valid part. Out arrays are optional.
+
+        Raises: T101, T102, T201 for arrays that do not match; R101 for a piece outside its region.
+        """
+        return self._alone().run(args, kwargs)
+
+    def _alone(self) -> KernelAlone:
+        return doors.kernel_alone()(self._definition, self._specialised)
+
+    @property
+    def type(self) -> str:
+        """The parameters, in lines of at most 100 columns: `Kernel[x: In[Tile[16, 128, f32]], out: Out[Tile[16, 128, f32]]]`."""
+        return laid_out(listed("Kernel[", self._params, ",", "]"))
+
+    @property
+    def _params(self) -> tuple[str, ...]:
+        return tuple(f"{p.name}: {p.annotation!r}" for p in self._definition.params)
+
+    def __repr__(self) -> str:
+        return laid_out(listed(f"kernel {self.name}(", self._params, ",", ")"))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+class BoundKernel:
+    """A kernel with its bracket indices; a call adds a task."""
+
+    __slots__ = ("_definition", "_index")
+
+    def __init__(self, definition: KernelDef, index: tuple[object, ...]) -> None:
+        self._definition = definition
+        self._index = index
+
+    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+        """Add a task to the workload being traced; `after` is the handles of tasks that must run earlier."""
+        return call_kernel(self._definition, self._index, args, kwargs, after)
+
+    def __repr__(self) -> str:
+        return f"kernel {self._definition.name}[{', '.join(map(repr, self._index))}]"
+
+
+def kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
+    """Decorate a function as a kernel. Its parameters are annotated; its body computes on tiles and is traced, not run.
+
+    Options provide bodies in a target's language: `c_src` (text) or `c_path` (file) is the body of a C function for cpu_sim, with
+    `scratch_bytes` of scratch memory; `cpp_src`, `cpp_body_path` or `cpp_tu_path` is C++ for the NPU. The Python body remains the
+    meaning. If it is `...`, the kernel has no meaning and runs only on targets with a body.
+
+    Raises: K101 for missing or invalid annotations; K107 for bodies that cannot be used.
+    """
+    frame = sys._getframe(1)
+    if function is None:
+        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options)
+    return Kernel(function, _enclosing_names(frame, function), options)
+
+
+def ptoisa_kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
+    """Decorate a function as a kernel of instructions: the body declares tiles, and each `ptoisa.` call adds an instruction, in order.
+
+    Options and errors are those of `kernel`.
+
+    Raises: K111 for an op without a destination.
+    """
+    frame = sys._getframe(1)
+    if function is None:
+        return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options, instructions=True)
+    return Kernel(function, _enclosing_names(frame, function), options, instructions=True)
+
+
+def _enclosing_names(frame: FrameType | None, function: object) -> Mapping[str, object]:
+    """Return the local names of the functions around a kernel's `def`, for annotations that are text; inner names win.
+
+    An annotation does not make a name a closure variable, so the frames of those functions are found by their qualified names.
+    """
+    outer_names = getattr(function, "__qualname__", "").split(".<locals>.")[:-1]
+    enclosing = {".<locals>.".join(outer_names[:k + 1]) for k in range(len(outer_names))}
+    names = {} if frame is None else dict(frame.f_locals)
+    while frame is not None and enclosing:
+        if frame.f_code.co_qualname in enclosing:
+            names = {**frame.f_locals, **names}
+            enclosing.discard(frame.f_code.co_qualname)
+        frame = frame.f_back
+    return names
+
+
+jit_kernel = kernel
+
+
+def _dtype_of(value: object) -> DType:
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, Tensor):
+        return value.dtype
+    return DType.from_numpy(value.dtype) if isinstance(value, np.ndarray) else DType.from_numpy(value)  # type: ignore[arg-type]

@@ -1,0 +1,168 @@
+"""Run a kernel without a workload, and compute its cost and its use of on-chip memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.arch.kernel_cost import KernelCost, cost_table
+from pto_wsp.arch.model import Arch
+from pto_wsp.check.capacity import MemoryMap, capacity_errors, memory_map
+from pto_wsp.errors import (
+    ArgumentDTypeError,
+    ArgumentKindError,
+    ArgumentShapeError,
+    ArityError,
+    MissingBodyError,
+    TaskFailedError,
+    raise_all,
+)
+from pto_wsp.ir.kernel import Kernel, Print, ScalarParamDecl, TensorParam, TileParam
+from pto_wsp.ir.tensor import Tensor, array_advice, kind_of
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.guards import guards_of
+from pto_wsp.passes.price import priced_kernel
+from pto_wsp.run.failures import describe
+from pto_wsp.run.kernel_interpreter import failure_of
+from pto_wsp.run.prints import print_text
+from pto_wsp.source import here
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.definition import KernelDef
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelAlone:
+    """Hold a kernel and the function that specialises it, for Constexpr values and dtypes of Tensor parameters by name."""
+
+    definition: KernelDef
+    specialise: Callable[[Mapping[str, object], str], Kernel]
+
+    @property
+    def _name(self) -> str:
+        return self.definition.name
+
+    def cost(self, arch: str | Arch, given: Mapping[str, object]) -> KernelCost:
+        """Return the cost of one task on an arch. `given` holds values of parameters by name.
+
+        Raises: C104 for an arch without the speed of a unit, T101 if a Constexpr value or a dtype is missing.
+        """
+        ir, scalars, extents = self._specialised(given, f'cost("{_name(arch)}"')
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        return cost_table(priced_kernel(ir, model), model, scalars, extents)
+
+    def check(self, arch: str | Arch, given: Mapping[str, object]) -> MemoryMap:
+        """Return the live tiles in each on-chip memory of an arch at its peak.
+
+        Raises: K110 if a memory is too small.
+        """
+        ir, _, _ = self._specialised(given, f'check("{_name(arch)}"')
+        model = arch if isinstance(arch, Arch) else builtin_arch(arch)
+        raise_all(capacity_errors((ir,), model))
+        return memory_map(ir, model)
+
+    def _specialised(self, given: Mapping[str, object], call: str) -> tuple[Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
+        """Return the IR for these values, the numbers of the Scalar parameters, and the shapes of the Tensor parameters."""
+        special = {p.name for p in self.definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        ir = self.specialise({name: value for name, value in given.items() if name in special}, call)
+        declared = {p.name: p for p in ir.scalar_params}
+        scalars: dict[str, int | float] = {}
+        extents: dict[str, tuple[int, int]] = {}
+        for name, value in given.items():
+            array = value.data if isinstance(value, Tensor) else value
+            if name not in special:
+                if name not in declared or isinstance(value, bool) or not isinstance(value, int | float):
+                    raise ArityError(f"kernel `{self._name}` does not take `{name}={value!r}` here", here(),
+                                     expected="values of Constexpr, Tensor and Scalar parameters: " +
+                                     (", ".join((*special, *declared)) or "there are none"), found=name)
+                scalars[name] = self._held(declared[name], value)
+            elif isinstance(array, np.ndarray) and array.ndim == 2:
+                extents[name] = (array.shape[0], array.shape[1])
+        return ir, scalars, extents
+
+    def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
+        """Run the kernel on arrays and return its outputs.
+
+        Raises: T101, T102, T201 for arrays that do not match; R101 for a piece outside its region.
+        """
+        params = self.definition.params
+        names = [p.name for p in params]
+        given: dict[str, object] = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or given.keys() & kwargs.keys() or kwargs.keys() - set(names):
+            raise ArityError(f"kernel `{self._name}` does not take these arguments", here(), expected=", ".join(names),
+                             found=f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}")
+        given |= kwargs
+        lacking = [p.name for p in params if p.name not in given and not (isinstance(p.annotation, TileAnnotation)
+                                                                          and not p.annotation.role.reads)]
+        if lacking:
+            raise ArityError(f"kernel `{self._name}` lacks arguments", here(), expected=f"{self._name}.run({', '.join(names)})",
+                             found=f"without {', '.join(lacking)}", help="arrays for tiles and tensors, numbers for scalars; an Out tile "
+                             "may be left out")
+        ir = self.specialise({p.name: given[p.name] for p in params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)},
+                             "run(")
+        if not ir.has_meaning:
+            raise MissingBodyError(f"kernel `{self._name}` has no Python body to run", here(),
+                                   found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
+                                   help="write the Python body, which is what the others are held to; or run it in a workload on cpu_sim")
+        arrays = {p.name: self._run_argument(p, given.get(p.name)) for p in ir.params}
+        outputs = tuple(arrays[p.name] for p in ir.memory_params if p.role.writes)
+        failed = failure_of(ir, {name: _rank2(value) if isinstance(value, np.ndarray) else value
+                                 for name, value in arrays.items()}, self._show)
+        if failed is not None:
+            guard = guards_of(ir)[failed.guard]
+            said = describe(guard, failed.fault)
+            raise TaskFailedError(f"kernel `{self._name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
+        arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
+        return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _show(self, stmt: Print, value: npt.NDArray[Any]) -> None:
+        print(print_text(self._name, stmt, value), end="")
+
+    def _held(self, param: ScalarParamDecl, value: object) -> int | float:
+        """Return a number as the value of a Scalar parameter.
+
+        Raises: T102 for a number that does not fit the dtype, T205 for a value that is not a number.
+        """
+        if not isinstance(value, bool | int | float | np.number):
+            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is a number", here(), expected=str(param.dtype),
+                                    found=repr(value))
+        if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
+            raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` does not fit {param.dtype}", here(),
+                                     expected=str(param.dtype), found=repr(value))
+        return float(value) if param.dtype.is_float else int(value)
+
+    def _run_argument(self, param: TileParam | TensorParam | ScalarParamDecl, value: object) -> npt.NDArray[Any] | int | float:
+        if isinstance(param, ScalarParamDecl):
+            return self._held(param, value)
+        if value is None and isinstance(param, TileParam) and not param.role.reads:
+            return np.zeros(param.type.shape, param.type.dtype.np)
+        array = value.data if isinstance(value, Tensor) else value
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is an array", here(),
+                                    found=kind_of(value), help=array_advice(value, "{}"))
+        dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
+        if array.dtype != dtype.np:
+            raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong dtype", here(),
+                                     expected=str(dtype), found=str(array.dtype))
+        if isinstance(param, TileParam) and not _fits(array.shape, param.type):
+            raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong shape", here(),
+                                     expected=repr(param.type), found=str(list(array.shape)))
+        return array
+
+
+def _name(arch: object) -> str:
+    return arch.name if isinstance(arch, Arch) else str(arch)
+
+
+def _rank2(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array[None, :] if array.ndim == 1 else array
+
+
+def _fits(shape: tuple[int, ...], tile: TileType) -> bool:
+    """Tell whether an array of this shape can be the tile or the valid part of it."""
+    rows_cols = (1, *shape) if len(shape) == 1 else shape
+    return len(rows_cols) == 2 and rows_cols[0] <= tile.rows and rows_cols[1] <= tile.cols

@@ -1,0 +1,176 @@
+"""Define processes and pipelines: `connect([load, scale], [tiles])` is a workload.
+
+>>> load = process("load").produces(tiles).body(loading)
+>>> scale = process("scale").consumes(tiles).body(scaling)
+>>> pipeline = connect([load, replicate(scale, 2)], [tiles])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from pto_wsp.api.workload import Workload, WorkloadFunction, embed
+from pto_wsp.errors import PipelineError, WorkloadStructureError
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import with_fresh_ids
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import UNKNOWN, Span, here
+from pto_wsp.trace.workload.pipelines import MAX_REPLICAS, Channel, consumer, note_connected, note_process, send_placed_task, send_token
+from pto_wsp.trace.workload.trace import place, trace_workload, unplace
+from pto_wsp.values import dataclass
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Process:
+    """A part of a pipeline with a program order of its own. Every method returns a new value."""
+
+    name: str
+    takes: tuple[Channel, ...] = ()
+    gives: tuple[Channel, ...] = ()
+    node: wl.Block | None = field(default=None, repr=False)
+    tensors: Mapping[int, Tensor] = field(default_factory=dict, repr=False)
+    replicas: int = 1
+    span: Span = field(default=UNKNOWN, repr=False)
+
+    def consumes(self, *channels: Channel) -> Process:
+        """Set the channels that the body receives tokens from."""
+        return replace(self, takes=(*self.takes, *_channels("consumes", channels)))
+
+    def produces(self, *channels: Channel) -> Process:
+        """Set the channels that the body sends tokens to."""
+        return replace(self, gives=(*self.gives, *_channels("produces", channels)))
+
+    def body(self, what: Workload | WorkloadFunction | Callable[[], object]) -> Process:
+        """Set the body: a workload, or a function that is traced as one.
+
+        Raises: W102 for any other value.
+        """
+        if isinstance(what, Workload):
+            if what.schedule != Schedule():
+                raise WorkloadStructureError(f"the body of process `{self.name}` has a schedule of its own", here(),
+                                             found=repr(what.schedule), help="schedule the whole: connect(...).dispatch(...)")
+            if what._placed is not None:
+                unplace(what._placed)
+            return replace(self, node=what._node.body, tensors=what._tensors)
+        if not callable(what):
+            raise WorkloadStructureError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
+        node, trace = trace_workload(self.name, lambda: embed(what()))
+        return replace(self, node=node.body, tensors=trace.tensors)
+
+
+def process(name: str) -> Process:
+    """Create a process: `process("load").produces(tiles).body(loading)`."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise WorkloadStructureError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
+    span = here()
+    note_process(name, span)
+    return Process(name, span=span)
+
+
+def replicate(which: Process, n: int) -> Process:
+    """Return the process replicated n times; its channels distribute their tokens to the replicas in turn.
+
+    Raises: W102 for an invalid number.
+    """
+    if not isinstance(which, Process):
+        raise WorkloadStructureError("replicate takes a process", here(), found=repr(which))
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1 or which.replicas * n > MAX_REPLICAS:
+        raise WorkloadStructureError(f"process `{which.name}` is replicated a number of times", here(),
+                                     expected=f"1 .. {MAX_REPLICAS // which.replicas}", found=repr(n))
+    return replace(which, replicas=which.replicas * n)
+
+
+def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Workload:
+    """Return the workload in which processes run concurrently, ordered only by their channels and events.
+
+    Raises: W110 for channels that are not those of the processes, W102 for a value that is not a process.
+    """
+    span = here()
+    listed = {channel.ref.id: channel for channel in _channels("connect", channels)}
+    parts = tuple(_processes(processes, span))
+    if not parts:
+        raise WorkloadStructureError("connect takes at least one process", span)
+    for part in parts:
+        note_connected(part.span)
+        for ref in (*part.takes, *part.gives):
+            if ref.ref.id not in listed:
+                raise PipelineError(f"process `{part.name}` uses channel `{ref.name}`, which is not connected", span,
+                                    help=f"connect(processes, [..., {ref.name}])")
+    used = {channel.ref.id for part in parts for channel in (*part.takes, *part.gives)}
+    for number, channel in listed.items():
+        if number not in used:
+            raise PipelineError(f"channel `{channel.name}` is connected and no process has it", span,
+                                help=f"process(...).produces({channel.name}), and .consumes({channel.name}) of another")
+    tensors: dict[int, Tensor] = {}
+    nodes: list[wl.Process] = []
+    for part in parts:
+        assert part.node is not None
+        body = with_fresh_ids(part.node)
+        tensors |= part.tensors
+        nodes.append(wl.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
+                                part.span))
+    block = wl.Block((wl.Pipeline(tuple(nodes), span),))
+    whole = Workload(wl.Workload(_name_of(parts), block), tensors)
+    whole._placed = place(block, tensors)
+    return whole
+
+
+def send(channel: Channel, *what: object) -> None:
+    """Send a token to a channel: `send(ch, kernel[i](…))`, `send(ch, part(i))` for a workload of one task, or `send(ch, i, j)`.
+
+    The token of a task carries its bracket indices and arrives when the task has completed. Other tokens are whole numbers and bools.
+
+    Raises: W102 and T205 for a value that is not a token, W103 for one out of scope, K105 outside a workload.
+    """
+    if len(what) == 1 and isinstance(what[0], Workload) and what[0]._placed is not None:
+        send_placed_task(channel, what[0]._placed.item)
+    else:
+        send_token(channel, what)
+
+
+def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
+    """Receive tokens until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
+
+    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    """
+    opened = consumer(channel)
+    if body is None:
+        return opened
+    if not callable(body):
+        raise WorkloadStructureError("consume takes a function of the token's numbers", here(), found=repr(body))
+    opened.run(body, embed)
+    return None
+
+
+def _name_of(parts: Sequence[Process]) -> str:
+    """Return a name for a pipeline that is valid in file names and in C: its process names, or only the first and last if they are long."""
+    names = [re.sub(r"\W+", "_", part.name, flags=re.ASCII).strip("_")[:_LONGEST_NAME] or "process" for part in parts]
+    whole = "_".join(names)
+    return whole if len(whole) <= _LONGEST_NAME else f"{names[0]}_to_{names[-1]}"
+
+
+def _processes(given: object, span: Span) -> Iterator[Process]:
+    if isinstance(given, Process):
+        if given.node is None:
+            raise PipelineError(f"process `{given.name}` has no body", given.span, help=".body(workload) says what it does")
+        yield given
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        for element in given:
+            yield from _processes(element, span)
+    else:
+        raise WorkloadStructureError("connect takes processes", span, found=f"{type(given).__name__}: {given!r:.60}")
+
+
+def _channels(what: str, given: Iterable[object]) -> tuple[Channel, ...]:
+    channels: list[Channel] = []
+    for channel in given:
+        if not isinstance(channel, Channel):
+            raise WorkloadStructureError(f"{what} takes channels", here(), found=f"{type(channel).__name__}: {channel!r:.60}")
+        channels.append(channel)
+    return tuple(channels)

@@ -1,0 +1,701 @@
+"""Run compiled programs: bind their inputs, execute them, and inspect the last run.
+
+The bindings of `execute(**bindings)` map names to the tensors, symbols and axes of a plan:
+
+>>> program.execute(X=array, n=7)                                     # a tensor, a symbol or the extent of a DenseDyn
+>>> program.execute(tokens=Ragged(batch, lens), routing=Sparse(batch, indptr, indices))
+
+A program is compiled from a workload, or loaded from a folder that `save` wrote. `Lowered` is the
+result of `w.lower(until=...)`.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from _thread import start_new_thread as start_thread
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import numpy as np
+
+from pto_wsp import doors
+from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
+from pto_wsp.ir.axes import DenseAxis, DenseDyn, Ragged, Sparse, known_extent
+from pto_wsp.ir.plan import BoundAxis, TaskPlan
+from pto_wsp.ir.rewrite import Canonical
+from pto_wsp.ir.scalar import Const, SymbolRef
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.passes.pipeline import Named
+from pto_wsp.run.bound import AT_RUN_TIME, Array, Bindings, ContractChecks, bind, check_axes
+from pto_wsp.run.native import Engine
+from pto_wsp.run.prints import run_text
+from pto_wsp.schedule.schedule import Schedule
+from pto_wsp.source import here
+from pto_wsp.targets import Asked, compile_workload, lower_workload
+from pto_wsp.targets.compiled import Compiled
+from pto_wsp.targets.options import read_options
+from pto_wsp.trace.workload.pipelines import Event, live_event
+from pto_wsp.values import dataclass
+from pto_wsp.wording import nearest
+
+if TYPE_CHECKING:
+    from pto_wsp.api.finished_run import FinishedRun
+    from pto_wsp.run.interpreter import Interpreter
+    from pto_wsp.run.sanitize import Sanitized
+    from pto_wsp.run.verify import Verification
+    from pto_wsp.schedule.schedule import Scheduled
+    from pto_wsp.timing.edges import TaskLike
+    from pto_wsp.timing.explain import Explanation
+    from pto_wsp.timing.graph import CriticalPath, TaskGraph
+    from pto_wsp.timing.retime import Simulation
+    from pto_wsp.timing.stats import Stats
+    from pto_wsp.timing.trace import Trace, WallTrace
+
+
+# -- bindings ----------------------------------------------------------------------------------------------------------
+class ProgramBindings:
+    """Hold what the runs of a program read: the workload's own arrays, values set for all runs, and the bindings of one run.
+
+    `advice` tells how to bind what is missing, for callers that run the program other than by `execute`.
+    """
+
+    def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None]) -> None:
+        """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot."""
+        self._plan, self._wrapped = plan, list(wrapped)
+        self.advice = AT_RUN_TIME
+        self._values: dict[str, object] = {}
+        self._contracts = ContractChecks(plan)
+        self._last: Bindings | None = None
+
+    def set(self, name: str, value: object) -> None:
+        """Set the value of a symbol or an axis for all later runs.
+
+        Raises: R102 for an unknown name.
+        """
+        if not isinstance(name, str):
+            raise BindingError("a symbol or an axis is given by its name", here(), expected='a string: "n"', found=repr(name))
+        if name not in {symbol.name for symbol in self._plan.symbols}:
+            raise unknown_name(self._plan, name)
+        self._values[name] = value
+
+    def of_run(self, bindings: Mapping[str, object]) -> Bindings:
+        """Return the bindings of a run that receives these values by name; the bindings of the last run if they are equal.
+
+        Raises: R102, W101, W104 and R110 for bindings that do not match the plan.
+        """
+        plan = self._plan
+        arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
+        values: list[object] = [self._values.get(symbol.name, symbol.default) for symbol in plan.symbols]
+        Given(plan, arrays, values).bind_all(bindings)
+        try:
+            if self._last is None or not self._last.still_fit(arrays, values):
+                self._last = bind(plan, arrays, values, self.advice)
+            check_axes(plan, self._last)
+            self._contracts.check(self._last)
+            return self._last
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
+
+
+@dataclass(slots=True)
+class Given:
+    """Hold arrays by tensor slot and values by symbol slot. They start as before the run; `bind_all` adds the run's bindings."""
+
+    plan: TaskPlan
+    arrays: list[object]
+    values: list[object]
+    by: dict[int, str] = field(default_factory=dict)     # the name of the binding for each bound tensor slot
+    axes: list[tuple[str, BoundAxis, Ragged | Sparse]] = field(default_factory=list)
+    named: frozenset[str] = frozenset()
+
+    def bind_all(self, bindings: Mapping[str, object]) -> None:
+        """Bind values by name.
+
+        Raises: R102 for a name that the plan does not have or that is ambiguous, and for a value that does not match its axis.
+        """
+        self.named = frozenset(bindings)
+        for name, value in bindings.items():
+            self._bind(name, value)
+        for name, axis, value in self.axes:      # after all symbols: an extent given by name overrides that of an axis
+            self._rows(name, axis, value)
+
+    def _bind(self, name: str, value: object) -> None:
+        plan = self.plan
+        slots = [k for k, slot in enumerate(plan.tensors) if slot.ref.name == name]
+        symbols = [k for k, symbol in enumerate(plan.symbols) if symbol.name == name]
+        axes = [axis for axis in plan.axes if axis.name == name]
+        count = len(slots) + len(symbols) + len(axes)
+        if not count:
+            raise unknown_name(plan, name)
+        if len(slots) + bool(symbols) + len(axes) > 1:
+            raise BindingError(f"`{name}` is ambiguous: the workload has {count} things of that name", here(),
+                               help="give each Tensor a name of its own, Tensor(array, name=...), and each axis a variable of its own")
+        if slots:
+            self._tensor(slots[0], value.data if isinstance(value, Tensor) else value, name)
+        for k in symbols:
+            self.values[k] = known_extent(value) if isinstance(value, DenseAxis | DenseDyn) else value
+        if axes:
+            self._axis(name, axes[0], value)
+
+    def _tensor(self, slot: int, array: object, name: str) -> None:
+        if self.plan.tensors[slot].fresh:
+            raise BindingError(f"`{name}` is not bound: the workload makes it", here(),
+                               help="a Tensor.empty made in a body is another one each time; in front of the body it is one, and can be "
+                                    "bound")
+        if slot in self.by and self.arrays[slot] is not array:
+            raise BindingError(f"tensor `{self.plan.tensors[slot].ref.shown}` is bound twice, to different arrays", here(),
+                               found=f"by `{self.by[slot]}` and by `{name}`")
+        self.arrays[slot], self.by[slot] = array, name
+
+    def _axis(self, name: str, axis: BoundAxis, value: object) -> None:
+        kind = Sparse if axis.sparse else Ragged
+        if not isinstance(value, kind) or len(value.tensors) != len(axis.slots):
+            raise BindingError(f"axis `{name}` is bound to something else", here(), found=f"{type(value).__name__}: {value!r:.60}",
+                               expected=f"a {kind.__name__} of {len(axis.slots)} tensor{'s' * (len(axis.slots) > 1)}, as it was made")
+        for slot, tensor in zip(axis.slots, value.tensors, strict=True):
+            if slot is not None:
+                self._tensor(slot, tensor.data, name)
+        self.axes.append((name, axis, value))
+
+    def _rows(self, name: str, axis: BoundAxis, value: Ragged | Sparse) -> None:
+        """Check the row count of an axis against the program's, or bind it if the outer axis of the program is a DenseDyn."""
+        outer = value.outer if isinstance(value, Sparse) else value.first
+        rows = known_extent(outer)
+        if isinstance(value, Sparse) and not isinstance(outer, DenseAxis):
+            rows = value.indptr.ref.shape[0] - 1      # the actual count: the initial number of a DenseDyn may differ
+        match axis.rows:
+            case Const(expected) if rows is not None and rows != expected:
+                raise BindingError(f"axis `{name}` is bound to one with another number of rows", here(), expected=f"{expected} rows",
+                                   found=str(rows), help="an outer axis DenseDyn(n) may be bound to another extent")
+            case SymbolRef(id=symbol) if rows is not None:
+                for k, declared in enumerate(self.plan.symbols):
+                    if declared.id == symbol and declared.default is not None and declared.name not in self.named:
+                        self.values[k] = rows
+            case _:
+                pass
+
+
+def unknown_name(plan: TaskPlan, name: str) -> BindingError:
+    """Return the error for a name that the plan does not have."""
+    names: Sequence[str] = [named for named in (*(slot.ref.name for slot in plan.tensors), *(symbol.name for symbol in plan.symbols),
+                                                *(axis.name for axis in plan.axes)) if named]
+    near = nearest(name, names)
+    return BindingError(f"the program has nothing called `{name}` to bind", here(),
+                        expected=f"one of {', '.join(dict.fromkeys(names)) or 'nothing: it has no named tensors, symbols or axes'}",
+                        help=f"did you mean {near}?" if near else "a Dense axis is fixed; DenseDyn(n) makes one that can be bound")
+
+
+# -- runs in a thread --------------------------------------------------------------------------------------------------
+class Ending:
+    """The end of a run in a separate thread, which other threads wait for.
+
+    It is not a threading.Event, and the run is not a threading.Thread: Ctrl-C during a wait for one leaves its locks in a state that
+    other threads do not expect.
+    """
+
+    def __init__(self) -> None:
+        self.has_begun = False       # guarded, like is_abandoned, by the program's lock
+        self.is_abandoned = False    # no thread waits for the run, so it must not begin
+        self._is_over = False
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def is_set(self) -> bool:
+        """Tell whether the run is over."""
+        return self._is_over
+
+    def set(self) -> None:
+        """Mark the run as over; the run's thread calls it once."""
+        self._is_over = True
+        self._running.release()
+
+    def wait(self) -> None:
+        """Wait until the run is over; react at once to its end and to Ctrl-C."""
+        while not self._is_over:
+            if self._running.acquire(timeout=0.2):     # released at once, because several threads may wait
+                self._running.release()
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+class Program:
+    """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
+
+    def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = ()) -> None:
+        """Create a program.
+
+        `wrapped` holds the workload's own tensor for each tensor slot; `events`, the events of this process by their numbers in the
+        workload.
+        """
+        self._compiled = compiled
+        self._wrapped = list(wrapped)
+        self._events = tuple(events)
+        self._given = ProgramBindings(self.plan, wrapped)
+        self._over: Ending | None = None      # of a run that was started and not yet awaited
+        self._call: object | None = None       # the call that prepares or executes a run
+        self._changing = threading.Lock()
+        self._bound: Bindings | None = None        # of the last run
+        self._failure: BaseException | None = None
+        self._ran = False
+        self._execute_time_ms = 0.0
+        self._finished: FinishedRun | None = None
+        if compiled.runner is not None and self.plan.rules.calendar:
+            compiled.runner.look_first = partial(doors.check_recorded, self.plan)
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def execute(self, /, **bindings: object) -> None:
+        """Start a run.
+
+        Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes, axes for Ragged and Sparse axes. They apply to this
+        run only.
+
+        Raises: R102 and W101 for bindings that do not match (nothing has run then), R103 if a run has not been awaited.
+        """
+        self._start(bindings, 0)
+
+    def _start(self, bindings: Mapping[str, object], order_seed: int) -> None:
+        call = object()
+        try:
+            bound = self._prepare(call, bindings)
+            over = self._over = Ending()
+            try:
+                start_thread(copy_context().run, (self._run_until, over, bound, order_seed))
+            except RuntimeError:
+                self._over = None
+                raise ThreadStartError("a thread for the run could not be started", here(), found="the system refuses it",
+                                       help="run() from the main thread needs none; or raise `ulimit -u`") from None
+            except BaseException:     # Ctrl-C while the thread starts
+                self._abandon(over)
+                raise
+        finally:
+            if self._call is call:
+                self._call = None
+
+    @property
+    def _runner(self) -> Engine | Interpreter:
+        return self._compiled.to_run()
+
+    def _prepare(self, call: object, bindings: Mapping[str, object]) -> Bindings:
+        self._enter(call)
+        bound = self._bound = self._given.of_run(bindings)
+        self._runner.begin()
+        self._failure = None
+        if self._finished is not None:
+            self._finished.is_over = True
+        self._ran, self._finished = False, None
+        return bound
+
+    def _enter(self, call: object) -> None:
+        """Begin a call that no other call of this program may interrupt; the caller resets `_call` if it is still its own."""
+        self._runner  # noqa: B018 - raises if there is no runner
+        with self._changing:
+            if self._over is not None or self._call is not None:
+                raise ProgramStateError("the program is running already", here(),
+                                        help="call synchronize() between two execute(); for runs side by side, compile a program for "
+                                        "each thread")
+            self._call = call
+
+    def _run(self, bound: Bindings, order_seed: int) -> None:
+        started = time.perf_counter()
+        try:
+            self._runner.run(bound, order_seed)
+        except BaseException as failure:   # synchronize() raises it
+            self._failure = failure
+        self._execute_time_ms = (time.perf_counter() - started) * 1e3
+
+    def _run_until(self, over: Ending, bound: Bindings, order_seed: int) -> None:
+        try:
+            with self._changing:
+                over.has_begun = not over.is_abandoned
+            if over.has_begun:
+                self._run(bound, order_seed)
+        finally:
+            over.set()
+
+    def _abandon(self, over: Ending) -> None:
+        """Cancel a run that may have started, and wait until it has stopped.
+
+        A second Ctrl-C ends the wait and leaves the program running.
+        """
+        with self._changing:
+            over.is_abandoned = True
+        if over.has_begun:
+            self._runner.cancel()
+            over.wait()
+        self._over, self._failure = None, None
+
+    def synchronize(self) -> None:
+        """Wait for the run, print what its tasks printed, and raise the error of the run.
+
+        Raises: R101 with the task (kernel and indices), R104 for a view outside its tensor; R103 if no run was started.
+        """
+        over = self._over
+        if over is None:
+            if self._ran:
+                return
+            raise ProgramStateError("there is no run to wait for", here(), help="call execute() first, or run()")
+        try:
+            over.wait()
+        except BaseException:    # KeyboardInterrupt, or an exception of a user's signal handler
+            self._abandon(over)
+            self._show_prints()
+            raise
+        with self._changing:
+            was_mine = self._over is over
+            if was_mine:
+                self._over, self._ran = None, self._failure is None
+        if was_mine:     # otherwise another thread also waited, and raises the error
+            self._finish()
+
+    def _finish(self) -> None:
+        self._show_prints()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        self._ran = True
+        for number, event in self._events:
+            event.was_recorded = partial(self._was_recorded, number)
+
+    def _show_prints(self) -> None:
+        prints = self._runner.take_prints()
+        if prints.shown or prints.n_dropped:
+            print(run_text(self.plan, prints), end="")
+
+    def run(self, /, **bindings: object) -> Program:
+        """Start a run, wait for it, and return the program."""
+        return self._run_to_end(bindings, 0)
+
+    def replay(self, seed: int, /, **bindings: object) -> Program:
+        """Run as `run` does, one task at a time, in the order of a seed that a run with sanitize=True reported.
+
+        Equal seeds and bindings give equal orders, whether or not the program is compiled with sanitize; without it, nothing is checked.
+        Arrays that tasks update in place must contain their original values again. For interp the seed orders the tasks of pipelines,
+        within program order in each process, tokens and events; the rest runs in program order.
+
+        Raises: R102 for a value that is not a seed, R103 for a target that does not run here.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 < seed < 1 << 64:
+            raise BindingError("replay takes the seed of a run", here(), expected="a whole number from 1 on that fits 64 bits",
+                               found=repr(seed))
+        return self._run_to_end(bindings, int(seed))
+
+    def _run_to_end(self, bindings: Mapping[str, object], order_seed: int) -> Program:
+        if not _interrupts_as_usual():
+            self._start(bindings, order_seed)
+            self.synchronize()
+            return self
+        call = object()
+        try:             # in this thread: starting one takes longer than a small run
+            self._run(self._prepare(call, bindings), order_seed)
+        finally:
+            if self._call is call:
+                self._call = None
+        self._finish()
+        return self
+
+    def verify(self, /, *, rtol: float | None = None, atol: float | None = None, **bindings: object) -> Verification:
+        """Compare the artifact with the NumPy meaning: run both on copies of the arrays that `run` would use, and compare the results.
+
+        Arrays and the last run are unchanged. Floats match if |found - expected| <= rtol * |expected| + atol. A tolerance of None allows
+        some units in the last place, by dtype, of the element and of the tensor's largest element. All other dtypes must be equal. Bindings
+        are as for `run`.
+
+        Raises: R108 naming the element and the task that writes it last; R102 for an invalid tolerance; R103 for a target without an
+        artifact that runs here; K108 for a kernel without a NumPy meaning; the errors of a run.
+        """
+        runner = self._compiled.to_verify()
+        call = object()
+        try:
+            self._enter(call)
+            return doors.verify_artifact(runner, self._given.of_run(bindings), rtol, atol,
+                                         check_finite=self._compiled.options.check_finite)
+        except PtoError as problem:
+            for error in (problem, *problem.others):
+                error.span = error.span or here()
+            raise
+        finally:
+            if self._call is call:
+                self._call = None
+
+    def is_complete(self) -> bool:
+        """Tell whether no run is in progress."""
+        return self._call is None and (self._over is None or self._over.is_set())
+
+    def set_symbol_u64(self, name: str, value: int) -> None:
+        """Set the value of a symbol (or DenseDyn axis) for all later runs."""
+        self._given.set(name, value)
+
+    def set_symbol_f32(self, name: str, value: float) -> None:
+        """Set the value of a float symbol for all later runs."""
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise BindingError(f"symbol `{name}` is bound to a value of another kind", here(), expected="a number", found=repr(value))
+        try:
+            self._given.set(name, float(value))
+        except OverflowError:
+            raise BindingError(f"symbol `{name}` does not fit a float", here(), expected="at most 1.8e308") from None
+
+    def set_axis_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Set the extents of DenseDyn axes for all later runs."""
+        if not isinstance(sizes, Mapping):
+            raise BindingError("set_axis_sizes takes a dict of names and extents", here(), found=repr(sizes))
+        for name, size in sizes.items():
+            self._given.set(name, size)
+
+    # -- inspecting ----------------------------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> TaskPlan:
+        """The plan that the engine or the interpreter runs."""
+        return self._compiled.plan
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that the program was compiled with."""
+        return self._compiled.schedule
+
+    @property
+    def artifact_dir(self) -> Path | None:
+        """The folder of the artifact, with sources, library and manifest; None for interp."""
+        return self._compiled.artifact_dir
+
+    codegen_artifact_dir = artifact_dir
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the program to an empty or new folder and return the folder; `load` and C programs read it.
+
+        It contains everything a run needs except the data of the tensors. See docs/artifact.md.
+
+        Raises: C107 for a folder that is not empty or cannot be written, and for a value that is not a path; R103 for interp, which has no
+        artifact.
+        """
+        if not isinstance(folder, str | Path):
+            raise ArtifactFolderError("save takes the folder that the program goes to", here(), expected="a path", found=repr(folder)[:200])
+        self._compiled.to_save()
+        made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate]
+        saved: Path = doors.late_module("pto_wsp.targets.save").save_compiled(self._compiled, made_here, Path(folder))
+        return saved
+
+    @property
+    def manifest(self) -> object:
+        """The artifact's manifest; None for interp."""
+        return self._compiled.manifest
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The static checks with their verdicts, one line each."""
+        return tuple(dict.fromkeys(f"{f.verdict.value}: {f.check} ({f.detail})" for f in self._compiled.findings))
+
+    @property
+    def sanitized(self) -> Sanitized | None:
+        """What the last run checked, and its seed; None if the program was compiled without sanitize=True or has not run."""
+        runner = self._runner
+        return runner.sanitized if isinstance(runner, Engine) else None
+
+    @property
+    def stats(self) -> Stats:
+        """The statistics of the last run; the cycles are simulated at the first access.
+
+        Raises: R103 before a run is complete.
+        """
+        return self._look().stats
+
+    @property
+    def trace(self) -> Trace:
+        """When and where each task of the last run was busy in simulated time.
+
+        Raises: R103 before a run is complete, or if it had more tasks than a record holds.
+        """
+        return self._look().timed.trace
+
+    @property
+    def wall_trace(self) -> WallTrace:
+        """When each task of the last run started and ended on this machine, and on which thread.
+
+        Printing it includes the cost of recording.
+
+        Raises: R103 for a program that is not compiled for cpu_sim with wall_trace=True, before a run is complete, or if it had more
+        tasks than a record holds.
+        """
+        runner = self._compiled.to_watch_the_clock()
+        return self._look().wall_trace(runner)
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks of the last run and every edge between them, with its reasons.
+
+        Raises: R103 before a run is complete.
+        """
+        return self._look().graph
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """The longest chain of tasks of the last run that wait for one another.
+
+        Raises: R103 before a run is complete, or if it had more tasks than a record holds.
+        """
+        return self._look().timed.critical_path
+
+    def explain(self, task: TaskLike | None = None) -> Explanation:
+        """Return why a task ran when it did in simulated time; `task` is its number, its name, or (kernel, indices).
+
+        None selects the task that completed last; its chain() makes up the makespan.
+
+        Raises: R103 before a run is complete, or if it had more tasks than a trace holds; T205 for an unknown task.
+        """
+        return self._look().timed.explainer.explain(task)
+
+    def simulate(self, schedule: Schedule | Scheduled | None = None, arch: object = None,
+                 overheads: bool | None = None) -> Simulation:
+        """Return the tasks of the last run in simulated time with another schedule or arch; no kernel runs.
+
+        `schedule` is a Schedule or this workload with one (`w.dispatch(...)`); None: that of the program. `arch` is an Arch or its name;
+        None: that of the program. `overheads` tells whether submitting, dispatching and retiring a task cost an AICPU time; None: as
+        compiled.
+
+        Raises: R103 before a run is complete and if the recorded stream does not suffice; S101, S103 and C104 as compile() does.
+        """
+        return self._look().simulate(schedule, arch, overheads)
+
+    def freeze(self) -> Schedule:
+        """Return the program's schedule with a calendar of each task's executor, position and start in the simulated time of the last run.
+
+        Raises: R103 before a run is complete, and for a run with more tasks than a trace holds.
+        """
+        return self._look().freeze()
+
+    def _look(self) -> FinishedRun:
+        """Return the last finished run.
+
+        Raises: R103 before a run is complete.
+        """
+        runner = self._runner
+        if self._over is not None and self._over.is_set():
+            self.synchronize()
+        if not self._ran or self._bound is None:
+            raise ProgramStateError("there is no finished run to look at", here(), help="call run(), or execute() and synchronize()")
+        if self._finished is None:
+            self._finished = doors.finished_run()(self._compiled, runner, self._bound, self._execute_time_ms)
+        return self._finished
+
+    def _was_recorded(self, event: int) -> bool:
+        """Tell whether the last run recorded an event of the workload."""
+        return self._look().recorded(event)
+
+    def __repr__(self) -> str:
+        where = f", {self.artifact_dir.name}" if self.artifact_dir is not None else ""
+        return f"Program({self.plan.name}, {self._compiled.target}{where})"
+
+
+# -- making programs ---------------------------------------------------------------------------------------------------
+def _interrupts_as_usual() -> bool:
+    """Tell whether Ctrl-C raises KeyboardInterrupt or does nothing, as in the engine.
+
+    A signal handler of the user needs the main thread.
+    """
+    return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN, signal.SIG_DFL)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Lowered:
+    """The IR of a workload after one pass; `str` returns its text.
+
+    `until`: the name of the pass. `irs`: one plan, or each kernel, part of a kernel or tile program that the pass ran on.
+    """
+
+    until: str
+    irs: tuple[Named, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Lowered({self.until}: {', '.join(ir.name for ir in self.irs)})"
+
+
+class Wishes(TypedDict):
+    """The arguments of compile() and lower() other than the workload, unchecked."""
+
+    target: object
+    arch: object
+    strict: object
+    passes: object
+    options: Mapping[str, object]
+
+
+def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, **asked: Unpack[Wishes]) -> Program:
+    """Return the program of a workload and its tensors.
+
+    Raises: the errors of compiling, at the user's line.
+    """
+    with _at_the_users_line():
+        compiled = compile_workload(_asked(canonical, tensors, schedule, asked))
+    wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
+    events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
+    return Program(compiled, wrapped, events)
+
+
+def lower_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, until: object,
+                  **asked: Unpack[Wishes]) -> Lowered:
+    """Return what a pass gives of a workload.
+
+    Raises: C114 for a name that no pass of the target has; what compiling raises up to there, at the user's line.
+    """
+    with _at_the_users_line():
+        name, reached = lower_workload(_asked(canonical, tensors, schedule, asked), until)
+    return Lowered(name, tuple(one.ir for one in reached), "\n\n".join(one.text for one in reached))
+
+
+def _asked(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, asked: Wishes) -> Asked:
+    arrays = {number: data for number, known in enumerate(canonical.tensors)
+              if known in tensors and (data := tensors[known].data) is not None}
+    intermediates = frozenset(number for number, known in enumerate(canonical.tensors)
+                              if known in tensors and tensors[known].intermediate)
+    return Asked(workload=canonical.workload, schedule=schedule, arrays=arrays, intermediates=intermediates, **asked)
+
+
+@contextmanager
+def _at_the_users_line() -> Iterator[None]:
+    """Give errors of the compiler and of the cache, which know no line of the user's, the line that compiles."""
+    try:
+        yield
+    except PtoError as problem:
+        for error in (problem, *problem.others):
+            error.span = error.span or here()
+        raise
+
+
+def load(folder: str | Path, *, threads: int | None = None) -> Program:
+    """Return the program that `save` wrote to a folder; it runs, and everything about it can be inspected.
+
+    The workload's tensors have no data: `run` receives an array for each by name, except for tensors from `Tensor.empty`, which are
+    allocated again. If this machine's CPU or this version's interface differs, the program is compiled again from its sources and reports
+    it. `threads` is as for compile(); None: as compiled.
+
+    Raises: C111 for a folder without a valid saved program, C104 for an invalid number of threads.
+    """
+    if not isinstance(folder, str | Path):
+        raise LoadError("load takes the folder of a saved program", here(), expected="a path", found=repr(folder))
+    try:
+        options = read_options({} if threads is None else {"threads": threads})
+        saved = doors.late_module("pto_wsp.targets.load").load_saved(Path(folder).absolute(), options.threads)
+    except PtoError as problem:
+        problem.span = problem.span or here()
+        raise
+    return Program(saved.compiled, [None if array is None else _intermediate(array) for array in saved.arrays])
+
+
+def _intermediate(array: Array) -> Tensor:
+    """Return a tensor for results between tasks, like those of `Tensor.empty`."""
+    tensor = Tensor(array)
+    tensor.intermediate = True
+    return tensor

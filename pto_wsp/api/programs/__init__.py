@@ -1,1 +1,0 @@
-"""Programs as a user has them. Nothing here is loaded before the first `compile()` or `load()`."""

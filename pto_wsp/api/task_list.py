@@ -1,0 +1,42 @@
+"""List the tasks of a workload before it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pto_wsp.api.program import Given
+from pto_wsp.errors import PtoError
+from pto_wsp.ir.rewrite import Canonical
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.passes.lower import lower
+from pto_wsp.run.bound import bind, check_axes
+from pto_wsp.run.task_list import TaskList, list_tasks
+from pto_wsp.source import here
+
+MAX_LISTED = 1000
+
+
+def tasks_of(canonical: Canonical, tensors: Mapping[int, Tensor], sizes: Mapping[str, object]) -> TaskList:
+    """Return the tasks of a workload in program order. `sizes` binds symbols, axes and tensors by name, as for a run.
+
+    Raises: R102 for bindings that do not match; R103 for more than 1000 tasks, or if tasks determine which tasks exist.
+    """
+    plan = lower(canonical.workload)
+    arrays: list[object] = []
+    for slot in plan.tensors:
+        tensor = tensors.get(canonical.tensors[slot.ref.id])
+        data = None if tensor is None else tensor.data
+        unread = data is None and not slot.scalars     # its elements are never read
+        arrays.append(np.broadcast_to(np.zeros((), slot.ref.dtype.np), slot.ref.shape).copy() if unread else data)
+    values: list[object] = [symbol.default for symbol in plan.symbols]
+    try:
+        Given(plan, arrays, values).bind_all(sizes)
+        bound = bind(plan, arrays, values, "give it by name: tasks({}={})")
+        check_axes(plan, bound)
+        return list_tasks(plan, bound, MAX_LISTED)
+    except PtoError as problem:
+        for error in (problem, *problem.others):
+            error.span = error.span or here()
+        raise

@@ -1,1 +1,0 @@
-"""Workloads as a user has them: the decorator, combinators, processes, what is tunable."""

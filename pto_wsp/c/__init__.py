@@ -1,0 +1,1 @@
+"""Emit C from plans and kernels."""

@@ -1,0 +1,1 @@
+"""Solve linear integer arithmetic: expressions, systems of constraints, the solver."""

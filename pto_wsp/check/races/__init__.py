@@ -1,0 +1,1 @@
+"""Find tasks that touch the same elements without an order."""

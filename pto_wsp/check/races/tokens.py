@@ -1,0 +1,287 @@
+"""Order two accesses in processes by tokens, credits and events.
+
+*Routes.* What precedes a send is complete when the token is received. A route leads from one access's process through sends and receives
+to the other access. If the payload identifies the sending iteration, two accesses are ordered unless their iterations differ.
+
+*Chains.* For a channel of depth d, send k precedes receive k, and receive k precedes send k + d, whose slot the receive frees (a credit).
+Let access a precede its process's send s, and access b follow its process's receive t: a precedes b if s <= t. If b precedes receive t' and
+a follows send s', b precedes a if t' + d <= s'. So a ring of r buffers is safe behind a channel of depth r - 2: one buffer is written, one
+is read. Further processes extend the count. An event is a channel without credits. Positions are affine and depths constant, so a proof
+holds for all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from pto_wsp.check.races.accesses import Contest, Level
+from pto_wsp.check.races.filters import is_apart
+from pto_wsp.check.races.positions import End, Path, ends_in, last_before, next_behind, next_of, only_end, path_to
+from pto_wsp.check.races.question import Chain, Data, Hop, Link, Order, Origin, Pair, Question, Route
+from pto_wsp.ir.channels import communicates
+from pto_wsp.ir.plan import AwaitEvent, Consume, Item, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sides, Submit
+from pto_wsp.ir.plan import Sequence as PlanSequence
+from pto_wsp.ir.plan_walk import items_in
+from pto_wsp.values import dataclass
+
+_MOST_PROCESSES = 5      # processes on one chain
+_MOST_CHAINS = 12        # chains for one pair
+
+
+# -- chains of counted tokens ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hop:
+    """A step from a token at one end to the next token at the other end, `shift` positions later."""
+
+    leaves: End
+    arrives: End
+    shift: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """The counted communication of a pipeline.
+
+    It has the hops along countable channels and events, and for each channel with one send statement that statement and the origin of its
+    tokens.
+    """
+
+    hops: tuple[_Hop, ...]
+    sends: Mapping[int, End]
+    origins: Mapping[int, Origin]
+
+
+def network_of(pipeline: Pipeline, depths: Sequence[int]) -> Network:
+    """Return the counted communication of a pipeline. `depths`: the depths of the plan's channels."""
+    sends = {channel: sent for channel in pipeline.channels if (sent := only_end(pipeline, (Send,), channel)) is not None}
+    return Network(_hops(pipeline, depths), sends, _origins(pipeline))
+
+
+def chains_of(network: Network, pair: Pair, *, structure: bool) -> Iterator[Chain]:
+    """Yield at most _MOST_CHAINS chains between two accesses in processes, in both directions, shortest first."""
+    chains: list[Chain] = []
+    for side in (0, 1):
+        home, other = (pair.accesses[at].levels[pair.depth] for at in (side, 1 - side))
+        if isinstance(home, Process) and isinstance(other, Process):
+            chains += (chain for way in _ways(network.hops, home, other)
+                      if (chain := _chain(way, side, pair, structure=structure)) is not None)
+    chains.sort(key=lambda chain: len(chain.links))
+    yield from chains[:_MOST_CHAINS]
+
+
+def _origins(pipeline: Pipeline) -> Mapping[int, Origin]:
+    origins: dict[int, Origin] = {}
+    for channel in pipeline.channels:
+        sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
+        if sent is None or not isinstance(sent.statement, Send):
+            continue
+        counted = received is not None and sent.is_countable and received.is_countable
+        origins[channel] = Origin(sent.levels, sent.statement.payload, sent.position if counted else None,
+                                received.position if counted and received is not None else None)
+    return origins
+
+
+def _hops(pipeline: Pipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
+    hops: list[_Hop] = []
+    for channel in pipeline.channels:
+        sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
+        if sent is not None and received is not None and sent.is_countable and received.is_countable:
+            hops += (_Hop(sent, received, 0), _Hop(received, sent, depths[channel]))
+    for event in pipeline.events:
+        record = only_end(pipeline, (RecordEvent,), event)
+        if record is None or not record.is_countable or record.process.replicas > 1:
+            continue
+        for process in pipeline.processes:
+            waits = list(ends_in(process, (AwaitEvent,), event))
+            if len(waits) == 1 and waits[0].is_countable and process.replicas == 1:
+                hops.append(_Hop(record, waits[0], 0))
+    return tuple(hops)
+
+
+def _ways(hops: tuple[_Hop, ...], home: Process, other: Process, so_far: tuple[_Hop, ...] = ()) -> Iterator[tuple[_Hop, ...]]:
+    """Yield the simple paths of hops from one process to another (or from replica to replica)."""
+    process = so_far[-1].arrives.process if so_far else home
+    passed = [hop.leaves.process for hop in so_far]
+    for hop in hops:
+        after = hop.arrives.process
+        if hop.leaves.process is not process:
+            continue
+        if after is other:
+            yield (*so_far, hop)
+        elif after is not home and after not in passed and len(so_far) + 2 < _MOST_PROCESSES:
+            yield from _ways(hops, home, other, (*so_far, hop))
+
+
+def _chain(way: tuple[_Hop, ...], side: int, pair: Pair, *, structure: bool) -> Chain | None:
+    """Return a path between two accesses as a chain; None if the program order at an end or on the path is unknown."""
+    first, second = pair.accesses[side].statement, pair.accesses[1 - side].statement
+    if not isinstance(first, Submit) or not isinstance(second, Submit):
+        return None
+    begin, finish = path_to(way[0].leaves.process.body, first), path_to(way[-1].arrives.process.body, second)
+    assert begin is not None and finish is not None
+    start = next_behind(begin, way[0].leaves, first, structure=structure)
+    end = last_before(finish, way[-1].arrives, structure=structure)
+    if start is None or end is None:
+        return None
+    links: list[Link] = []
+    stretch = start.stretch
+    for hop, onward in pairwise(way):
+        then = next_of(hop.arrives, onward.leaves, structure=structure)
+        if then is None:
+            return None
+        links.append(Link(hop.arrives.levels, hop.arrives.position, then, onward.shift))
+        stretch = stretch or hop.arrives.process.replicas == 1
+    return Chain(side, start.position, way[0].shift, tuple(links), end.position, stretch or end.stretch)
+
+
+# -- the order of a pair -----------------------------------------------------------------------------------------------
+def perhaps_ordered(contest: Contest, pair: Pair) -> bool:
+    """Tell whether two accesses to one element may be ordered, or never happen, by tokens whose contents are known only at run time.
+
+    False if one access is in a process that does not communicate: nothing orders that process with the other.
+    """
+    if isinstance(contest.node, Loop | Sides):
+        return any(isinstance(level, Consume | Receive) for access in pair.accesses for level in access.levels[contest.depth:])
+    homes = [level for access in pair.accesses for level in access.levels if isinstance(level, Process)]
+    return all(communicates(home.body) for home in homes)
+
+
+def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
+    """Return all tokens, credits and events that may order two accesses in processes."""
+    pipeline = contest.pipeline
+    if pipeline is None:
+        return Order()
+    same = contest.node.replicas if isinstance(contest.node, Process) else 0
+    takes = [next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses]
+    network = data.kept.get(("network", id(pipeline)))
+    if not isinstance(network, Network):
+        network = data.kept[("network", id(pipeline))] = network_of(pipeline, data.depths)
+    return Order(tuple(_routes(contest, pipeline, network, pair, structure=data.structure)),
+                 tuple(chains_of(network, pair, structure=data.structure)), network.origins,
+                 same if None not in takes and takes[0] is takes[1] else 0)
+
+
+def _routes(contest: Contest, pipeline: Pipeline, network: Network, pair: Pair, *, structure: bool) -> Iterator[Route]:
+    """Yield the routes between the processes of two accesses in both directions; between replicas, the route by their distinct tokens.
+
+    Without `structure` a token waits only for the tasks that it was sent with.
+    """
+    if isinstance(contest.node, Process):
+        yield from _of_replicas(network, pair)
+        return
+    for side in (0, 1):
+        first, second = pair.accesses[side], pair.accesses[1 - side]
+        home = first.levels[pair.depth]
+        if not isinstance(home, Process) or not isinstance(first.statement, Submit):
+            continue
+        path = path_to(home.body, first.statement)
+        if path is None:
+            continue
+        for hops, sent in _back(network, second.levels[pair.depth + 1:], (), frozenset()):
+            around = _around_both(path, sent.path) if sent.process is home else None
+            if not structure and not (isinstance(sent.statement, Send) and first.statement.handle in sent.statement.after):
+                continue
+            if around is not None and _is_one(home, around):
+                turns = tuple(_turn(network, item) for item in around if isinstance(item, Consume))
+                if None not in turns:
+                    loops = tuple(item for item in around if isinstance(item, Loop))
+                    yield Route(side, hops, loops, tuple(turn for turn in turns if turn is not None))
+        if home.replicas == 1 and _event_between(pipeline, home, path, second.levels[pair.depth], second.statement):
+            yield Route(side)
+
+
+def ordered_by_tokens(contest: Contest, pair: Pair, data: Data) -> bool:
+    """Tell whether tokens, credits or events are proved to order two accesses wherever they touch the same element.
+
+    Single routes are tried first, because one usually suffices; then all routes and chains together.
+    """
+    order = order_of(contest, pair, data)
+    for route in order.routes:
+        if _none_is_left(pair, data, Order((route,))):
+            return True
+    return bool(order.chains or order.replicas) and _none_is_left(pair, data, order)
+
+
+def _none_is_left(pair: Pair, data: Data, order: Order) -> bool:
+    question = Question(pair, data, pinned=False, order=order)
+    question.guard()
+    return is_apart(question)
+
+
+# -- routes of tokens --------------------------------------------------------------------------------------------------
+def _back(network: Network, levels: tuple[Level, ...], hops: tuple[Hop, ...],
+          seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], End]]:
+    """Yield the sends that must precede, given these levels: of the tokens received there, and recursively of the tokens before."""
+    for level in levels:
+        if not isinstance(level, Consume | Receive) or level.channel in seen:
+            continue
+        sent = _only_send(network, level.channel)
+        if sent is not None and isinstance(sent.statement, Send):
+            further = (*hops, Hop(sent.levels, sent.statement.payload, level.vars))
+            yield further, sent
+            yield from _back(network, sent.levels, further, seen | {level.channel})
+
+
+def _only_send(network: Network, channel: int) -> End | None:
+    """Return the only send to a channel; None if several statements or replicas send."""
+    sent = network.sends.get(channel)
+    return sent if sent is not None and _is_one(sent.process, sent.levels) else None
+
+
+def _is_one(process: Process, around: Iterable[object]) -> bool:
+    """Tell whether a statement inside `around` runs in one replica per iteration: a token goes to one replica."""
+    return process.replicas == 1 or any(isinstance(level, Consume) for level in around)
+
+
+def _of_replicas(network: Network, pair: Pair) -> Iterator[Route]:
+    ours, theirs = (next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses)
+    turn = _turn(network, ours) if ours is not None and ours is theirs else None
+    if turn is not None:
+        yield Route(0, turns=(turn,), replicas=True)
+
+
+def _around_both(before: Path, after: Path) -> tuple[Loop | Consume, ...] | None:
+    """Return the loops and consumers around both statements if the first precedes the second in each iteration; None otherwise."""
+    common: list[Loop | Consume] = []
+    for (item, here), (other, there) in zip(before, after, strict=False):
+        if item is not other or isinstance(item, Pipeline):
+            return None
+        if here != there:
+            return tuple(common) if isinstance(item, PlanSequence) and here < there else None
+        if isinstance(item, Loop | Consume):
+            common.append(item)
+    return None
+
+
+def _turn(network: Network, consumer: Consume) -> tuple[Hop, ...] | None:
+    """Return the hops that identify an iteration of a consumer: the loops around the send of its token, and recursively from there."""
+    hops: list[Hop] = []
+    pending, seen = [consumer], {consumer.channel}
+    while pending:
+        level = pending.pop()
+        sent = _only_send(network, level.channel)
+        if sent is None or not isinstance(sent.statement, Send):
+            return None
+        inside = tuple(inner for inner in sent.levels if isinstance(inner, Consume | Receive))
+        if len(inside) > 1 or any(isinstance(inner, Receive) or inner.channel in seen for inner in inside):
+            return None
+        hops.append(Hop(sent.levels, sent.statement.payload, level.vars))
+        pending.extend(inner for inner in inside if isinstance(inner, Consume))
+        seen.update(inner.channel for inner in inside)
+    return tuple(hops)
+
+
+def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, statement: object) -> bool:
+    """Tell whether an event that is recorded once follows a statement in `home`, and the other process awaits the event before its own."""
+    theirs = path_to(other.body, statement) if isinstance(other, Process) else None
+    if not isinstance(other, Process) or not theirs:
+        return False
+    once = [item.event for item in home.body.items[path[0][1] + 1:] if isinstance(item, RecordEvent)]
+    awaited = {item.event for item in other.body.items[:theirs[0][1]] if isinstance(item, AwaitEvent)}
+    return any(event in awaited and sum(_records(process.body, event) for process in pipeline.processes) == 1 for event in once)
+
+
+def _records(item: Item, event: int) -> int:
+    """Count the statements that record an event."""
+    return sum(isinstance(inner, RecordEvent) and inner.event == event for inner in items_in(item))

@@ -1,0 +1,143 @@
+"""Check that every read of a slot has one value in every order that the workload leaves open.
+
+A slot set in an iteration of an unordered loop has no defined value in other iterations or after the loop. The same holds between the sides
+of a combine. A read is sound if the slot was set before it in the same iteration, or before the loop and nowhere inside. Processes of a
+pipeline set no slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from pto_wsp.errors import PtoError, SlotOrderError
+from pto_wsp.ir.plan import Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import items_in, items_of
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.scalar import SlotValue
+from pto_wsp.source import Span
+from pto_wsp.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a slot's value is undefined: where the slot is set, and which unordered parts set it."""
+
+    set_at: Span
+    parts: str
+
+
+State: TypeAlias = Mapping[int, Doubt]     # slots with an undefined value
+
+
+def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
+    """Return an error for each read of a slot whose value depends on an order that the workload leaves open."""
+    if not any(isinstance(item, SetSlot) for item in items_of(plan)):
+        return ()
+    errors: dict[tuple[Span, int], PtoError] = {}
+
+    def read(state: State, span: Span, *roots: object) -> None:
+        for slot in _slots_read(*roots):
+            if slot in state:
+                errors.setdefault((span, slot), _error(slot, span, state[slot]))
+
+    def walk(item: Item, state: State) -> State:
+        match item:
+            case Submit():
+                read(state, item.span, item.checks, item.index, item.places, item.scalars, item.worker)
+            case SetSlot(slot, value):
+                read(state, item.span, item.checks, value)
+                return {key: doubt for key, doubt in state.items() if key != slot}
+            case Send():
+                read(state, item.span, item.checks, item.payload)
+            case Loop():
+                read(state, item.span, item.checks, item.start, item.stop, item.step)
+                return loop(item, state)
+            case Consume():
+                return again(item.body, state)
+            case Choice(branches, otherwise):
+                ends: list[State] = []
+                for branch in branches:
+                    read(state, branch.span, branch.checks, branch.condition)
+                    ends.append(walk(branch.body, state))
+                return _either((*ends, walk(otherwise, state)))
+            case Sequence(items):
+                for inner in items:
+                    state = walk(inner, state)
+            case Sides(sides):
+                return apart(sides, state, "the sides of a combine")
+            case Pipeline(processes):      # no process sets a slot
+                for process in processes:
+                    walk(process.body, state)
+            case _:
+                pass
+        return state
+
+    def loop(item: Loop, state: State) -> State:
+        if item.ordered:
+            return again(item.body, state, item)
+        doubts = {slot: Doubt(span, f"iterations of the loop over `{item.known_var.name}`") for slot, span in _set_in(item.body).items()}
+        turn({**state, **doubts}, item)
+        return {**state, **doubts}
+
+    def again(body: Sequence, state: State, item: Loop | None = None) -> State:
+        """Return the state after a body that runs any number of times, in order.
+
+        Two visits are enough: the second starts from the join of all states that may reach the body.
+        """
+        once = _either((state, turn(state, item) if item is not None else walk(body, state)))
+        return _either((state, turn(once, item) if item is not None else walk(body, once)))
+
+    def turn(state: State, item: Loop) -> State:
+        if item.through is not None:
+            read(state, item.span, item.through.checks, item.through.value)
+        return walk(item.body, state)
+
+    def apart(parts: tuple[Sequence, ...], state: State, called: str) -> State:
+        """Return the state after unordered parts: no part may read what another sets.
+
+        A slot that only one part sets is defined afterwards.
+        """
+        sets = [_set_in(part) for part in parts]
+        end = dict(state)
+        for number, part in enumerate(parts):
+            others = {slot: Doubt(span, called) for k, slots_set in enumerate(sets) if k != number for slot, span in slots_set.items()}
+            after = walk(part, {**state, **others})
+            for slot in sets[number]:
+                doubt = others.get(slot, after.get(slot))
+                if doubt is None:
+                    end.pop(slot, None)
+                else:
+                    end[slot] = doubt
+        return end
+
+    walk(plan.body, {})
+    return tuple(errors.values())
+
+
+def _either(states: Iterable[State]) -> State:
+    return {slot: doubt for state in states for slot, doubt in state.items()}
+
+
+def _set_in(body: Sequence) -> dict[int, Span]:
+    """Return the slots set in a body, each with the first line that sets it."""
+    first_lines: dict[int, Span] = {}
+    for item in items_in(body):
+        if isinstance(item, SetSlot):
+            first_lines.setdefault(item.slot, item.span)
+    return first_lines
+
+
+def _slots_read(*roots: object) -> Iterator[int]:
+    for root in roots:
+        for node in nodes(root):
+            if isinstance(node, SlotValue):
+                yield node.slot
+
+
+def _error(slot: int, span: Span, doubt: Doubt) -> PtoError:
+    return SlotOrderError(f"slot {slot} is read where its value depends on an order that nobody promises", span,
+                          expected="a slot set before, in the same iteration or side",
+                          found=f"slot {slot}, which {doubt.parts} set: they have no order",
+                          help="set the slot in this body before it is read, or loop with P.seq",
+                          notes=(f"it is set at {doubt.set_at}",))

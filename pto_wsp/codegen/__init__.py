@@ -1,1 +1,0 @@
-"""From a plan to source files, one folder a language or target."""

@@ -1,1 +1,0 @@
-"""C as a tree: its forms, their spelling, and what dtypes and scalars are in it."""

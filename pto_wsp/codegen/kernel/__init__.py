@@ -1,1 +1,0 @@
-"""Kernels in C: rewrite, group what shares a loop, emit."""

@@ -1,1 +1,0 @@
-"""golden.py of a package: inputs, and what the workload makes of them, in NumPy alone."""

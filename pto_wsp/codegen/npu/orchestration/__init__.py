@@ -1,1 +1,0 @@
-"""From a plan for the NPU to the C++ that submits its tasks."""

@@ -1,1 +1,0 @@
-"""IR: kernels, workloads and tile programs, with their text and JSON."""

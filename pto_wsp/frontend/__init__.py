@@ -1,1 +1,0 @@
-"""From Python functions to IR: annotations, and the traces of kernels and workloads."""

@@ -1,1 +1,0 @@
-"""What is read from the bytecode of the statement that calls."""

@@ -1,1 +1,0 @@
-"""Kernels and workloads that were read as data, held to the rules of traced ones."""

@@ -1,1 +1,0 @@
-"""Kernels: their parameters, their trace, and what their bodies may say."""

@@ -1,1 +1,0 @@
-"""Workloads: loops, and kernels that are called in them."""

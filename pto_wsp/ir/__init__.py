@@ -1,0 +1,1 @@
+"""Define the values that stages exchange: scalars, tensors, kernels, workloads, plans."""

@@ -1,0 +1,170 @@
+"""Print kernel IR as text: the output of `k.ir`.
+
+>>> print(print_kernel(kernel))
+kernel double(x: In[Tile[4, 8, f32]], y: Out[Tile[4, 8, f32]]):
+    %0 = load x                                        # Tile[4, 8, f32]
+    %1 = mul %0, 2.0                                   # Tile[4, 8, f32]
+    store y, %1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel_walk import bodies_of, verb_of
+from pto_wsp.ir.scalar import print_scalar
+
+_INDENT = "    "
+_TYPE_COLUMN = 54
+
+
+def print_kernel(kernel: k.Kernel) -> str:
+    """Return the kernel as indented lines: values are %n, buffers have the user's name, with a number if two share a name."""
+    names = _buffer_names(kernel.body)
+    params = ", ".join(print_param(param) for param in kernel.params)
+    body = list(_lines(kernel.body, 1, names))
+    for own in kernel.bodies:
+        body += _own_body(own)
+    body = body or [f"{_INDENT}(nothing)"]
+    return "\n".join([f"kernel {kernel.name}({params}):", *body, *_arena(kernel)])
+
+
+def print_param(param: k.Param) -> str:
+    """Return a parameter as declared: `x: In[Tile[16, 128, f32]]`."""
+    match param:
+        case k.TileParam(name, role, type):
+            return f"{name}: {role.value}[{type!r}]"
+        case k.TensorParam(name, role, dtype):
+            return f"{name}: {role.value}[Tensor {dtype}]"
+        case k.ScalarParamDecl(name, dtype):
+            return f"{name}: Scalar[{dtype}]"
+        case _:
+            assert_never(param)
+
+
+def _own_body(own: k.OwnBody) -> Iterator[str]:
+    given = [f"{name}={value!r}" for name, value in own.constants]
+    given += [f"scratch_bytes={own.scratch_bytes}"] if own.scratch_bytes else []
+    yield f"{_INDENT}{own.form.value}{' with ' if given else ''}{', '.join(given)}:"
+    for line in own.text.splitlines():
+        yield f"{_INDENT}{_INDENT}| {line}".rstrip()
+
+
+def _buffer_names(body: tuple[k.Stmt, ...]) -> dict[int, str]:
+    buffers = list(_allocs(body))
+    shared = {b.name for b in buffers if sum(other.name == b.name for other in buffers) > 1}
+    return {b.id: f"{b.name}.{b.id}" if b.name in shared else b.name for b in buffers}
+
+
+def _allocs(body: tuple[k.Stmt, ...]) -> Iterator[k.Buffer]:
+    for stmt in body:
+        if isinstance(stmt, k.Alloc):
+            yield stmt.buffer
+        for inner in bodies_of(stmt):
+            yield from _allocs(inner)
+
+
+def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:
+    pad = _INDENT * depth
+    for stmt in body:
+        match stmt:
+            case k.Compute(result, op, operands, attrs):
+                shown = [_operand(o) for o in operands] + [f"{name}={_attr(value)}" for name, value in attrs]
+                yield _defined(pad, result, f"{op} {', '.join(shown)}{_guard(stmt)}")
+            case k.Load(result, param, row, col):
+                transpose = ", transpose" if stmt.transpose else ""
+                fill = f", fill={stmt.fill!r}" if stmt.fill else ""
+                copy = ", copy" if stmt.copy else ""
+                yield _defined(pad, result, f"load {param}{_at(row, col)}{_valid(stmt)}{fill}{transpose}{copy}{_guard(stmt)}")
+            case k.Store(param, value, row, col):
+                past = ", past the caches" if stmt.streams else ""
+                yield f"{pad}store {param}{_at(row, col)}, %{value.id}{_valid(stmt)}{_guard(stmt)}{past}"
+            case k.Gather(result, param, index, col, valid, fill):
+                shown_fill = f", fill={fill!r}" if fill else ""
+                rows = "" if valid is None else f", valid={print_scalar(valid)}"
+                yield _defined(pad, result, f"gather {param}[%{index.id}, {print_scalar(col)}]{rows}{shown_fill}{_guard(stmt)}")
+            case k.Scatter(param, index, value, col, valid):
+                rows = "" if valid is None else f", valid={print_scalar(valid)}"
+                yield f"{pad}{verb_of(stmt)} {param}[%{index.id}, {print_scalar(col)}], %{value.id}{rows}{_guard(stmt)}"
+            case k.Alloc(buffer, init):
+                yield f"{pad}{buffers[buffer.id]} = alloc {buffer.type!r}" + ("" if init is None else f", init={init!r}")
+            case k.Read(result, buffer):
+                yield _defined(pad, result, f"read {buffers[buffer.id]}")
+            case k.Write(buffer, value):
+                yield f"{pad}{buffers[buffer.id]}[:] = %{value.id}"
+            case k.Accumulate(buffer, lhs, rhs, attrs):
+                shown = [f"%{lhs.id} @ %{rhs.id}"] + [f"{name}={_attr(value)}" for name, value in attrs]
+                yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
+            case k.Print(_, label, value):
+                yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
+            case k.Check(_, value, what, sources):
+                yield f"{pad}check %{value.id} of {what}, from {', '.join(_operand(source.operand) for source in sources) or 'nothing'}"
+            case k.For(var, start, stop, step, inner):
+                bounds = ", ".join(print_scalar(bound) for bound in (start, stop, step))
+                yield f"{pad}for {var.name} in range({bounds}):"
+                yield from _inner(inner, depth + 1, buffers)
+            case k.If(condition, then, other):
+                yield f"{pad}when {print_scalar(condition)}:"
+                yield from _inner(then, depth + 1, buffers)
+                if other:
+                    yield f"{pad}otherwise:"
+                    yield from _inner(other, depth + 1, buffers)
+            case k.Rows(rows, inner, vector, of):
+                yield f"{pad}rows {rows}{', vector' if vector else ''}{f', those of {of}' if of else ''}:"
+                yield from _inner(inner, depth + 1, buffers)
+            case k.Columns(cols, inner, lanes):
+                yield f"{pad}columns {cols}{f', {lanes} lanes' if lanes > 1 else ''}:"
+                yield from _inner(inner, depth + 1, buffers)
+            case _:
+                assert_never(stmt)
+
+
+def _arena(kernel: k.Kernel) -> Iterator[str]:
+    """Yield the map of the scratch arena: each slot, its bytes and its live range."""
+    if kernel.arena:
+        yield f"{_INDENT}scratch {kernel.arena_bytes} bytes:"
+    for slot in kernel.arena:
+        where = f"{slot.offset:8} .. {slot.offset + slot.type.size_bytes:<8}"
+        yield f"{_INDENT}{where} {slot.name:24} {slot.kind.value:8} statements {slot.first} to {slot.last}"
+
+
+def _inner(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Iterator[str]:
+    return _lines(body, depth, buffers) if body else iter((f"{_INDENT * depth}(nothing)",))
+
+
+def _defined(pad: str, result: k.Value, text: str) -> str:
+    return f"{pad}%{result.id} = {text}".ljust(_TYPE_COLUMN) + f" # {result.type!r}"
+
+
+def _operand(operand: k.Operand) -> str:
+    match operand:
+        case k.Value(id):
+            return f"%{id}"
+        case k.ScalarOperand(value):
+            return print_scalar(value)
+        case _:
+            assert_never(operand)
+
+
+def _attr(value: k.Attr) -> str:
+    return str(value) if isinstance(value, DType) else repr(value)
+
+
+def _at(row: s.Scalar, col: s.Scalar) -> str:
+    whole = row == s.Const(0) and col == s.Const(0)
+    return "" if whole else f"[{print_scalar(row)}, {print_scalar(col)}]"
+
+
+def _valid(stmt: k.Load | k.Store) -> str:
+    if stmt.valid_rows is None and stmt.valid_cols is None:
+        return ""
+    shown = (":" if extent is None else print_scalar(extent) for extent in (stmt.valid_rows, stmt.valid_cols))
+    return f", valid=({', '.join(shown)})"
+
+
+def _guard(stmt: k.Guarded) -> str:
+    return "" if stmt.guard is None else f", guard {stmt.guard}"

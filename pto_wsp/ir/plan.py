@@ -1,0 +1,399 @@
+"""`TaskPlan`: what the orchestrator does, the same for the interpreter, the native engine and the simulator.
+
+A plan is a workload whose views are places in memory, whose tasks have an executor and a price, and whose bounds are guarded.
+
+Outputs of one task on the same elements: the error, for the check of a plan and for the run that finds two on one memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import field
+from enum import Enum
+from typing import TypeAlias
+
+from pto_wsp.errors import OverlappingOutputsError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.execution_rules import ExecutionRules
+from pto_wsp.ir.kernel import Kernel, Role
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
+from pto_wsp.ir.view import View
+from pto_wsp.source import UNKNOWN, Span, argument_span
+from pto_wsp.values import dataclass
+
+_ZERO = Const(0)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedExtent:
+    """A dimension whose declared extent the workload's body has read as a number, and where."""
+
+    dim: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSlot:
+    """A tensor that the orchestrator is given. `scalars`: it reads elements of it itself. `allocated`: it is not given it, it makes it.
+
+    `fresh`: a `Fresh` of the plan makes it, each time another one. `kept`: what tasks write into it counts in a window of bytes.
+    `fixed`: dimensions that are bound with the extents declared.
+    """
+
+    ref: TensorRef
+    reads: bool
+    writes: bool
+    scalars: bool
+    allocated: bool = False
+    fresh: bool = False
+    kept: bool = False
+    fixed: tuple[FixedExtent, ...] = ()
+
+    def is_between_tasks(self, intermediates: Set[int]) -> bool:
+        """Tell whether it only hands values from task to task: one that nobody reads is a result, one that nobody writes is given."""
+        return self.fresh or (self.ref.id in intermediates and (self.reads or self.scalars) and self.writes)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """A kernel as this plan uses it: which memory parameters have neighbours along a row side by side, and its price.
+
+    `streamed`: the parameters whose stores need not stay in the caches. `ragged`: the outputs of which a task may keep fewer rows
+    than their tile has.
+    """
+
+    kernel: Kernel
+    unit_inner: tuple[bool, ...]
+    streamed: tuple[str, ...] = ()
+    ragged: tuple[str, ...] = ()
+    cost: Scalar = _ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A parameter's view: slot of the tensor, element offset, valid rows and columns, strides in elements."""
+
+    slot: int
+    role: Role
+    offset: Scalar
+    extent: tuple[Scalar, Scalar]
+    stride: tuple[Scalar, Scalar]
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarValue:
+    """A scalar parameter's value and the dtype that it is passed as."""
+
+    value: Scalar
+    dtype: DType
+
+
+class CheckKind(Enum):
+    """What a check protects, as its error says it."""
+
+    INDEX = "an index lies outside its tensor"
+    TILE = "a view does not fit its tile"
+    ELEMENT = "a scalar is read outside its tensor"
+    EXTENT = "a loop's extent is negative"
+    CALENDAR = "the calendar has no row for a task"
+    RESHAPE = "a view is reshaped that is not contiguous as it is bound"
+    ROOM = "a task alone needs more than the whole window"
+    KEY = "a key of the schedule gives a number that means nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`lower <= value <= upper`, or the run ends with an error before anything was touched."""
+
+    kind: CheckKind
+    value: Scalar
+    lower: Scalar
+    upper: Scalar
+    subject: str                  # as the user wrote it, e.g. X[b, i*16:(i+1)*16]
+    param: str = ""               # the parameter whose argument it protects, "" for none
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An element of a tensor that tasks write, read when tasks are made: what writes it before must have run."""
+
+    slot: int
+    offset: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it.
+
+    The schedule says of it: `worker`, its home; `lane`, the stream of the schedule whose tasks run one after another, from 1, 0 for none;
+    `pool` of the worker's executors; `priority` among ready tasks, the highest first; `position` in a calendar. `traffic`: bytes that it
+    moves between memory and its core.
+    """
+
+    site: int
+    kernel: int
+    index: tuple[Scalar, ...]
+    labels: tuple[str, ...]
+    places: tuple[Place, ...]
+    scalars: tuple[ScalarValue, ...]
+    handle: int
+    after: tuple[int, ...]
+    n_brackets: int
+    loops: tuple[Var, ...]
+    checks: tuple[Check, ...] = ()
+    worker: Scalar = _ZERO
+    cost: Scalar = _ZERO
+    lane: Scalar = _ZERO
+    pool: Scalar = _ZERO
+    priority: Scalar = _ZERO
+    position: Scalar = _ZERO
+    traffic: Scalar = _ZERO
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run `body` for var in range(start, stop, step); the bounds are evaluated once. `through`: in each turn its variable is its value,
+    after its own checks."""
+
+    var: Var
+    start: Scalar
+    stop: Scalar
+    step: Scalar
+    ordered: bool
+    body: Sequence
+    checks: tuple[Check, ...] = ()
+    through: Through | None = None
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def known_var(self) -> Var:
+        """The variable that the user knows: what stands at the position in a row, else the loop's own."""
+        return self.var if self.through is None else self.through.var
+
+
+@dataclass(frozen=True, slots=True)
+class Through:
+    """The variable that a sparse row's position leads to, read in each turn of the loop. `waits` and `checks` come before, in the turn."""
+
+    var: Var
+    value: Scalar
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A body with its condition; `waits`, then `checks`, come before the condition, and only when no earlier one held."""
+
+    condition: Scalar
+    body: Sequence
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The first branch whose condition holds, else `otherwise`."""
+
+    branches: tuple[Branch, ...]
+    otherwise: Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class SetSlot:
+    """Let a slot of the orchestrator hold a value."""
+
+    slot: int
+    value: Scalar
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Make the tensor of a slot anew; it is there until the end of the sequence around this."""
+
+    slot: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Give a token to a channel of the plan (by number) once the tasks of the handles in `after` have completed."""
+
+    channel: int
+    payload: tuple[Scalar, ...]
+    after: tuple[int, ...]
+    site: int
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Take one token from a channel; its variables are bound to the end of the sequence around this."""
+
+    channel: int
+    vars: tuple[Var, ...]
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """Take tokens in order until the channel is closed and empty, with `body` for each."""
+
+    channel: int
+    vars: tuple[Var, ...]
+    body: Sequence
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """An event of the plan (by number) happens when everything before this in its process has completed."""
+
+    event: int
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEvent:
+    """What follows in the process waits for the event: the n-th time for its n-th record."""
+
+    event: int
+    site: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A stream of its own, `replicas` times; `stream` is the number of the first, 0 being the program around all pipelines."""
+
+    name: str
+    body: Sequence
+    consumes: tuple[int, ...]
+    produces: tuple[int, ...]
+    replicas: int
+    stream: int
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Processes side by side, with channels and events (of the plan, by number) that are new each time control comes here."""
+
+    processes: tuple[Process, ...]
+    channels: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel of a plan: how many tokens it holds, of how many scalars each is made, and the streams that send and that take.
+
+    `latency`: cycles between the completion of what is sent and the token's appearance.
+    """
+
+    name: str
+    depth: int
+    n_payload: int
+    producers: tuple[int, ...] = ()
+    consumers: tuple[int, ...] = ()
+    latency: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a plan, and the id of the workload's event that it is: another one in each pipeline."""
+
+    name: str
+    ref: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Sequences without an order between them."""
+
+    sides: tuple[Sequence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Items in program order."""
+
+    items: tuple[Item, ...]
+
+
+Item: TypeAlias = (Submit | Loop | Choice | SetSlot | Fresh | Sides | Sequence | Pipeline | Send | Receive | Consume | RecordEvent
+                   | AwaitEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAxis:
+    """A ragged or sparse axis, which a run may bind anew by its name ("" for none).
+
+    `slots`: of its tensors, in the order in which it was made of them, None for one that the plan does not read; `rows`: how many.
+    """
+
+    name: str
+    sparse: bool
+    slots: tuple[int | None, ...]
+    rows: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlan:
+    """Everything that one artifact is made from."""
+
+    name: str
+    tensors: tuple[TensorSlot, ...]
+    symbols: tuple[SymbolRef, ...]
+    kernels: tuple[KernelUse, ...]
+    body: Sequence
+    n_sites: int
+    rules: ExecutionRules = ExecutionRules()
+    infer: bool = True           # edges from overlapping regions
+    structure: bool = True       # edges from program order
+    channels: tuple[Channel, ...] = ()
+    events: tuple[Event, ...] = ()
+    n_streams: int = 1
+    axes: tuple[BoundAxis, ...] = ()
+    calendar: tuple[tuple[int, int], ...] = ()     # executor and position of each task, in submission order; (): no table
+
+
+def is_float_symbol(symbol: SymbolRef) -> bool:
+    """Tell whether a symbol of a plan is bound to a float."""
+    return symbol.dtype is not None and symbol.dtype.is_float
+
+
+def inner_vars(item: Item) -> tuple[Var, ...]:
+    """Return the variables that an item binds: in its body, or (of a `Receive`) to the end of the sequence around it."""
+    match item:
+        case Loop(var=var, through=through):
+            return (var,) if through is None else (var, through.var)
+        case Receive(vars=variables) | Consume(vars=variables):
+            return variables
+        case _:
+            return ()
+
+
+def outputs_clash(who: str, span: Span, params: tuple[str, str], views: tuple[str, str], what: str,
+                  notes: tuple[str, ...] = ()) -> OverlappingOutputsError:
+    """Return the error for two parameters that a task writes; `what` they share."""
+    return OverlappingOutputsError(
+        f"{who} writes the same elements twice: `{params[0]}` and `{params[1]}` share {what}", argument_span(span, params[1]),
+        expected="outputs of a task that have no element in common", found=f"{params[0]} is {views[0]}, {params[1]} is {views[1]}",
+        help="give each output elements of its own", notes=notes)

@@ -1,0 +1,47 @@
+"""The tags of plans: see `expr/tags.py`. In JSON they begin with `plan.`, because a plan's items are called like the workload's."""
+
+from __future__ import annotations
+
+from pto_wsp.ir import execution_rules
+from pto_wsp.ir import plan as m
+from pto_wsp.ir.tags import KERNEL_TAGS, Tags
+
+PLAN_TAGS = Tags({
+    m.FixedExtent: "FixedExtent: dim ~span",
+    m.TensorSlot: "TensorSlot: ref reads writes scalars allocated fresh kept fixed",
+    m.KernelUse: "KernelUse: kernel unit_inner streamed ragged cost",
+    m.Place: "Place: slot role offset extent stride view",
+    m.ScalarValue: "ScalarValue: value dtype",
+    m.Check: "Check: kind value lower upper subject param ~span",
+    m.Read: "Read: slot offset",
+    m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks worker cost lane pool priority "
+              "position traffic waits ~span",
+    m.Loop: "Loop: var start stop step ordered body checks through waits ~span",
+    m.Through: "Through: var value checks waits",
+    m.Branch: "Branch: condition body checks waits ~span",
+    m.Choice: "Choice: branches otherwise",
+    m.SetSlot: "SetSlot: slot value checks waits ~span",
+    m.Fresh: "Fresh: slot ~span",
+    m.Send: "Send: channel payload after site checks waits ~span",
+    m.Receive: "Receive: channel vars site ~span",
+    m.Consume: "Consume: channel vars body site ~span",
+    m.RecordEvent: "RecordEvent: event site ~span",
+    m.AwaitEvent: "AwaitEvent: event site ~span",
+    m.Process: "Process: name body consumes produces replicas stream ~span",
+    m.Pipeline: "Pipeline: processes channels events ~span",
+    m.Channel: "Channel: name depth n_payload producers consumers latency",
+    m.Event: "Event: name ref",
+    m.Sides: "Sides: sides",
+    m.Sequence: "Sequence: items",
+    m.BoundAxis: "BoundAxis: name sparse slots rows",
+    m.TaskPlan: "TaskPlan: name tensors symbols kernels body n_sites rules infer structure channels events n_streams axes calendar",
+    execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "
+                                    "release_every "
+                          "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns",
+}, {
+    m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY",
+    execution_rules.Column: "Column: LANE POOL PRIORITY POSITION BYTES",
+    execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
+    execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
+    execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",
+}, below=KERNEL_TAGS, prefix="plan.")

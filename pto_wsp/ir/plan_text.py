@@ -1,0 +1,155 @@
+"""Convert whole plans to JSON and to text, kernels included.
+
+JSON is what a saved program carries, so that it runs without its source. A round trip returns an equal plan; spans keep basename and line,
+so the digest is equal too. The text is the content of ir/NN_before_<pass>.wsp and NN_after_<pass>.wsp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.ir.codec import Data, NodeCodec, check_types
+from pto_wsp.ir.execution_rules import print_rules
+from pto_wsp.ir.plan import (
+    AwaitEvent,
+    Branch,
+    Check,
+    Choice,
+    Consume,
+    Fresh,
+    Item,
+    Loop,
+    Pipeline,
+    Place,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    Through,
+)
+from pto_wsp.ir.plan_tags import PLAN_TAGS
+from pto_wsp.ir.scalar import Const, print_scalar
+from pto_wsp.ir.waits import Reads
+from pto_wsp.source import here
+
+_CODEC = NodeCodec(PLAN_TAGS, key="node", spans=True)     # plans have fields called kind
+
+
+def plan_to_data(plan: TaskPlan) -> Data:
+    """Return a plan as plain JSON data."""
+    return _CODEC.to_data(plan)
+
+
+def plan_from_data(data: Data) -> TaskPlan:
+    """Return the plan that `plan_to_data` wrote.
+
+    Raises: W102 for any other data.
+    """
+    plan = _CODEC.from_data(data)
+    if not isinstance(plan, TaskPlan):
+        raise WorkloadStructureError("this JSON is not a plan", here(), found=f"{type(plan).__name__}")
+    check_types(plan, PLAN_TAGS)
+    return plan
+
+
+def print_plan(plan: TaskPlan) -> str:
+    """Return the plan as text, one statement per line."""
+    rules = plan.rules
+    lines = [f"plan {plan.name}: {', '.join(print_rules(rules))}, edges from "
+             + " and ".join(kind for kind, on in (("regions", plan.infer), ("structure", plan.structure)) if on)]
+    for k, slot in enumerate(plan.tensors):
+        access = [name for name, on in (("read", slot.reads), ("written", slot.writes), ("scalars", slot.scalars), ("fresh", slot.fresh))
+                  if on]
+        lines.append(f"tensor {k} {slot.ref.shown}: {slot.ref.dtype} {list(slot.ref.shape)} {', '.join(access)}")
+    lines.extend(f"symbol {k} {symbol.name}: {symbol.dtype}" for k, symbol in enumerate(plan.symbols))
+    for k, use in enumerate(plan.kernels):
+        streamed = f", streams {' and '.join(use.streamed)}" if use.streamed else ""
+        ragged = f", rows of {' and '.join(use.ragged)} may be fewer" if use.ragged else ""
+        lines.append(f"kernel {k} {use.kernel.name}: cost {print_scalar(use.cost)}{streamed}{ragged}")
+    lines.extend(_item(plan, plan.body, 0))
+    return "\n".join(lines) + "\n"
+
+
+def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    match item:
+        case Sequence(items):
+            for inner in items:
+                yield from _item(plan, inner, depth)
+        case Sides(sides):
+            for k, side in enumerate(sides):
+                yield f"{pad}side {k}:"
+                yield from _item(plan, side, depth + 1)
+        case Loop():
+            yield from _before(plan, item, pad)
+            bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
+            yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
+            if item.through is not None:
+                yield from _before(plan, item.through, f"{pad}  ")
+                yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
+            yield from _item(plan, item.body, depth + 1)
+        case Choice(branches, otherwise):
+            for k, branch in enumerate(branches):
+                yield from _before(plan, branch, pad)
+                yield f"{pad}{'elif' if k else 'if'} {print_scalar(branch.condition)}:"
+                yield from _item(plan, branch.body, depth + 1)
+            if otherwise.items:
+                yield f"{pad}else:"
+                yield from _item(plan, otherwise, depth + 1)
+        case SetSlot(slot, value):
+            yield from _before(plan, item, pad)
+            yield f"{pad}slot[{slot}] = {print_scalar(value)}"
+        case Fresh(slot):
+            yield f"{pad}make {plan.tensors[slot].ref.shown}"
+        case Pipeline(processes):
+            for process in processes:
+                yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"
+                yield from _item(plan, process.body, depth + 1)
+        case Send(channel, payload, after):
+            yield from _before(plan, item, pad)
+            yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))}) after {list(after)}"
+        case Receive(channel, variables):
+            yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
+        case Consume(channel, variables, body):
+            yield f"{pad}consume {plan.channels[channel].name} as ({', '.join(var.name for var in variables)}):"
+            yield from _item(plan, body, depth + 1)
+        case RecordEvent(event):
+            yield f"{pad}record {plan.events[event].name}"
+        case AwaitEvent(event):
+            yield f"{pad}synchronize {plan.events[event].name}"
+        case Submit():
+            yield from _before(plan, item, pad)
+            use = plan.kernels[item.kernel]
+            args = [f"{param.name}={_place(plan, place)}" for param, place in zip(use.kernel.memory_params, item.places, strict=True)]
+            args += [f"{param.name}={print_scalar(value.value)}"
+                     for param, value in zip(use.kernel.scalar_params, item.scalars, strict=True)]
+            waits = f" after {list(item.after)}" if item.after else ""
+            more = "".join(f", {what} {print_scalar(value)}" for what, value in (
+                ("lane", item.lane), ("pool", item.pool), ("priority", item.priority), ("position", item.position),
+                ("bytes", item.traffic)) if value != Const(0))
+            yield (f"{pad}task {use.kernel.name}[{', '.join(print_scalar(i) for i in item.index)}]({', '.join(args)}) on "
+                   f"{print_scalar(item.worker)} for {print_scalar(item.cost)}{more}{waits}")
+
+
+def _place(plan: TaskPlan, place: Place) -> str:
+    rows, cols = (print_scalar(n) for n in place.extent)
+    down, across = (print_scalar(n) for n in place.stride)
+    return f"{plan.tensors[place.slot].ref.shown}@{print_scalar(place.offset)}[{rows}:{down}, {cols}:{across}]"
+
+
+def _before(plan: TaskPlan, node: Submit | Loop | Through | Branch | SetSlot | Send, pad: str) -> Iterator[str]:
+    """Yield the checks and waits that precede a node's evaluation."""
+    for step in Reads.of(plan).preparation(node.waits, node.checks):
+        if isinstance(step, Check):
+            yield f"{pad}{_check(step)}"
+        else:
+            yield f"{pad}wait for {', '.join(f'{plan.tensors[r.slot].ref.shown}@{print_scalar(r.offset)}' for r in step)}"
+
+
+def _check(check: Check) -> str:
+    return f"check {print_scalar(check.lower)} <= {print_scalar(check.value)} <= {print_scalar(check.upper)}"

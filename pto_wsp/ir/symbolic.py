@@ -1,0 +1,458 @@
+"""Define the user's handle of unknown numbers: `Symbolic` wraps a scalar expression and has Python's operators.
+
+A symbolic value never converts to a Python number, bool or string silently: each such conversion is an error at the user's line.
+
+`Extent` is a tensor's extent as a traced body reads it: a Python number that reports its use to the trace, because a body that computes
+with
+`X.shape[0]` is specific to that number. Unpacking alone is no use: `rows, cols = X.shape`. Python's `range(rows)` reads an unpacked extent
+without calling it, and is not reported; `range(X.shape[0])` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from pto_wsp.errors import ArgumentKindError, SymbolicControlError, UnknownNameError
+from pto_wsp.ir import scalar
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import Op, print_scalar
+from pto_wsp.source import here
+
+DEEPEST = 128         # nested operations: every traversal of an expression recurses
+LARGEST = 1 << 15     # operations in total, counted with repetition: x = x + x doubles them
+_LEAF = (1, 1)
+_LONGEST_SHOWN = 200     # characters of an expression in a message
+
+
+class Symbolic:
+    """A scalar known only at run time: a loop variable, a Symbol, a tensor's element, or arithmetic on these."""
+
+    __slots__ = ("holds", "node", "weight")
+
+    def __init__(self, node: scalar.Scalar, holds: tuple[object, ...] = (), weight: tuple[int, int] | None = None) -> None:
+        self.node = node
+        self.holds = holds   # the tensors it reads, kept alive: the node has their ids only
+        self.weight = weight or _weighed(node)   # (depth, number) of its operations, or upper bounds
+
+    @property
+    def position(self) -> Symbolic:
+        """The position of a sparse row's column in the indices; other scalars raise.
+
+        Raises: T205 for any other scalar.
+        """
+        raise ArgumentKindError(f"`{print_scalar(self.node)}` has no position", here(),
+                                expected="the variable of a loop over a sparse row: for e in P.sel(routing[b])",
+                                help="the variable of any other loop is its position itself")
+
+    def __add__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.ADD, self, other)
+
+    def __radd__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.ADD, other, self)
+
+    def __sub__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.SUB, self, other)
+
+    def __rsub__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.SUB, other, self)
+
+    def __mul__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.MUL, self, other)
+
+    def __rmul__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.MUL, other, self)
+
+    def __truediv__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.DIV, self, other)
+
+    def __rtruediv__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.DIV, other, self)
+
+    def __floordiv__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.FLOORDIV, self, other)
+
+    def __rfloordiv__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.FLOORDIV, other, self)
+
+    def __mod__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.MOD, self, other)
+
+    def __rmod__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.MOD, other, self)
+
+    def __and__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.AND, self, other)
+
+    def __rand__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.AND, other, self)
+
+    def __or__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.OR, self, other)
+
+    def __ror__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.OR, other, self)
+
+    def __neg__(self) -> Symbolic:
+        return _made(scalar.unary(Op.NEG, self.node), self)
+
+    def __pos__(self) -> Symbolic:
+        return self
+
+    def __invert__(self) -> Symbolic:
+        return _made(scalar.unary(Op.NOT, self.node), self)
+
+    def __abs__(self) -> Symbolic:
+        return self.max(-self)
+
+    def __divmod__(self, other: ScalarLike) -> tuple[Symbolic, Symbolic]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: ScalarLike) -> tuple[Symbolic, Symbolic]:
+        return _binary(Op.FLOORDIV, other, self), _binary(Op.MOD, other, self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Symbolic:
+        """Return the result of a NumPy ufunc on scalars: np.minimum(n, 3) is n.min(3), np.int64(2) * n is 2 * n.
+
+        Raises: T205 for a ufunc without a scalar operation, and for its methods and options.
+        """
+        if any(hasattr(type(value), "__pto_tile__") for value in inputs):   # the tile's own method applies
+            return NotImplemented  # type: ignore[no-any-return]
+        if method == "__call__" and not options:
+            if ufunc in _UFUNCS:
+                return _binary(_UFUNCS[ufunc], *inputs)
+            if ufunc in (np.negative, np.absolute, np.invert):
+                return -self if ufunc is np.negative else abs(self) if ufunc is np.absolute else ~self
+        raise ArgumentKindError(f"scalars have no np.{ufunc.__name__}", here(), expected="+ - * / // % & | ~, comparisons, abs, np.minimum "
+                                "and np.maximum", found=_shown(self.node), help="compute it in a kernel, on tiles")
+
+    def __eq__(self, other: object) -> Symbolic:  # type: ignore[override]
+        return _binary(Op.EQ, self, other)
+
+    def __ne__(self, other: object) -> Symbolic:  # type: ignore[override]
+        return _binary(Op.NE, self, other)
+
+    def __lt__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.LT, self, other)
+
+    def __le__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.LE, self, other)
+
+    def __gt__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.GT, self, other)
+
+    def __ge__(self, other: ScalarLike) -> Symbolic:
+        return _binary(Op.GE, self, other)
+
+    def _no_operator(self, other: object) -> object:
+        if hasattr(type(other), "__pto_tile__"):   # the tile's own operator applies
+            return NotImplemented
+        raise ArgumentKindError("scalars have no such operator", here(), expected="+ - * / // % & | ~ and comparisons",
+                                help="i * i for a square; i * 2 and i // 2 for shifts")
+
+    __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = _no_operator
+    __matmul__ = __rmatmul__ = _no_operator
+
+    def where(self, then: ScalarLike, other: ScalarLike) -> Symbolic:
+        """Return `then` if this condition is true, otherwise `other`."""
+        return _made(scalar.select(self.node, as_scalar(then), as_scalar(other)), self, then, other)
+
+    def min(self, other: ScalarLike) -> Symbolic:
+        """Return the smaller of this and `other`."""
+        return _binary(Op.MIN, self, other)
+
+    def max(self, other: ScalarLike) -> Symbolic:
+        """Return the larger of this and `other`."""
+        return _binary(Op.MAX, self, other)
+
+    def ceildiv(self, other: ScalarLike) -> Symbolic:
+        """Return this divided by `other`, rounded up."""
+        return _made(scalar.ceil_div(self.node, as_scalar(other)), self, other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({print_scalar(self.node)})"
+
+    def __bool__(self) -> NoReturn:
+        _refuse(self, "bool", "if, while, and, or, not, in, min() and max() decide while the body is traced, once for all "
+                "iterations; branch with `with P.when(c):` in a workload and `with pto.when(c):` in a kernel, "
+                "choose with c.where(a, b), join conditions with &, | and ~, "
+                "and take .min() and .max()")
+
+    def __int__(self) -> NoReturn:
+        _refuse(self, "int", "the value is known only at run time; use it in arithmetic, indices and loop bounds as it is")
+
+    def __float__(self) -> NoReturn:
+        _refuse(self, "float", "the value is known only at run time; use it in arithmetic as it is")
+
+    def __index__(self) -> NoReturn:
+        _refuse(self, "index", "Python's range, lists and NumPy arrays need a number now; loop with P(...) or pto.range(...), "
+                "and wrap the array as a Tensor to read its elements")
+
+    def __hash__(self) -> NoReturn:
+        _refuse(self, "hash", "a dict or set needs a value now; wrap the table as a Tensor and index it")
+
+    def __str__(self) -> NoReturn:
+        _refuse(self, "str", "print its repr(), or print in the kernel when it runs")
+
+    def __format__(self, spec: str) -> NoReturn:
+        _refuse(self, "format", "print its repr() ({x!r}), or print in the kernel when it runs")
+
+    def __iter__(self) -> NoReturn:
+        _refuse(self, "iter", "loop over a symbolic extent with P(...) in a workload or pto.range(...) in a kernel")
+
+    def __len__(self) -> NoReturn:
+        _refuse(self, "len", "a scalar is one number; a loop's bound and a slice's end take it as it is")
+
+    def __complex__(self) -> NoReturn:
+        _refuse(self, "complex", "the value is known only at run time; use it in arithmetic as it is")
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse(self, "array", "NumPy arrays need a number now; wrap the array as a Tensor to read its elements: Tensor(array)[n]")
+
+    def __array_function__(self, function: object, *_: object) -> NoReturn:
+        _refuse(self, f"np.{getattr(function, '__name__', function)}", "c.where(a, b) chooses, n.min(m) and n.max(m) compare")
+
+    def _rounded(self, what: str) -> Symbolic:
+        if not scalar.scalar_dtype(self.node).is_integer:
+            _refuse(self, what, "a // b floors whole numbers, and ceildiv(a, b) rounds up: both give a whole number")
+        return self
+
+    def __round__(self, digits: int | None = None) -> Symbolic:
+        return self._rounded("round")
+
+    def __floor__(self) -> Symbolic:
+        return self._rounded("floor")
+
+    def __ceil__(self) -> Symbolic:
+        return self._rounded("ceil")
+
+    def __trunc__(self) -> Symbolic:
+        return self._rounded("trunc")
+
+    def __getitem__(self, item: object) -> NoReturn:
+        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and has no elements", here(), found="an index",
+                                help="index the Tensor that it came from with all indices at once: X[b, h]")
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and cannot be called", here())
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnknownNameError(f"the scalar `{_shown(self.node)}` has no `{name}`", here(),
+                               expected="arithmetic, comparisons, .where(a, b), .min(x), .max(x), .ceildiv(x)")
+
+
+ScalarLike: TypeAlias = Symbolic | int | float | bool | object
+
+
+class Symbol(Symbolic):
+    """`Symbol("n")`: a number that each run binds by name. Its dtype follows its use unless given."""
+
+    __slots__ = ("name",)
+    _made = 0
+
+    def __init__(self, name: str, dtype: DType | None = None) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentKindError("a Symbol needs a name", here(), expected="a Python identifier, e.g. Symbol(\"n\")",
+                                    found=repr(name))
+        if dtype is not None and not isinstance(dtype, DType):
+            raise ArgumentKindError("a Symbol's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
+        Symbol._made += 1
+        super().__init__(scalar.SymbolRef(name, Symbol._made, dtype))
+        self.name = name
+
+
+def as_scalar(value: object) -> scalar.Scalar:
+    """Return the node of a symbolic value, a Python or NumPy number, or an object with `__scalar__` (a tensor's element).
+
+    Raises: T205 for any other value.
+    """
+    match value:
+        case Symbolic():
+            return value.node
+        case bool():
+            return scalar.Const(value)
+        case int():
+            if not -(1 << 63) <= value < 1 << 63:
+                raise ArgumentKindError("a whole number does not fit 64 bits", here(), found=str(value))
+            return scalar.Const(int(value))
+        case float():
+            return scalar.Const(float(value))
+    if has_scalar(value):
+        node: scalar.Scalar = value.__scalar__()  # type: ignore[attr-defined]
+        return node
+    item = getattr(value, "item", None)
+    if item is not None and getattr(value, "shape", None) == ():   # a NumPy scalar
+        return as_scalar(item())
+    raise ArgumentKindError("this is not a scalar", here(), expected="a number, a loop variable, a Symbol, a tensor's element, "
+                            "or arithmetic on them", found=f"{type(value).__name__}: {value!r:.60}")
+
+
+def has_scalar(value: object) -> bool:
+    """Tell whether a value provides its scalar by `__scalar__`, as a tensor's element does."""
+    return getattr(type(value), "__scalar__", None) is not None
+
+
+def held_by(*values: object) -> tuple[object, ...]:
+    """Return the tensors that symbolic values read, so that results keep them alive."""
+    return tuple(held for value in values if isinstance(value, Symbolic) for held in value.holds)
+
+
+def _binary(op: Op, lhs: object, rhs: object) -> Symbolic:
+    if hasattr(type(rhs), "__pto_tile__"):   # the tile's own operator applies
+        return NotImplemented  # type: ignore[no-any-return]
+    return _made(scalar.binary(op, as_scalar(lhs), as_scalar(rhs)), lhs, rhs)
+
+
+_UFUNCS: Mapping[np.ufunc, Op] = {
+    np.add: Op.ADD, np.subtract: Op.SUB, np.multiply: Op.MUL, np.true_divide: Op.DIV, np.floor_divide: Op.FLOORDIV, np.remainder: Op.MOD,
+    np.minimum: Op.MIN, np.maximum: Op.MAX, np.bitwise_and: Op.AND, np.bitwise_or: Op.OR, np.equal: Op.EQ, np.not_equal: Op.NE,
+    np.less: Op.LT, np.less_equal: Op.LE, np.greater: Op.GT, np.greater_equal: Op.GE,
+}
+
+
+# -- construction within the size limits -------------------------------------------------------------------------------
+
+def _made(node: scalar.Scalar, *operands: object) -> Symbolic:
+    """Return the symbolic value of an operation on `operands`.
+
+    Raises: T205 if its operations are nested too deep, or too many.
+    """
+    weights = [operand.weight if isinstance(operand, Symbolic) else _LEAF for operand in operands]
+    depth, size = 1 + max(depth for depth, _ in weights), 1 + sum(size for _, size in weights)
+    if depth <= DEEPEST and size <= LARGEST:
+        return Symbolic(node, held_by(*operands), (depth, size))
+    return Symbolic(_balanced(node), held_by(*operands))     # weighed again, because folding may have reduced it
+
+
+_GROUPED = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX, Op.AND, Op.OR})    # associative on wrapping integers and on truth values
+
+
+def _balanced(node: scalar.Scalar) -> scalar.Scalar:
+    """Return a long chain of one operation as a balanced tree: ((a + b) + c) + d → (a + b) + (c + d). Floats are unchanged."""
+    if not isinstance(node, scalar.Binary) or node.op not in _GROUPED or scalar.scalar_dtype(node).is_float:
+        return node
+    op, todo, parts = node.op, list[scalar.Scalar]((node,)), list[scalar.Scalar]()
+    while todo:
+        each = todo.pop()
+        if isinstance(each, scalar.Binary) and each.op is op:
+            todo += [each.rhs, each.lhs]
+        else:
+            parts.append(each)
+    while len(parts) > 1:
+        pairs = [scalar.Binary(op, lhs, rhs) for lhs, rhs in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, *parts[2 * len(pairs):]]
+    return parts[0]
+
+
+def _weighed(node: scalar.Scalar) -> tuple[int, int]:
+    """Return the depth and the number of an expression's operations, without recursion.
+
+    Raises: T205 if either is too large.
+    """
+    pending, depth, size = [(node, 1)], 0, 0
+    while pending:
+        each, level = pending.pop()
+        depth, size = max(depth, level), size + 1
+        if depth > DEEPEST or size > LARGEST:
+            raise ArgumentKindError("a scalar expression is too large", here(), expected=f"at most {DEEPEST} operations in each other, and "
+                                    f"{LARGEST} in all", help="join many parts in pairs, (a & b) & (c & d), or keep them in a Tensor and "
+                                    "read its elements")
+        pending.extend((child, level + 1) for child in scalar.children(each))
+    return depth, size
+
+
+def _shown(node: scalar.Scalar) -> str:
+    text = print_scalar(node)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:
+    raise SymbolicControlError(f"{what}() of a value known only at run time: {_shown(value.node)}", here(), help=advice)
+
+
+def _number_or_symbolic(node: s.Scalar, *operands: object) -> Symbolic | int | float:
+    return node.value if isinstance(node, s.Const) else Symbolic(node, held_by(*operands))
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+def ceildiv(a: object, b: object) -> Symbolic | int | float:
+    """Return a / b rounded up, for numbers and scalar expressions; division by zero gives 0."""
+    return _number_or_symbolic(s.ceil_div(as_scalar(a), as_scalar(b)), a, b)
+
+
+def minimum(a: object, b: object) -> Symbolic | int | float:
+    """Return the smaller of two numbers or scalar expressions."""
+    return _number_or_symbolic(s.minimum(as_scalar(a), as_scalar(b)), a, b)
+
+
+def maximum(a: object, b: object) -> Symbolic | int | float:
+    """Return the larger of two numbers or scalar expressions."""
+    return _number_or_symbolic(s.maximum(as_scalar(a), as_scalar(b)), a, b)
+
+
+def symbol_u64(name: str) -> Symbol:
+    """Return a symbol that each run binds to an integer >= 0."""
+    return Symbol(name, DType.U64)
+
+
+def symbol_f32(name: str) -> Symbol:
+    """Return a symbol that each run binds to a float."""
+    return Symbol(name, DType.F32)
+
+
+# -- extents -----------------------------------------------------------------------------------------------------------
+Heard = Callable[[], None]
+
+
+class Extent(int):
+    """An extent that calls `heard` when it is used in arithmetic or a decision."""
+
+    heard: Heard
+
+    @staticmethod
+    def of(value: int, heard: Heard) -> Extent:
+        """Return a number as an extent."""
+        made = Extent(value)
+        made.heard = heard
+        return made
+
+    __hash__ = int.__hash__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return int, (int.__add__(self, 0),)
+
+
+def _hearing(name: str) -> Callable[..., Any]:
+    plain = getattr(int, name)
+
+    def operation(self: Extent, *others: object) -> object:
+        self.heard()
+        return plain(self, *others)
+
+    operation.__name__ = name
+    return operation
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor"):
+    setattr(Extent, f"__{_name}__", _hearing(f"__{_name}__"))
+    setattr(Extent, f"__r{_name}__", _hearing(f"__r{_name}__"))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert", "int", "float", "index", "bool", "round", "ceil", "floor"):
+    setattr(Extent, f"__{_name}__", _hearing(f"__{_name}__"))
+
+
+class Shape(tuple[Any, ...]):
+    """A shape of extents; indexing it reports the extent at once."""
+
+    __slots__ = ()
+
+    def __getitem__(self, item: SupportsIndex | slice) -> Any:
+        entry = super().__getitem__(item)
+        if isinstance(entry, Extent):
+            entry.heard()
+            return int.__add__(entry, 0)
+        return Shape(entry) if isinstance(entry, Sequence) and not isinstance(entry, Shape) else entry

@@ -1,0 +1,1 @@
+"""Check tile programs, and the order of a package's tasks."""

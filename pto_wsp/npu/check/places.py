@@ -1,0 +1,199 @@
+"""Check the placement of tiles: aligned, inside their buffers and memories, and not overwritten while still needed.
+
+The last property is checked run by run: a buffer must read what it wrote, whatever other buffers wrote to the same bytes in between. The
+check does not use live ranges: a buffer may reuse bytes as soon as no later step reads them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.check.verdict import Finding, Verdict
+from pto_wsp.errors import TilePlaceError
+from pto_wsp.ir.scalar import Const
+from pto_wsp.npu.check.runs import Bytes, Run, Work, runs_of
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.instructions import find_instruction
+from pto_wsp.npu.isa.tile_program import ALIGN_BYTES
+from pto_wsp.source import Span
+from pto_wsp.values import dataclass
+
+_ALIGNED, _WITHIN, _APART, _KEPT = "alignment", "on-chip capacity", "operands apart", "on-chip places"
+
+
+def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
+    """Return a finding for each property of placement, with the first tile that violates it.
+
+    Properties: alignment, capacity, operands of an instruction apart from each other, and contents kept.
+    """
+    findings = []
+    runs = tuple(runs_of(program))
+    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch)), (_APART, _crossed(program, runs))):
+        error = next(errors, None)
+        if error is not None:
+            findings.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
+        else:
+            findings.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} rooms, {len(program.tiles)} tiles"))
+    if all(finding.verdict is Verdict.PROVED for finding in findings):
+        findings.append(_kept(program, runs))
+    return tuple(findings)
+
+
+def _span_of(program: tp.TileProgram, tile: int | None = None, room: int | None = None) -> Span:
+    tiles = {one.id for one in program.tiles if one.id == tile or one.room == room}
+    return next((step.span for step in tp.steps(program.body) for use in tp.uses_of(step) if use.tile in tiles), program.span)
+
+
+# -- alignment
+
+def _misaligned(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
+    for room in program.rooms:
+        for what, value in (("address", room.address), ("size", room.size_bytes)):
+            if value is None or value % ALIGN_BYTES:
+                yield TilePlaceError(f"kernel `{program.name}`: the {what} of `{room.name}` in {room.space.value} is off its alignment",
+                                     _span_of(program, room=room.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(value))
+    for tile in program.tiles:
+        if tile.offset % ALIGN_BYTES:
+            yield TilePlaceError(f"kernel `{program.name}`: tile `{tile.name}` does not start at its alignment",
+                                 _span_of(program, tile=tile.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(tile.offset))
+    for run in runs:
+        for work in (one for one in run if isinstance(one, Work)):
+            for use in work.uses:
+                if isinstance(use.place, Bytes) and use.place.start % ALIGN_BYTES:
+                    yield TilePlaceError(
+                        f"kernel `{program.name}`: tile `{program.tile(use.place.tile).name}` is used off its alignment", work.step.span,
+                        expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(use.place.start))
+
+
+# -- capacity
+
+def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
+    for room in program.rooms:
+        limit = arch.memory(room.space.value).usable_bytes
+        start = room.address or 0
+        stop = start + room.size_bytes * room.copies
+        if start < 0 or (limit is not None and stop > limit):
+            yield TilePlaceError(f"kernel `{program.name}`: `{room.name}` does not lie inside {room.space.value} of {arch.name}",
+                                 _span_of(program, room=room.id), expected=f"bytes 0 to {limit}", found=f"bytes {start} to {stop}")
+    sizes = {room.id: room.size_bytes for room in program.rooms}
+    for tile in program.tiles:
+        if tile.offset < 0 or tile.offset + tile.size_bytes > sizes[tile.room]:
+            yield TilePlaceError(
+                f"kernel `{program.name}`: tile `{tile.name}` does not lie inside its room", _span_of(program, tile=tile.id),
+                expected=f"at most {sizes[tile.room]} bytes", found=f"bytes {tile.offset} to {tile.offset + tile.size_bytes}")
+
+
+# -- operands apart
+
+def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
+    """Yield errors for operands that overlap while an instruction reads and writes.
+
+    A source must share all of the result's bytes or none, and scratch must share none.
+    """
+    sizes = {tile.id: tile.size_bytes for tile in program.tiles}
+    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare) and not isinstance(step.shift, Const)}
+    seen: set[tuple[int, tuple[object, ...]]] = set()
+    for run in runs:
+        for work in run:
+            if not isinstance(work, Work) or not isinstance(work.step, tp.Instr) or (id(work.step), work.uses) in seen:
+                continue
+            seen.add((id(work.step), work.uses))
+            # The position of a sliding tile depends on scalars that a run only assumes.
+            places = [(at, use.place) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.tile not in moving
+                      and use.place.stop - use.place.start == sizes[use.place.tile]]
+            scratch = _scratch(work.step)
+            for (one, first), (other, then) in itertools.combinations(places, 2):
+                meet = first.space is then.space and first.start < then.stop and then.start < first.stop
+                same = (first.start, first.stop) == (then.start, then.stop)
+                if meet and (one in scratch or other in scratch or (one == 0 and not same)):
+                    tiles = [f"`{program.tile(place.tile).name}`" for place in (first, then)]
+                    yield TilePlaceError(f"kernel `{program.name}`: {work.step.name} is given {' and '.join(tiles)}, which share bytes",
+                                         work.step.span, expected="operands that lie apart, or a source at the result's own place",
+                                         found=f"bytes {first.start} to {first.stop} and {then.start} to {then.stop}")
+
+
+# -- contents kept
+
+def _kept(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
+    sharing = _sharing(program)
+    if sharing:
+        for run in runs:
+            error = _Contents(program, sharing).fault(run)
+            if error is not None:
+                return Finding(_KEPT, Verdict.COUNTEREXAMPLE, error.message, error)
+    return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} rooms share bytes with others")
+
+
+def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
+    """Return the buffers that share bytes with others, and those others."""
+    def stretch(room: tp.Room) -> tuple[int, int]:
+        return room.address or 0, (room.address or 0) + room.size_bytes * room.copies
+
+    sharing = {}
+    for room in program.rooms:
+        start, stop = stretch(room)
+        others = tuple(other.id for other in program.rooms if other.id != room.id and other.space is room.space
+                       and stretch(other)[0] < stop and start < stretch(other)[1])
+        if others:
+            sharing[room.id] = others
+    return sharing
+
+
+@dataclass(slots=True)
+class _Contents:
+    """The bytes that each buffer wrote, and the bytes of it that other buffers have overwritten."""
+
+    program: tp.TileProgram
+    sharing: dict[int, tuple[int, ...]]
+    written: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    lost: dict[int, list[tuple[int, int, tp.Step]]] = field(default_factory=dict)
+
+    def fault(self, run: Run) -> TilePlaceError | None:
+        """Return the first read of bytes that another buffer has overwritten."""
+        for work in run:
+            if not isinstance(work, Work):
+                continue
+            scratch = _scratch(work.step)
+            places = [(at, use) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.room in self.sharing]
+            for at, use in places:
+                assert isinstance(use.place, Bytes)
+                taken = next(((start, stop, step) for start, stop, step in self.lost.get(use.place.room, ())
+                              if use.reads and at not in scratch and start < use.place.stop and use.place.start < stop), None)
+                if taken is not None:
+                    return self._error(work, use.place, taken)
+            for _, use in places:
+                if use.writes:
+                    assert isinstance(use.place, Bytes)
+                    self._write(use.place, work.step)
+        return None
+
+    def _write(self, place: Bytes, step: tp.Step) -> None:
+        room = place.room
+        stretch = place.start, place.stop
+        if stretch not in self.written.setdefault(room, []):
+            self.written[room].append(stretch)
+        self.lost[room] = [(start, stop, by) for before, after, by in self.lost.get(room, ())
+                           for start, stop in ((before, min(after, place.start)), (max(before, place.stop), after)) if start < stop]
+        for other in self.sharing[room]:
+            for before, after in self.written.get(other, ()):
+                start, stop = max(before, place.start), min(after, place.stop)
+                if start < stop and not any(start >= one and stop <= two for one, two, _ in self.lost.get(other, ())):
+                    self.lost.setdefault(other, []).append((start, stop, step))
+
+    def _error(self, work: Work, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
+        start, stop, step = taken
+        return TilePlaceError(
+            f"kernel `{self.program.name}`: `{self.program.room(place.room).name}` in {place.space.value} is read after another tile was"
+            " written over it", work.step.span, expected="rooms that live at the same time to lie apart",
+            found=f"bytes {start} to {stop} written at {step.span.short}")
+
+
+def _scratch(step: tp.Step) -> frozenset[int]:
+    """Return the positions, among an instruction's tiles, of scratch tiles, whose contents are not read."""
+    if not isinstance(step, tp.Instr):
+        return frozenset()
+    tiles = [operand for operand in find_instruction(step.name).form(len(step.args)) or () if operand.kind.is_tile]
+    return frozenset(at for at, operand in enumerate(tiles) if operand.name == "tmp")

@@ -1,0 +1,201 @@
+"""Check that every write of a plan waits for the earlier reads and writes of the same elements.
+
+The device runtime orders IN and INOUT behind writes of overlapping views. An OUT waits only for the task that allocates the tensor, so the
+package passes an OUT that may follow a write as INOUT, and states the edges from reads to later writes. This check creates the first tasks
+of a plan as the orchestration does, for small sizes, with the runtime's edges and the remembered reads; program order and `after=` only add
+edges. The check does not use the analysis that decides what is remembered or passed as INOUT. Forks that depend on data are tried several
+ways.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+
+from pto_wsp.check.verdict import Finding, Verdict
+from pto_wsp.errors import InternalError
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.plan import Receive, SetSlot
+from pto_wsp.npu.plan.model import (
+    Descriptor,
+    Drain,
+    Fork,
+    Launch,
+    NpuItem,
+    NpuPlan,
+    Passed,
+    Repeat,
+    Scope,
+    Window,
+    inner_items,
+    items_of,
+    launches_of,
+)
+from pto_wsp.npu.plan.places import IntermediateOf, Resource, TensorOf, resource_of, site_of
+from pto_wsp.npu.plan.waits import Overwrites, RememberedReads, overwrites, remembered_reads
+from pto_wsp.values import dataclass
+
+MOST_TURNS = 4       # iterations of one loop
+MOST_TASKS = 120
+MOST_TURNS_IN_ALL = 4096     # of all loops, because loops without tasks iterate too
+MOST_WAYS = 8        # ways through a plan whose forks depend on data
+_SMALL = 3           # value of a symbol, or of an element of a tensor, without a default
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A task's access to a tensor, or to the tensor that the runtime made for run `turn` of a scope.
+
+    `looks`: the runtime looks up earlier writers. `makes`: the task allocates the tensor.
+    """
+
+    resource: Resource
+    turn: int
+    looks: bool
+    writes: bool
+    makes: bool
+    box: tuple[range, ...]
+
+    def meets(self, other: _Access) -> bool:
+        """Return whether both accesses share an element."""
+        return (self.resource == other.resource and self.turn == other.turn
+                and all(max(mine.start, its.start) < min(mine.stop, its.stop) for mine, its in zip(self.box, other.box, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    launch: Launch
+    accesses: tuple[_Access, ...]
+
+
+def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None, looked_up: Overwrites | None = None) -> tuple[Finding, ...]:
+    """Return findings for each tensor that tasks read and write, or that several tasks write.
+
+    `remembered`: the reads that the orchestration remembers. `looked_up`: the OUT arguments that it passes as INOUT.
+
+    Raises: InternalError for a write that does not wait for an earlier read or write of the same elements.
+    """
+    reads = remembered_reads(plan) if remembered is None else remembered
+    looked_up = overwrites(plan) if looked_up is None else looked_up
+    for seed in range(MOST_WAYS if any(isinstance(item, Fork) for item in items_of(plan.body)) else 1):
+        _check_tasks(tuple(_first_tasks(plan, seed, looked_up)), reads)
+    both = [slot for slot, tensor in enumerate(plan.tensors) if tensor.reads and tensor.writes]
+    again = sorted({argument.slot for launch in launches_of(plan.body) for position, argument in enumerate(launch.arguments)
+                    if isinstance(argument, Descriptor) and (site_of(launch), position) in looked_up})
+    return (*(Finding(f"writes behind reads of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
+                      "the reads are remembered, and named to the runtime" if TensorOf(slot) in reads.tensors else
+                      "none that the data of the tasks does not order") for slot in both),
+            *(Finding(f"writes behind writes of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
+                      "given as INOUT, for which the runtime looks for them") for slot in again))
+
+
+def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
+    behind: list[int] = []          # for each task, the tasks it waits for, transitively, as a bit set
+    for number, task in enumerate(tasks):
+        found, missing = 0, []
+        for earlier in range(number - 1, -1, -1):
+            before = tasks[earlier]
+            pairs = [(old, new) for old in before.accesses for new in task.accesses if old.meets(new)]
+            named = any(old.resource in remembered.remembered(before.launch) and old.resource in remembered.waits(task.launch)
+                        and new.writes for old, new in pairs)
+            if named or any(old.makes or (old.writes and new.looks) for old, new in pairs):
+                found |= behind[earlier] | 1 << earlier
+            elif any(new.writes for _, new in pairs):
+                missing.append((earlier, "write" if any(old.writes and new.writes for old, new in pairs) else "read"))
+        for earlier, what in missing:
+            if not found >> earlier & 1:
+                raise InternalError(f"a write does not wait for a {what} that it falls on", f"{tasks[earlier]}\n{task}")
+        behind.append(found)
+
+
+def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_Task]:
+    """Yield the first tasks of a plan: of each loop the first few iterations and the last, of each fork a branch by the seed."""
+    n_tasks = n_runs = n_turns = 0
+    chosen = random.Random(seed)
+    slots: dict[s.Scalar, int] = {}       # and payloads of tokens
+    passed: set[tuple[Resource, int]] = set()      # intermediates that a task has allocated
+
+    def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
+        nonlocal n_tasks, n_runs, n_turns
+        known = {**known, **slots}
+        match item:
+            case Launch():
+                n_tasks += 1
+                if n_tasks <= MOST_TASKS:
+                    accesses = []
+                    for position, argument in enumerate(item.arguments):
+                        turn = made.get(resource_of(argument), 0)
+                        first = isinstance(argument, Passed) and (resource_of(argument), turn) not in passed
+                        passed.add((resource_of(argument), turn))
+                        accesses.append(_Access(resource_of(argument), turn, argument.role.reads or (site_of(item), position) in looked_up,
+                                                argument.role.writes, first or (isinstance(argument, Descriptor) and argument.allocates),
+                                                _box(plan, argument, known)))
+                    yield _Task(item, tuple(accesses))
+            case Repeat(var, start, stop, step, lead=lead):
+                turns = range(*(_value(node, known) for node in (start, stop, step)))
+                for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
+                    if n_tasks >= MOST_TASKS or n_turns >= MOST_TURNS_IN_ALL:
+                        return
+                    n_turns += 1
+                    inside = {**known, var: turn}
+                    if lead is not None:
+                        inside[lead.var] = _value(lead.value, inside)
+                    yield from walk(item.body, inside, made)
+            case Fork():
+                yield from walk(item.bodies[_taken(item, known, chosen)], known, made)
+            case Receive(vars=variables):
+                slots.update(dict.fromkeys(variables, 0))
+            case Drain(_, variables, body):
+                for turn in range(_SMALL):
+                    yield from walk(body, {**known, **dict.fromkeys(variables, turn)}, made)
+            case SetSlot(slot, value):
+                slots[s.SlotValue(slot)] = _value(value, known)
+            case Scope(intermediates, body, tensors):
+                n_runs += 1
+                owned: tuple[Resource, ...] = (*(IntermediateOf(own.id) for own in intermediates), *map(TensorOf, tensors))
+                yield from walk(body, known, {**made, **dict.fromkeys(owned, n_runs)})
+            case _:
+                for part in inner_items(item):
+                    yield from walk(part, known, made)
+    return walk(plan.body, {}, {})
+
+
+def _taken(fork: Fork, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
+    """Return the body of a fork that runs: by its conditions if they depend on loop variables only, else at random."""
+    for position, way in enumerate(fork.ways):
+        plain = all(isinstance(leaf, s.Var) for leaf in s.leaves(way.condition))
+        if _value(way.condition, known) if plain else chosen.random() < 0.5:
+            return position
+    return len(fork.ways)
+
+
+def _box(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int]) -> tuple[range, ...]:
+    """Return the elements of a tensor that a task accesses; empty for a whole intermediate."""
+    match argument:
+        case Passed():
+            return ()
+        case Descriptor(slot, _, steps):
+            first = steps[0] if steps else None
+            if not isinstance(first, Window):      # all of the tensor, or a part of another shape of it
+                return tuple(range(extent) for extent in plan.tensors[slot].ref.shape)
+            starts = [_value(node, known) for node in first.offset]
+            extents = [_value(node, known) for node in first.shape]
+            return tuple(range(start, start + extent) for start, extent in zip(starts, extents, strict=True))
+
+
+def _value(node: s.Scalar, known: Mapping[s.Scalar, int]) -> int:
+    def leaf(inner: s.Scalar) -> s.Number:
+        match inner:
+            case s.DimOf(tensor, dim):
+                return tensor.shape[dim]
+            case s.StrideOf(tensor, dim):
+                return tensor.layout.strides[dim]
+            case s.SymbolRef(default=default):
+                return _SMALL if default is None else default
+            case s.Element():
+                return _SMALL
+            case s.SlotValue() | s.Var():      # a variable without a loop is a token's payload
+                return known.get(inner, 0)
+            case _:
+                return known[inner]
+    return int(s.evaluate(node, leaf))

@@ -1,0 +1,1 @@
+"""Emit the files of a package from tile programs and plans."""

@@ -1,0 +1,1 @@
+"""Tables of tile instructions and of the device runtime's rules, and the IR of tile programs."""

@@ -1,0 +1,365 @@
+"""Derive the run-time checks of a plan that keep every task inside its tensors, and hoist them out of loops.
+
+A check whose sides are affine in the variable of a loop with constant bounds leaves the loop: it is tested for the extreme iterations only.
+Redundant checks are dropped. All checks run before the first task is submitted, except late ones; a check in a branch of a fork runs if
+that branch is taken.
+
+>>> # for b in range(4): 0 <= b <= X.shape[0] - 1          becomes    0 <= 3 <= X.shape[0] - 1
+
+A check is late if it, or the control flow around it, depends on elements that tasks write or on token payloads. `Late` finds the late
+checks with a fixed-point iteration over slots; the orchestration tests them when it reaches their item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.plan import Check, Receive, Send, SetSlot
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.scalar import Op
+from pto_wsp.ir.waits import waited_for
+from pto_wsp.npu.plan.model import Drain, Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way, inner_items, items_of
+from pto_wsp.values import dataclass
+
+Checked = Launch | Repeat | Lead | Way | SetSlot | Send
+
+
+class Late:
+    """The values and checks of a plan that are known only after tasks have run. Items are keyed by identity: two loops may be equal."""
+
+    def __init__(self, plan: NpuPlan) -> None:
+        self._written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
+        # Slots and variables with values that tasks computed or that tokens carried.
+        self._values: set[s.Scalar] = {var for item in items_of(plan.body) if isinstance(item, Receive | Drain) for var in item.vars}
+        self._checks: dict[int, tuple[Check, ...]] = {}
+        n_known = -1
+        while n_known != len(self._values):          # iterate to a fixed point: a slot set late in a loop is late in the next iteration
+            n_known = len(self._values)
+            self._walk(plan.body, late=False)
+
+    def checks_of(self, item: Checked) -> tuple[Check, ...]:
+        """Return the late checks of an item, which the orchestration tests when it reaches the item."""
+        return self._checks.get(id(item), ())
+
+    def early_checks_of(self, item: Checked) -> tuple[Check, ...]:
+        """Return the checks of an item that can be tested before any task is submitted."""
+        late = self.checks_of(item)
+        return tuple(check for check in item.checks if not any(check is other for other in late))
+
+    def is_late(self, *nodes: s.Scalar) -> bool:
+        """Return whether any of the scalars depends on results of tasks."""
+        return any(leaf in self._values or (isinstance(leaf, s.Element) and leaf.tensor.id in self._written)
+                   for node in nodes for leaf in s.leaves(node))
+
+    def waited_for(self, root: object) -> tuple[s.Element, ...]:
+        """Return the elements in `root` that tasks write, each after the elements that index it."""
+        found = [node for node in nodes(root) if isinstance(node, s.Element) and node.tensor.id in self._written] if self._written else []
+        return tuple(dict.fromkeys(reversed(found)))
+
+    def _walk(self, item: NpuItem, *, late: bool) -> None:
+        match item:
+            case Launch() | Send():
+                self._note(item, late=late)
+            case Drain(body=body):
+                self._walk(body, late=True)
+            case SetSlot(slot, value):
+                self._note(item, late=late)
+                if late or self.is_late(value):
+                    self._values.add(s.SlotValue(slot))
+            case Repeat(start=start, stop=stop, step=step, lead=lead):
+                self._note(item, late=late)
+                late = late or self.is_late(start, stop, step)
+                if lead is not None:
+                    self._note(lead, late=late)
+                    if self.is_late(lead.value):
+                        self._values.add(lead.var)
+                self._walk(item.body, late=late)
+            case Fork(ways, otherwise):
+                for way in ways:
+                    self._note(way, late=late)
+                    late = late or self.is_late(way.condition)
+                    self._walk(way.body, late=late)
+                self._walk(otherwise, late=late)
+            case _:
+                for inner in inner_items(item):
+                    self._walk(inner, late=late)
+
+    def _note(self, item: Checked, *, late: bool) -> None:
+        checks = tuple(check for check in item.checks if late or self.is_late(check.value, check.lower, check.upper))
+        if checks:
+            self._checks[id(item)] = checks
+
+
+# -- guards ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLoop:
+    """Guards tested in every iteration of a loop."""
+
+    var: s.Var
+    start: s.Scalar
+    stop: s.Scalar
+    step: s.Scalar
+    body: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLet:
+    """A variable binding in each iteration of the enclosing loop."""
+
+    var: s.Var
+    value: s.Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class GuardFork:
+    """Guards for a condition that holds (`then`), and for one that does not (`other`)."""
+
+    condition: s.Scalar
+    then: tuple[Guard, ...]
+    other: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSlot:
+    """An assignment to a slot that later guards read."""
+
+    slot: int
+    value: s.Scalar
+
+
+_Comparison: TypeAlias = tuple[s.Scalar, s.Scalar, s.Scalar]
+Guard: TypeAlias = Check | GuardLoop | GuardLet | GuardFork | GuardSlot
+
+
+def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
+    """Return the checks made before any task is submitted, ordered so that every read is guarded by an earlier check."""
+    guards = _once(_guards(plan.body, late or Late(plan)))
+    needed: frozenset[int] = frozenset()
+    while (found_slots := slots_read(guards, needed)) != needed:
+        needed = found_slots
+    return _not_repeated(_pruned(guards, needed), frozenset())
+
+
+def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int]:
+    """Return the slots that guards read, and the slots that values of `needed` slots depend on."""
+    found = set(needed)
+
+    def note(*nodes: s.Scalar) -> None:
+        found.update(leaf.slot for node in nodes for leaf in s.leaves(node) if isinstance(leaf, s.SlotValue))
+
+    for guard in guards:
+        match guard:
+            case Check(value=value, lower=lower, upper=upper):
+                note(value, lower, upper)
+            case GuardLet(value=value):
+                note(value)
+            case GuardSlot(slot, value):
+                if slot in needed:
+                    note(value)
+            case GuardLoop(_, start, stop, step, body):
+                inner = slots_read(body, needed)
+                if _pruned(body, inner):
+                    note(start, stop, step)
+                found |= inner
+            case GuardFork(condition, then, other):
+                inner = slots_read((*then, *other), needed)
+                if _pruned((*then, *other), inner):
+                    note(condition)
+                found |= inner
+    return frozenset(found)
+
+
+def _pruned(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]:
+    """Return the guards without unneeded slot assignments and without empty loops and forks."""
+    kept: list[Guard] = []
+    for guard in guards:
+        match guard:
+            case GuardSlot(slot):
+                kept += [guard] if slot in needed else []
+            case GuardLoop(body=body):
+                kept += _loop(guard, _pruned(body, needed))
+            case GuardFork(condition, then, other):
+                kept += _fork(condition, _pruned(then, needed), _pruned(other, needed))
+            case _:
+                kept.append(guard)
+    return tuple(kept)
+
+
+def _loop(loop: GuardLoop, body: tuple[Guard, ...]) -> list[Guard]:
+    return [replace(loop, body=body)] if any(not isinstance(one, GuardLet) for one in body) else []
+
+
+def _fork(condition: s.Scalar, then: tuple[Guard, ...], other: tuple[Guard, ...]) -> list[Guard]:
+    return [GuardFork(condition, then, other)] if then or other else []
+
+
+def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tuple[Guard, ...]:
+    """Return the guards without comparisons that an earlier guard has made. `held`: the comparisons made so far."""
+    kept: list[Guard] = []
+    for guard in guards:
+        match guard:
+            case Check(value=value, lower=lower, upper=upper):
+                if (value, lower, upper) not in held:
+                    kept.append(guard)
+                    held |= frozenset() if _reads_slots(guard) else {(value, lower, upper)}
+            case GuardLoop(body=body):
+                kept += _loop(guard, _not_repeated(body, held))
+            case GuardFork(condition, then, other):
+                kept += _fork(condition, _not_repeated(then, held), _not_repeated(other, held))
+            case _:
+                kept.append(guard)
+    return tuple(kept)
+
+
+def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
+    match item:
+        case Launch() | Send():
+            yield from late.early_checks_of(item)
+        case Drain():
+            pass           # the number and payloads of tokens are unknown before the run
+        case SetSlot(slot, value):
+            yield from late.early_checks_of(item)
+            if not late.is_late(s.SlotValue(slot)):
+                yield GuardSlot(slot, value)
+        case Repeat():
+            yield from late.early_checks_of(item)
+            if not late.is_late(item.start, item.stop, item.step):
+                yield from _around(item, _once(_turn(item, late)))
+        case Fork():
+            yield from _ways(item, 0, late)
+        case _:
+            for inner in inner_items(item):
+                yield from _guards(inner, late)
+
+
+def _turn(loop: Repeat, late: Late) -> Iterator[Guard]:
+    if loop.lead is not None:
+        yield from late.early_checks_of(loop.lead)
+        if not late.is_late(loop.lead.value):
+            yield GuardLet(loop.lead.var, loop.lead.value)
+    yield from _guards(loop.body, late)
+
+
+def _ways(fork: Fork, position: int, late: Late) -> Iterator[Guard]:
+    """Yield the guards from branch `position` of a fork on: a branch's condition is evaluated if all earlier ones are false."""
+    if position == len(fork.ways):
+        yield from _guards(fork.otherwise, late)
+        return
+    way = fork.ways[position]
+    yield from late.early_checks_of(way)
+    if not late.is_late(way.condition):      # a late condition leaves the branch unknown
+        yield GuardFork(way.condition, _once(_guards(way.body, late)), _once(_ways(fork, position + 1, late)))
+
+
+def _once(guards: Iterable[Guard]) -> tuple[Guard, ...]:
+    """Return the guards without those that always hold and without those that a sharper guard implies."""
+    kept: dict[object, Guard] = {}
+    for guard in guards:
+        if not isinstance(guard, Check) or _reads_slots(guard):
+            kept.setdefault(len(kept) if _reads_slots(guard) else guard, guard)
+        elif not _always_holds(guard):
+            key = _subject(guard)
+            sharpest = kept.get(key)
+            if not isinstance(sharpest, Check) or _number(guard.value) > _number(sharpest.value):
+                kept[key] = guard
+    return tuple(kept.values())
+
+
+def _reads_slots(guard: Guard) -> bool:
+    """Return whether a guard may mean something else when repeated, because it reads or sets a slot."""
+    return any(isinstance(node, s.SlotValue | GuardSlot) for node in nodes(guard))
+
+
+def _subject(check: Check) -> object:
+    """Return a key of checks that imply one another, such as 0 <= k <= X.shape[0] - 1: the check with the largest k implies the others."""
+    if isinstance(check.value, s.Const) and isinstance(check.lower, s.Const) and check.lower.value <= check.value.value:
+        return check.upper
+    return check.value, check.lower, check.upper
+
+
+def _number(node: s.Scalar) -> float:
+    return node.value if isinstance(node, s.Const) else 0
+
+
+def _always_holds(check: Check) -> bool:
+    match check.value, check.lower, check.upper:
+        case s.Const(value), s.Const(lower), s.Const(upper):
+            return lower <= value <= upper
+        case _:
+            return False
+
+
+def _around(loop: Repeat, guards: tuple[Guard, ...]) -> Iterator[Guard]:
+    match loop.start, loop.stop, loop.step:
+        case s.Const(start), s.Const(stop), s.Const(step):
+            turns = range(int(start), int(stop), int(step))
+            if not turns:
+                return
+            inside: list[Guard] = []
+            for guard in guards:
+                outside = _outside(guard, loop.var, turns) if isinstance(guard, Check) and not _is_bound(guard, loop) else None
+                if outside is None:
+                    inside.append(guard)
+                else:
+                    yield from outside
+        case _:
+            inside = list(guards)
+    if inside:
+        yield GuardLoop(loop.var, loop.start, loop.stop, loop.step, tuple(inside))
+
+
+def _is_bound(check: Check, loop: Repeat) -> bool:
+    """Return whether a check must stay in its loop: it reads a sparse lead or a slot, neither affine in the loop variable."""
+    leaves = {leaf for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)}
+    return (loop.lead is not None and loop.lead.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
+
+
+def _outside(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:
+    """Return the check for the extreme iterations, which imply all others; None if a side is not affine in `var`."""
+    low, high = s.sub(check.value, check.lower), s.sub(check.upper, check.value)
+    slopes = _slope(check.value, var), _slope(check.lower, var), _slope(check.upper, var)
+    if None in slopes:
+        return None
+    value, lower, upper = (slope or 0 for slope in slopes)
+    at_low = turns[0] if value - lower >= 0 else turns[-1]
+    at_high = turns[0] if upper - value >= 0 else turns[-1]
+    if value == lower:
+        at_low = at_high
+    if value == upper:
+        at_high = at_low
+    needed = {at for at, side in ((at_low, low), (at_high, high)) if not _is_positive(_at(side, var, at))}
+    return tuple(replace(check, value=_at(check.value, var, at), lower=_at(check.lower, var, at), upper=_at(check.upper, var, at))
+                 for at in sorted(needed))
+
+
+def _at(node: s.Scalar, var: s.Var, value: int) -> s.Scalar:
+    return s.substitute(node, lambda inner: s.Const(value) if inner == var else None)
+
+
+def _is_positive(node: s.Scalar) -> bool:
+    return isinstance(node, s.Const) and node.value >= 0
+
+
+def _slope(node: s.Scalar, var: s.Var) -> int | None:
+    """Return the coefficient of `var` in an expression, None if the expression is not affine in `var`."""
+    if var not in s.leaves(node):
+        return 0
+    match node:
+        case s.Var():
+            return 1
+        case s.Unary(Op.NEG, value):
+            inner = _slope(value, var)
+            return None if inner is None else -inner
+        case s.Binary(Op.ADD | Op.SUB as op, lhs, rhs):
+            left, right = _slope(lhs, var), _slope(rhs, var)
+            return None if left is None or right is None else left + right if op is Op.ADD else left - right
+        case s.Binary(Op.MUL, inner_node, s.Const(factor)) | s.Binary(Op.MUL, s.Const(factor), inner_node) if isinstance(factor, int):
+            inner = _slope(inner_node, var)
+            return None if inner is None else inner * factor
+        case _:
+            return None

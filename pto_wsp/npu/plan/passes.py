@@ -1,0 +1,31 @@
+"""The passes of a kernel for the NPU: those before the kernel is split into parts of one core each, and those of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.npu.plan.products import part_products, sum_in_loops, turn_loads, verify_after_part_products
+from pto_wsp.ops.entry import Unit
+from pto_wsp.passes.kernel.passes import KERNEL, TILE_PASSES, KernelPass
+from pto_wsp.passes.kernel.tiles import merge_common
+from pto_wsp.passes.pipeline import Fact, Level, Pass
+
+NPU_PASSES: tuple[KernelPass, ...] = (
+    # what a product starts from, and what it is added to, is for the core that owns it
+    *(step for step in TILE_PASSES if Fact.PRODUCT_STARTS not in step.establishes),
+    # a product starts from nothing
+    Pass("part_products", KERNEL, part_products, verify_after_part_products),
+    # products of a loop are added up before what is there already
+    Pass("sum_in_loops", KERNEL, sum_in_loops),
+)
+
+PART = Level("part of a kernel", Kernel, print_kernel)
+# nothing is loaded twice
+_MERGE_COMMON_OF_PART: KernelPass = Pass("merge_common_of_part", PART, merge_common)
+PART_PASSES: Mapping[Unit, tuple[KernelPass, ...]] = {
+    # transpositions go into the loads
+    Unit.CUBE: (Pass("turn_loads", PART, turn_loads), _MERGE_COMMON_OF_PART),
+    Unit.VECTOR: (_MERGE_COMMON_OF_PART,),
+}

@@ -1,0 +1,1 @@
+"""The selection rules: the tile instructions of each op."""

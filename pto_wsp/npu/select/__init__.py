@@ -1,0 +1,1 @@
+"""Select tile instructions: lower kernel IR to tile programs."""

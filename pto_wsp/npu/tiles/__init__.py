@@ -1,0 +1,1 @@
+"""The passes of tile programs: memory and synchronisation."""

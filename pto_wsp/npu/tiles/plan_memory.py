@@ -1,0 +1,410 @@
+"""Plan the on-chip memories: live ranges of buffers, double buffering, and addresses.
+
+`lives_of` computes live ranges in steps, counted as `steps` yields them. A buffer's contents end with the block that declares its tiles,
+unless a step there reads them before a write: then they are live across iterations, or from one branch to the next. A buffer written before
+a loop and used inside, or with copies used in alternation, is live for the whole loop.
+
+`double_buffer` gives a buffer two copies if a loop passes it from one pipe to another (loads, stores, operands of the matrix unit):
+
+    room x                       room x, 2 copies
+    for j:                       for j:
+        x = T[j]                     x (copy j % 2) = T[j]
+        use x                        use x
+
+`plan_memory` assigns addresses. Buffers share memory only if they do not fit side by side, because sharing makes pipes wait. If they do not
+fit even then, buffers lose their second copies at the fullest step: outer loops first, then branches, then the largest.
+
+    0x00000 .. 0x04000  x         2 copies of 8192, steps 4 to 19
+    0x04000 .. 0x06000  squares   steps 6 to 8
+    0x04000 .. 0x06000  y         steps 9 to 12
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+
+from pto_wsp.arch.model import Arch
+from pto_wsp.errors import CapacityError
+from pto_wsp.ir.scalar import Binary, Const, Op, Scalar
+from pto_wsp.npu.isa import tile_program as tp
+from pto_wsp.npu.isa.instructions import find_instruction
+from pto_wsp.npu.isa.tile_program import Access, Pipe, Room, Space, TileProgram
+from pto_wsp.npu.tiles.touches import turn_of
+from pto_wsp.passes.kernel.arena import best_gap
+from pto_wsp.source import Span
+from pto_wsp.values import dataclass
+
+Body = tuple[tp.Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A live range of an on-chip buffer, steps `first` to `last`. `loops`: loops around its block, outermost first.
+
+    `branch`: its block is a side of a branch. `pipes`: the pipes that touch the buffer.
+    """
+
+    room: tp.Room
+    first: int
+    last: int
+    loops: tuple[tp.Loop, ...]
+    branch: bool
+    pipes: frozenset[Pipe]
+    spans: tuple[Span, ...]
+
+    def meets(self, other: Life) -> bool:
+        """Return whether both buffers are live at some step, in the same memory."""
+        return self.room.space is other.room.space and self.first <= other.last and other.first <= self.last
+
+
+def lives_of(program: tp.TileProgram) -> tuple[Life, ...]:
+    """Return the live ranges of the buffers that steps touch, in order of buffers."""
+    return _Lives(program).found()
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block, the loop whose body it is, and its step range. `exposed`: buffers that it reads before it writes them."""
+
+    parent: _Block | None
+    loop: tp.Loop | None
+    first: int
+    last: int
+    exposed: frozenset[int]
+
+    def path(self) -> tuple[_Block, ...]:
+        """Return the enclosing blocks and the block itself, outermost first."""
+        return (*(self.parent.path() if self.parent else ()), self)
+
+
+@dataclass(slots=True)
+class _Use:
+    at: int
+    block: _Block
+    pipe: Pipe
+    span: Span
+
+
+@dataclass(slots=True)
+class _Lives:
+    program: tp.TileProgram
+    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    rooms: dict[int, tp.Room] = field(default_factory=dict)
+    uses: dict[int, list[_Use]] = field(default_factory=dict)
+    homes: dict[int, list[_Block]] = field(default_factory=dict)     # buffer -> the blocks that declare its tiles
+    at: int = 0
+
+    def found(self) -> tuple[Life, ...]:
+        self.tiles = {tile.id: tile for tile in self.program.tiles}
+        self.rooms = {room.id: room for room in self.program.rooms}
+        self._visit(self.program.body, None, None)
+        return tuple(self._life(room) for room in self.program.rooms if room.id in self.uses)
+
+    def _visit(self, body: Body, parent: _Block | None, loop: tp.Loop | None) -> None:
+        block = _Block(parent, loop, self.at, self.at + sum(1 for _ in tp.steps(body)) - 1, self._exposed(body)[0])
+        for step in body:
+            at = self.at
+            self.at += 1
+            match step:
+                case tp.Declare(tile):
+                    self.homes.setdefault(self.tiles[tile].room, []).append(block)
+                case tp.Loop():
+                    self._visit(step.body, block, step)
+                case tp.Branch():
+                    self._visit(step.then, block, None)
+                    self._visit(step.other, block, None)
+                case _:
+                    pass
+            for use in tp.uses_of(step):
+                pipe = tp.pipe_of(step, self.program)
+                assert pipe is not None
+                self.uses.setdefault(self.tiles[use.tile].room, []).append(_Use(at, block, pipe, step.span))
+
+    # -- upward-exposed reads
+
+    def _exposed(self, body: Body, first_turn: tp.Loop | None = None) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the buffers that a block reads before it writes them, and the buffers that it writes.
+
+        `first_turn`: of that loop, so branches on its first iteration are taken. A branch may rely on the writes of an earlier branch on
+        the same condition.
+        """
+        exposed: set[int] = set()
+        written: set[int] = set()
+        where: dict[Scalar, frozenset[int]] = {}
+        for step in body:
+            match step:
+                case tp.Loop():
+                    reads, writes = self._exposed(step.body, step)
+                case tp.Branch(condition, then, other):
+                    reads, writes = self._exposed(then, first_turn)
+                    reads -= where.get(condition, frozenset())
+                    where[condition] = where.get(condition, frozenset()) | writes
+                    if first_turn is None or not _is_first_turn(condition, first_turn):
+                        more, also = self._exposed(other, first_turn)
+                        reads, writes = reads | more, writes & also
+                case _:
+                    reads, writes = self._of_step(step)
+            exposed |= reads - written
+            written |= writes
+        return frozenset(exposed), frozenset(written)
+
+    def _of_step(self, step: tp.Step) -> tuple[frozenset[int], frozenset[int]]:
+        scratch = _scratch(step)
+        reads = {self.tiles[use.tile].room for at, use in enumerate(tp.uses_of(step)) if use.access.reads and at not in scratch}
+        writes = {self.tiles[use.tile].room for use in tp.uses_of(step) if use.access is Access.WRITE and self._is_whole(use.tile)}
+        return frozenset(reads), frozenset(writes)
+
+    def _is_whole(self, tile_id: int) -> bool:
+        tile = self.tiles[tile_id]
+        return tile.offset == 0 and -(-tile.size_bytes // tp.ALIGN_BYTES) * tp.ALIGN_BYTES >= self.rooms[tile.room].size_bytes
+
+    # -- live ranges
+
+    def _life(self, room: tp.Room) -> Life:
+        uses = self.uses[room.id]
+        paths = [block.path() for block in (*self.homes.get(room.id, ()), *(() if room.id in self.homes else (use.block for use in uses)))]
+        common = [level[0] for level in zip(*paths, strict=False) if all(one is level[0] for one in level)]
+        while len(common) > 1 and room.id in common[-1].exposed:
+            common.pop()
+        home = common[-1]
+        first, last = min(self._from_home(use, home)[0] for use in uses), max(self._from_home(use, home)[1] for use in uses)
+        loops = [block for block in home.path() if block.loop is not None]
+        if room.copies > 1 and loops:
+            first, last = loops[-1].first, loops[-1].last
+        pipes = frozenset(use.pipe for use in uses)
+        around = tuple(block.loop for block in loops if block.loop is not None)
+        return Life(room, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
+
+    def _from_home(self, use: _Use, home: _Block) -> tuple[int, int]:
+        """Return the steps of a use as seen from the home block: its own step, or the range of the outermost loop between."""
+        outer = next((block for block in use.block.path()[len(home.path()):] if block.loop is not None), None)
+        return (use.at, use.at) if outer is None else (outer.first, outer.last)
+
+
+def _is_first_turn(condition: object, loop: tp.Loop) -> bool:
+    match condition:
+        case Binary(Op.EQ, lhs, rhs):
+            return {lhs, rhs} == {loop.var, loop.start}
+        case _:
+            return False
+
+
+def _scratch(step: tp.Step) -> frozenset[int]:
+    """Return the positions, among an instruction's tiles, of scratch tiles, whose contents are not read."""
+    if not isinstance(step, tp.Instr):
+        return frozenset()
+    form = find_instruction(step.name).form(len(step.args)) or ()
+    tiles = [operand for operand in form if operand.kind.is_tile]
+    return frozenset(at for at, operand in enumerate(tiles) if operand.name == "tmp")
+
+
+def alive(lives: tuple[Life, ...], at: int) -> Iterator[Life]:
+    """Yield the live ranges that include a step."""
+    yield from (life for life in lives if life.first <= at <= life.last)
+
+
+# -- double buffering ------------------------------------------------------------------------------
+
+
+COPIES = 2
+
+
+def double_buffer(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
+    """Return the program with two copies of the buffers that loops pass between pipes, in memories of known size."""
+    turns: dict[int, Scalar] = {}
+    for life in lives_of(program):
+        bounded = arch.memory(life.room.space.value).usable_bytes is not None
+        if bounded and life.loops and len(life.pipes) > 1 and Pipe.S not in life.pipes and _turns_often(life.loops[-1]):
+            turns[life.room.id] = turn_of(life.loops[-1])
+    rooms = tuple(replace(room, copies=COPIES) if room.id in turns else room for room in program.rooms)
+    return with_turns(replace(program, rooms=rooms), turns)
+
+
+def with_turns(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileProgram:
+    """Return the program with declarations of tiles at the copies that `turns` gives, by buffer; other buffers stay as they are."""
+    room_of = {tile.id: tile.room for tile in program.tiles}
+
+    def changed(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
+        return tuple(one(step) for step in body)
+
+    def one(step: tp.Step) -> tp.Step:
+        match step:
+            case tp.Declare(tile) if room_of[tile] in turns:
+                return replace(step, turn=turns[room_of[tile]])
+            case tp.Loop():
+                return replace(step, body=changed(step.body))
+            case tp.Branch():
+                return replace(step, then=changed(step.then), other=changed(step.other))
+            case _:
+                return step
+
+    return replace(program, body=changed(program.body))
+
+
+def without_copies(program: tp.TileProgram, room_id: int) -> tp.TileProgram:
+    """Return the program with a single copy of a buffer."""
+    rooms = tuple(replace(room, copies=1) if room.id == room_id else room for room in program.rooms)
+    return with_turns(replace(program, rooms=rooms), {room_id: Const(0)})
+
+
+def _turns_often(loop: tp.Loop) -> bool:
+    """Return False for a loop of at most one iteration."""
+    bounds = loop.start, loop.stop, loop.step
+    numbers = [int(bound.value) for bound in bounds if isinstance(bound, Const)]
+    return len(numbers) < 3 or len(range(*numbers)) > 1
+
+
+# -- unused tiles ----------------------------------------------------------------------------------
+
+
+def drop_unused(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
+    """Return the program without unused tiles and buffers."""
+    used = {use.tile for step in tp.steps(program.body) for use in tp.uses_of(step)}
+
+    def kept(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
+        return tuple(one(step) for step in body if not (isinstance(step, tp.Declare) and step.tile not in used))
+
+    def one(step: tp.Step) -> tp.Step:
+        match step:
+            case tp.Loop():
+                return replace(step, body=kept(step.body))
+            case tp.Branch():
+                return replace(step, then=kept(step.then), other=kept(step.other))
+            case _:
+                return step
+
+    tiles = tuple(tile for tile in program.tiles if tile.id in used)
+    homes = {tile.room for tile in tiles}
+    return replace(program, body=kept(program.body), tiles=tiles, rooms=tuple(room for room in program.rooms if room.id in homes))
+
+
+def verify_after_drop_unused(program: tp.TileProgram) -> None:
+    """Every tile is used, and every room has one."""
+    used = {use.tile for step in tp.steps(program.body) for use in tp.uses_of(step)}
+    assert {tile.id for tile in program.tiles} == used
+    assert {room.id for room in program.rooms} == {tile.room for tile in program.tiles}
+
+
+# -- addresses -------------------------------------------------------------------------------------
+
+
+# Alignment of a fractal in each memory; UB moves blocks of 32 bytes.
+_ALIGN = {Space.UB: 32, Space.L1: 512, Space.L0A: 512, Space.L0B: 512, Space.L0C: 1024}
+
+
+def plan_memory(program: TileProgram, arch: Arch) -> TileProgram:
+    """Return the program with addresses, and with fewer buffer copies if needed.
+
+    Raises: K110 if the buffers do not fit with one copy each.
+    """
+    rooms = tuple(replace(room, size_bytes=_round(room.size_bytes, room.space)) for room in program.rooms)
+    program = replace(program, rooms=rooms)
+    addresses: dict[int, int] = {}
+    for space in Space:
+        program, placed = _fitted(program, space, arch)
+        addresses |= placed
+    return replace(program, rooms=tuple(replace(room, address=addresses[room.id]) for room in program.rooms))
+
+
+def verify_after_plan_memory(program: TileProgram) -> None:
+    """Every room has an address that is aligned, and rooms that live at the same time do not overlap."""
+    lives = lives_of(program)
+    for at, life in enumerate(lives):
+        start, stop = _bytes_of(life.room)
+        assert start % _ALIGN[life.room.space] == 0, life.room
+        assert not any(life.meets(other) and start < _bytes_of(other.room)[1] and _bytes_of(other.room)[0] < stop
+                       for other in lives[:at]), life.room
+
+
+def _bytes_of(room: Room) -> tuple[int, int]:
+    assert room.address is not None, room
+    return room.address, room.address + room.size_bytes * room.copies
+
+
+def _fitted(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram, dict[int, int]]:
+    """Return the program with as many copies as fit into a memory, and the addresses of the memory's buffers."""
+    limit = arch.memory(space.value).usable_bytes
+    while True:
+        lives = [life for life in lives_of(program) if life.room.space is space]
+        for placed in (_side_by_side(lives), _shared(lives)):
+            if limit is None or _end(placed, lives) <= limit:
+                return program, placed
+        copied = [life for life in lives if life.room.copies > 1]
+        if not copied:
+            raise _too_much(program, lives, max(_end(placed, lives), 0), limit or 0, arch)
+        full = tuple(alive(tuple(copied), _fullest(lives))) or copied
+        dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
+        program = without_copies(program, dropped.room.id)
+
+
+def _end(placed: dict[int, int], lives: Sequence[Life]) -> int:
+    return max((placed[life.room.id] + _size(life) for life in lives), default=0)
+
+
+def _size(life: Life) -> int:
+    return life.room.size_bytes * life.room.copies
+
+
+def _round(size: int, space: Space) -> int:
+    return -(-size // _ALIGN[space]) * _ALIGN[space]
+
+
+def _side_by_side(lives: Sequence[Life]) -> dict[int, int]:
+    placed, end = {}, 0
+    for life in lives:
+        placed[life.room.id] = end
+        end += _size(life)
+    return placed
+
+
+def _shared(lives: Sequence[Life]) -> dict[int, int]:
+    """Return addresses by best fit: largest buffer first, each into the smallest gap between buffers live at the same time."""
+    placed: dict[int, int] = {}
+    done: list[Life] = []
+    for life in sorted(lives, key=lambda one: (-_size(one), one.first, one.room.id)):
+        taken = sorted((placed[other.room.id], placed[other.room.id] + _size(other)) for other in done if life.meets(other))
+        placed[life.room.id] = best_gap(_size(life), taken)
+        done.append(life)
+    return placed
+
+
+def _fullest(lives: Sequence[Life]) -> int:
+    """Return the first step at which live buffers take the most bytes."""
+    return max((life.first for life in lives), key=lambda step: (sum(_size(life) for life in alive(tuple(lives), step)), -step))
+
+
+# -- refusal
+
+def _too_much(program: TileProgram, lives: Sequence[Life], end: int, limit: int, arch: Arch) -> CapacityError:
+    there = sorted(alive(tuple(lives), _fullest(lives)), key=lambda life: (-_size(life), life.first))
+    peak = sum(_size(life) for life in there)
+    newest = max(there, key=lambda life: life.first)
+    needed = peak if peak > limit else end
+    return CapacityError(
+        f"kernel `{program.name}` needs {needed} bytes of {newest.room.space.value}, more than {arch.name} has", newest.spans[0],
+        expected=f"at most {limit} bytes at any time", found=f"{needed} bytes at line {newest.spans[0].line}",
+        help=_advice(program, there, limit),
+        notes=(f"who lives in {newest.room.space.value} then:", *(_tenant(program, life) for life in there)))
+
+
+def _shape(program: TileProgram, life: Life) -> tuple[int, int, str]:
+    tile = max((tile for tile in program.tiles if tile.room == life.room.id), key=lambda tile: (tile.size_bytes, -tile.id))
+    return tile.rows, tile.cols, str(tile.dtype)
+
+
+def _tenant(program: TileProgram, life: Life) -> str:
+    rows, cols, dtype = _shape(program, life)
+    first, last = min(span.line for span in life.spans), max(span.line for span in life.spans)
+    lines = f"line {first}" + (f" to {last}" if last != first else "")
+    return f"{_size(life):>8}  {life.room.name:<12} [{rows}, {cols}] {dtype}  {lines}"
+
+
+def _advice(program: TileProgram, there: Sequence[Life], limit: int) -> str:
+    """Return the help text: the factor by which tiles must shrink, with the largest as the example."""
+    factor = 2
+    while sum(_round(-(-_size(life) // factor), life.room.space) for life in there) > limit and factor < 1 << 20:
+        factor *= 2
+    rows, cols, _ = _shape(program, there[0])
+    smaller = [rows // factor, cols] if rows >= factor and rows % factor == 0 else [rows, max(1, cols // factor)]
+    return f"tiles of 1/{factor} of the elements fit, e.g. `{there[0].room.name}` as {smaller} instead of [{rows}, {cols}]"

@@ -1,0 +1,163 @@
+"""Check the typing rules that op-table entries share. Errors are raised at the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.entry import Operand, is_tile
+from pto_wsp.ops.rounding import print_dtypes
+from pto_wsp.source import here
+
+
+def require_tile(name: str, value: object) -> Operand:
+    """Return `value`, checked to be a tile.
+
+    Raises: T205 for any other value.
+    """
+    if not is_tile(value):
+        raise ArgumentKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
+    return value
+
+
+def check_dtype(name: str, found: TileType, supported: tuple[DType, ...], hint: str = "") -> None:
+    """Check that an operand's dtype is supported.
+
+    Raises: T204 otherwise.
+    """
+    if found.dtype not in supported:
+        target = next((dtype for dtype in (DType.F32, DType.I32) if dtype in supported), supported[0])
+        raise UnsupportedDTypeError(f"`pto.{name}` does not take {found.dtype}", here(), expected=print_dtypes(supported),
+                                    found=repr(found), help=hint or f"convert it first: pto.cast(x, {target!r})")
+
+
+def check_same_dtype(name: str, types: Sequence[TileType]) -> None:
+    """Check that operands have equal dtypes.
+
+    Raises: T203 otherwise.
+    """
+    if any(t.dtype is not types[0].dtype for t in types):
+        raise MixedDTypeError(f"`pto.{name}`: operands of different dtypes", here(), expected="one dtype",
+                              found=" and ".join(map(repr, types)),
+                              help=f"convert one of them, e.g. pto.cast(x, {types[0].dtype!r})")
+
+
+def broadcast(name: str, types: Sequence[TileType]) -> tuple[int, int]:
+    """Return the shape that the operands broadcast to.
+
+    Raises: T202 if they do not broadcast.
+    """
+    rows, cols = max(t.rows for t in types), max(t.cols for t in types)
+    if any(t.rows not in (1, rows) or t.cols not in (1, cols) for t in types):
+        raise OperandShapeError(f"`pto.{name}`: the operands' shapes do not fit", here(),
+                                expected="equal shapes; [R, 1], [1, C] and [1, 1] broadcast to [R, C]",
+                                found=" and ".join(map(repr, types)))
+    return rows, cols
+
+
+def check_inner(name: str, lhs: TileType, rhs: TileType) -> None:
+    """Check that `lhs` has as many columns as `rhs` has rows.
+
+    Raises: T202 otherwise.
+    """
+    if lhs.cols != rhs.rows:
+        swap = "second: b.T" if lhs.cols == rhs.cols else "first: a.T" if lhs.rows == rhs.rows else None
+        raise OperandShapeError(f"`pto.{name}`: {lhs.cols} columns meet {rhs.rows} rows", here(), expected="[M, K] @ [K, N]",
+                                found=f"{lhs!r} @ {rhs!r}", help=swap and f"transpose the {swap}")
+
+
+def check_accumulator(name: str, found: TileType, result: TileType) -> None:
+    """Check that `found` is the type of the product.
+
+    Raises: T202 for another shape, T203 for another dtype.
+    """
+    if found.shape != result.shape:
+        raise OperandShapeError(f"`pto.{name}`: acc has another shape than the product", here(), expected=repr(result),
+                                found=repr(found))
+    if found.dtype is not result.dtype:
+        raise MixedDTypeError(f"`pto.{name}`: acc has another dtype than the product", here(), expected=repr(result),
+                              found=repr(found), help=f"allocate it as {result.dtype!r}")
+
+
+def check_expands(name: str, found: TileType, shape: tuple[int, int]) -> None:
+    """Check that `found` broadcasts to exactly `shape`.
+
+    Raises: T202 otherwise.
+    """
+    if found.rows not in (1, shape[0]) or found.cols not in (1, shape[1]):
+        raise OperandShapeError(f"`pto.{name}`: the tile does not broadcast to {list(shape)}", here(),
+                                expected=f"[{shape[0]}, {shape[1]}], or 1 in place of either", found=repr(found))
+
+
+def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
+    """Return `value`, checked to be one of the supported dtypes.
+
+    Raises: T205 for a value that is not a dtype, T204 for a dtype that is not supported.
+    """
+    if not isinstance(value, DType):
+        raise ArgumentKindError(f"`pto.{name}` takes a dtype here", here(), expected="a member of DType, e.g. DType.F32",
+                                found=repr(value))
+    if value not in supported:
+        raise UnsupportedDTypeError(f"`pto.{name}` does not give {value}", here(), expected=print_dtypes(supported),
+                                    found=str(value))
+    return value
+
+
+def as_choice(name: str, what: str, value: object, choices: tuple[str | bool, ...]) -> str | bool:
+    """Return `value`, checked to be one of `choices`.
+
+    Raises: T205 for any other value.
+    """
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return choice
+    raise ArgumentKindError(f"`pto.{name}`: no such {what}", here(), expected=f"{what}=" + ", ".join(map(repr, choices)),
+                            found=repr(value))
+
+
+def check_conversion(name: str, found: TileType, target: DType, mode: str | None, saturate: bool | None) -> None:
+    """Check that a rounding mode is only given for a conversion that rounds, and saturation only for one without masks.
+
+    Raises: T205 otherwise.
+    """
+    if mode is not None and (target.is_bool or not found.dtype.is_real):
+        raise ArgumentKindError(f"`pto.{name}`: {found.dtype} becomes {target} without a rounding mode", here(),
+                                expected="a mode only where a float becomes an integer or another float", found=f"mode={mode!r}",
+                                help="leave mode out")
+    if saturate is not None and (target.is_bool or found.dtype.is_bool):
+        raise ArgumentKindError(f"`pto.{name}`: a mask does not saturate", here(), expected="no saturate to or from bool",
+                                found=f"saturate={saturate!r}", help="leave saturate out")
+
+
+def as_shape(name: str, value: object) -> tuple[int, int]:
+    """Return `value`, checked to be the shape of a tile.
+
+    Raises: T205 unless it is two whole numbers >= 1.
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        rows, cols = whole_number(value[0]), whole_number(value[1])
+        if rows is not None and cols is not None and rows >= 1 and cols >= 1:
+            return rows, cols
+    raise ArgumentKindError(f"`pto.{name}`: not the shape of a tile", here(),
+                            expected="(rows, cols): two whole numbers >= 1, known when the kernel is traced", found=repr(value),
+                            help="take a shape that a caller chooses from a Constexpr[int] parameter")
+
+
+def as_axis(name: str, value: object) -> int:
+    """Return `value`, checked to be 0 (rows) or 1 (columns).
+
+    Raises: T205 for any other value.
+    """
+    if value in (0, 1) and isinstance(value, int):
+        return int(value)
+    raise ArgumentKindError(f"`pto.{name}`: not an axis of a tile", here(), expected="0 (rows) or 1 (columns)",
+                            found=repr(value))
+
+
+def whole_number(value: object) -> int | None:
+    """Return a Python or NumPy integer as an int; None for any other value, including bools."""
+    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None

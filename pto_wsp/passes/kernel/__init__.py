@@ -1,0 +1,1 @@
+"""Transform kernels: the passes on tiles, products, rows and columns."""

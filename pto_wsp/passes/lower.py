@@ -1,0 +1,263 @@
+"""Lower a workload to a plan: views become places; kernels, tensors and symbols become numbered tables.
+
+Numbers follow first use. The result has no effect of a schedule yet; the passes of passes.py add it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import assert_never
+
+from pto_wsp.errors import WorkloadStructureError, raise_all
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.digest import kernel_digest
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Kernel, MemoryParam
+from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.plan import (
+    BoundAxis,
+    Branch,
+    Check,
+    CheckKind,
+    Choice,
+    Consume,
+    FixedExtent,
+    Fresh,
+    Item,
+    KernelUse,
+    Loop,
+    Place,
+    ScalarValue,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    TensorSlot,
+    Through,
+)
+from pto_wsp.ir.rewrite import nodes, outer_nodes
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.view import View, ViewDim, declared, place_of
+from pto_wsp.ir.waits import with_waits
+from pto_wsp.passes.lower_pipelines import Network, pipeline_errors
+from pto_wsp.passes.task_checks import element_checks, view_checks, with_known_shapes
+from pto_wsp.source import Span
+from pto_wsp.values import dataclass
+
+MAX_INDEX = 8   # indices recorded for each task: PTO_MAX_INDEX
+
+
+@dataclass(slots=True)
+class _Tables:
+    """The tables so far, numbered by first use."""
+
+    slots: dict[int, int] = field(default_factory=dict)
+    refs: list[TensorRef] = field(default_factory=list)
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    scalars: set[int] = field(default_factory=set)
+    symbols: dict[int, s.SymbolRef] = field(default_factory=dict)
+    fresh: dict[int, Span] = field(default_factory=dict)     # slots of tensors allocated in bodies, with the line
+    kernels: dict[tuple[str, tuple[bool, ...]], int] = field(default_factory=dict)
+    uses: list[KernelUse] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)     # hidden loop variables: positions in sparse rows
+    fixed: dict[int, list[FixedExtent]] = field(default_factory=dict)     # by tensor id
+    n_sites: int = 0
+    network: Network = field(default_factory=Network)
+
+    def slot(self, ref: TensorRef) -> int:
+        if ref.id not in self.slots:
+            self.slots[ref.id] = len(self.refs)
+            self.refs.append(ref)
+        return self.slots[ref.id]
+
+    def note(self, *roots: object) -> None:
+        """Give slots to the tensors and symbols that `roots` refer to."""
+        for root in roots:
+            for node in nodes(root):
+                match node:
+                    case s.SymbolRef():
+                        self.symbols[node.id] = _one_symbol(self.symbols.get(node.id), node)
+                    case s.Element(tensor):
+                        self.scalars.add(self.slot(tensor))
+                    case TensorRef():
+                        self.slot(node)
+                    case _:
+                        pass
+
+    def fix(self, item: wl.Fixed) -> None:
+        """Record, once per dimension, that a tensor must be bound with its declared extent."""
+        extents = self.fixed.setdefault(item.tensor.id, [])
+        if all(extent.dim != item.dim for extent in extents):
+            extents.append(FixedExtent(item.dim, item.span))
+
+    def kernel(self, kernel: Kernel, unit_inner: tuple[bool, ...]) -> int:
+        key = (kernel_digest(kernel), unit_inner)
+        if key not in self.kernels:
+            self.kernels[key] = len(self.uses)
+            self.uses.append(KernelUse(kernel, unit_inner))
+        return self.kernels[key]
+
+
+def lower(workload: wl.Workload) -> TaskPlan:
+    """Return the plan of a workload, before the passes add the schedule.
+
+    Raises: W110 for inconsistent processes, channels and events; W102 for a tensor allocated in a body that no task writes.
+    """
+    raise_all(pipeline_errors(workload.body))
+    tables = _Tables()
+    body = _block(workload.body, (), tables)
+    slots = tuple(TensorSlot(ref, k in tables.reads, k in tables.writes, k in tables.scalars, fresh=k in tables.fresh,
+                             fixed=tuple(tables.fixed.get(ref.id, ())))
+                  for k, ref in enumerate(tables.refs))
+    _refuse_unwritten(slots, tables.fresh)
+    plan = TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
+                    channels=tuple(tables.network.channels), events=tuple(tables.network.events),
+                    n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots))
+    return with_waits(with_known_shapes(plan))
+
+
+def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, ...]:
+    """Return the distinct axes that are bound to tensors."""
+    loops = (node for node in outer_nodes(workload.body) if isinstance(node, wl.Loop) and node.axis.tensors)
+    return tuple(dict.fromkeys(BoundAxis(loop.axis.name, loop.through is not None, tuple(slots.get(ref.id) for ref in loop.axis.tensors),
+                                         loop.axis.rows) for loop in loops))
+
+
+def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
+    items: list[Item] = []
+    for item in block.items:
+        if isinstance(item, wl.Fixed):
+            tables.fix(item)
+            continue
+        items.append(_item(item, loops, tables))
+        if isinstance(item, wl.Receive):
+            loops = (*loops, *item.vars)
+    return Sequence(tuple(items))
+
+
+def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
+    match item:
+        case wl.Task():
+            return _submit(item, loops, tables)
+        case wl.Loop():
+            return _loop(item, loops, tables)
+        case wl.Choice(branches, otherwise):
+            return Choice(tuple(_branch(branch, loops, tables) for branch in branches), _block(otherwise, loops, tables))
+        case wl.SetSlot(slot, value):
+            tables.note(value)
+            return SetSlot(slot, value, tuple(dict.fromkeys(element_checks(value, item.span))), span=item.span)
+        case wl.Fresh(tensor):
+            slot = tables.slot(tensor)
+            tables.fresh.setdefault(slot, item.span)
+            return Fresh(slot, item.span)
+        case wl.Combine(sides):
+            return Sides(tuple(_block(side, loops, tables) for side in sides))
+        case wl.Block():
+            return _block(item, loops, tables)
+        case wl.Fixed():
+            return _block(wl.Block((item,)), loops, tables)
+        case wl.Pipeline():
+            return tables.network.pipeline(item, lambda body: _block(body, loops, tables))
+        case wl.Send():
+            tables.note(item.payload)
+            return tables.network.send(item)
+        case wl.Receive():
+            return tables.network.receive(item)
+        case wl.Consume(channel, variables, body):
+            number, site = tables.network.channel(channel), tables.network.site()
+            return Consume(number, variables, _block(body, (*loops, *variables), tables), site, item.span)
+        case wl.Record():
+            return tables.network.record(item)
+        case wl.Synchronize():
+            return tables.network.synchronize(item)
+        case _:
+            assert_never(item)
+
+
+def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) -> None:
+    raise_all([
+        WorkloadStructureError(f"`{slots[number].ref.shown}` is read and no task writes it", span,
+                               help="a Tensor.empty made in a body holds nothing before a task has written it there")
+        for number, span in fresh.items() if (slots[number].reads or slots[number].scalars) and not slots[number].writes
+    ])
+
+
+def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:
+    tables.note(loop.start, loop.stop, loop.step)
+    checks = [check for bound in (loop.start, loop.stop) for check in element_checks(bound, loop.span)]
+    if not isinstance(loop.stop, s.Const):   # a negative extent is a mistake, not an empty loop
+        checks.append(Check(CheckKind.EXTENT, loop.stop, loop.start, s.Const((1 << 63) - 1), print_scalar(loop.stop), span=loop.span))
+    through = None
+    if loop.through is not None:
+        tables.note(loop.through.value)
+        tables.positions.add(loop.var.id)
+        through = Through(loop.through.var, loop.through.value, element_checks(loop.through.value, loop.span))
+    body = _block(loop.body, (*loops, *wl.bound_vars(loop)), tables)
+    return Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered, body, tuple(dict.fromkeys(checks)), through, span=loop.span)
+
+
+def _branch(branch: wl.Branch, loops: tuple[s.Var, ...], tables: _Tables) -> Branch:
+    tables.note(branch.condition)
+    checks = tuple(dict.fromkeys(element_checks(branch.condition, branch.span)))
+    return Branch(branch.condition, _block(branch.body, loops, tables), checks, span=branch.span)
+
+
+def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
+    params = {param.name: param for param in task.kernel.memory_params}
+    scalars = {param.name: param for param in task.kernel.scalar_params}
+    places: list[Place] = []
+    values: list[ScalarValue] = []
+    unit_inner: list[bool] = []
+    checks: list[Check] = []
+    others = tuple(v for v in loops if v not in task.index and v.id not in tables.positions)[:max(0, MAX_INDEX - len(task.index))]
+    index = (*task.index, *others)
+    for node in index:
+        checks.extend(element_checks(node, task.span))
+    tables.note(index)
+    for arg in task.args:
+        match arg:
+            case wl.ViewArg(name, view):
+                place, unit = _place(view, params[name], tables)
+                places.append(place)
+                unit_inner.append(unit)
+                checks.extend(view_checks(view, params[name], arg.span))
+            case wl.ScalarArg(name, value):
+                values.append(ScalarValue(value, scalars[name].dtype))
+                checks.extend(element_checks(value, arg.span, name))
+                tables.note(value)
+    labels = tuple(print_scalar(node) for node in index)
+    site, tables.n_sites = tables.n_sites, tables.n_sites + 1
+    return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
+                  task.after, len(task.index), loops, tuple(dict.fromkeys(checks)), span=task.span)
+
+
+def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool]:
+    slot = tables.slot(view.tensor)
+    if param.role.reads:
+        tables.reads.add(slot)
+    if param.role.writes:
+        tables.writes.add(slot)
+    spot = place_of(view)
+    tables.note(spot)
+    unit_dim = ViewDim(s.Const(1), s.Const(0), 1)
+    rows, cols = (unit_dim, spot.dims[0]) if len(spot.dims) == 1 else spot.dims
+    unit = (declared(cols.stride) == s.Const(1) and _keeps_strides(cols.stride)) or cols.extent == s.Const(1)
+    return Place(slot, param.role, spot.offset, (rows.extent, cols.extent), (rows.stride, cols.stride), view), unit
+
+
+def _keeps_strides(stride: s.Scalar) -> bool:
+    """Tell whether every array that may be bound has the declared stride; guaranteed only for a unit stride of the last dimension."""
+    return all(leaf.dim == leaf.tensor.rank - 1 and leaf.tensor.layout.unit_inner
+               for leaf in s.leaves(stride) if isinstance(leaf, s.StrideOf))
+
+
+def _one_symbol(known: s.SymbolRef | None, use: s.SymbolRef) -> s.SymbolRef:
+    """Return the merged symbol of two uses: an integer if any use needs an integer."""
+    typed = replace(use, dtype=use.dtype or DType.I64)
+    if known is not None and known.dtype is not None and not known.dtype.is_float:
+        return known
+    return typed

@@ -1,0 +1,251 @@
+"""Check and lower the pipelines of a workload: channels, events and processes get numbers, each process a stream.
+
+`pipeline_errors` checks what must hold before a pipeline has a meaning: who sends, who receives, and how many numbers a token has.
+`Network` keeps the numbering of one workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+
+from pto_wsp.errors import InternalError, PipelineError
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.plan import AwaitEvent, Channel, Event, Pipeline, Process, Receive, RecordEvent, Send, Sequence
+from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir.tags import WORKLOAD_TAGS
+from pto_wsp.passes.task_checks import element_checks
+from pto_wsp.source import UNKNOWN, Span
+from pto_wsp.values import dataclass
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+def pipeline_errors(body: wl.Block) -> tuple[PipelineError, ...]:
+    """Return the errors of a workload's pipelines, and of process statements outside a pipeline."""
+    return tuple(_outside(body))
+
+
+def _outside(item: wl.Item) -> Iterator[PipelineError]:
+    """Yield the errors of an item of the main program."""
+    match item:
+        case wl.Pipeline():
+            yield from _pipeline(item)
+        case wl.Send() | wl.Receive() | wl.Consume() | wl.Record() | wl.Synchronize():
+            yield PipelineError(f"{_spelled(item)} outside a process", item.span,
+                                help="it belongs into the body of a process: with P.pipe(): ..., or process(...).body(...)")
+        case _:
+            for inner in wl.inner_items(item):
+                yield from _outside(inner)
+
+
+def _pipeline(pipeline: wl.Pipeline) -> Iterator[PipelineError]:
+    for process in pipeline.processes:
+        yield from _inside(process)
+        yield from _declared(process)
+    yield from _names(pipeline.processes)
+    yield from _handles(pipeline.processes)
+    sends = tuple(item for process in pipeline.processes for item in outer_nodes(process.body) if isinstance(item, wl.Send))
+    takes = tuple(item for process in pipeline.processes for item in outer_nodes(process.body)
+                  if isinstance(item, wl.Consume | wl.Receive))
+    yield from _ends(sends, takes)
+    for channel in dict.fromkeys(item.channel for item in (*sends, *takes)):
+        yield from _arity(channel, sends, takes)
+    yield from _events(pipeline.processes)
+
+
+def _inside(process: wl.Process) -> Iterator[PipelineError]:
+    for item in outer_nodes(process.body):
+        if isinstance(item, wl.Pipeline):
+            yield PipelineError(f"a pipeline in process `{process.name}` of another", item.span,
+                                help="connect all processes in one pipeline; the main program may run several, also in a loop")
+        elif isinstance(item, wl.SetSlot):
+            yield PipelineError(f"process `{process.name}` sets slot {item.slot}", item.span,
+                                help="slots belong to the main program; processes give each other numbers with send(channel, value)")
+
+
+def _declared(process: wl.Process) -> Iterator[PipelineError]:
+    """Yield the differences between a process's declared channels and those its body uses."""
+    items = tuple(outer_nodes(process.body))
+    received = {item.channel: item.span for item in reversed(items) if isinstance(item, wl.Consume | wl.Receive)}
+    sent = {item.channel: item.span for item in reversed(items) if isinstance(item, wl.Send)}
+    for used, declared, does, method in ((received, process.consumes, "takes from", "consumes"),
+                                         (sent, process.produces, "sends to", "produces")):
+        for channel, span in used.items():
+            if channel not in declared:
+                yield PipelineError(f"process `{process.name}` {does} channel `{channel.name}` and does not say so", span,
+                                    help=f"process({process.name!r}).{method}({channel.name})")
+        for channel in declared:
+            if channel not in used:
+                yield PipelineError(f"process `{process.name}` says that it {method} channel `{channel.name}`, and its body does not",
+                                    process.span, help=f"drop .{method}({channel.name}), or use it in the body")
+
+
+def _names(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
+    first_by_name: dict[str, wl.Process] = {}
+    for process in processes:
+        if process.name in first_by_name:
+            yield PipelineError(f"two processes are called `{process.name}`", process.span,
+                                help="replicate(process, n) makes several alike",
+                                notes=(_at("the other is", first_by_name[process.name].span),))
+        first_by_name.setdefault(process.name, process)
+
+
+def _handles(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
+    """Yield tasks that wait for a task of another process; only tasks of the same process or before the pipeline are allowed."""
+    home = {item.handle: process.name for process in processes for item in outer_nodes(process.body) if isinstance(item, wl.Task)}
+    for process in processes:
+        for item in outer_nodes(process.body):
+            if isinstance(item, wl.Task | wl.Send):
+                for handle in item.after:
+                    other = home.get(handle, process.name)
+                    if other != process.name:
+                        yield PipelineError(f"process `{process.name}` names a task of process `{other}`", item.span,
+                                            help="processes are ordered through channels and events: send(channel, task) gives it on")
+
+
+def _ends(sends: Iterable[wl.Send], takes: Iterable[wl.Consume | wl.Receive]) -> Iterator[PipelineError]:
+    sent = {item.channel: item for item in reversed(tuple(sends))}
+    received = {item.channel: item for item in reversed(tuple(takes))}
+    for channel, send in sent.items():
+        if channel not in received:
+            yield PipelineError(f"nobody takes from channel `{channel.name}`", send.span, help=f"with consume({channel.name}) as t: ...")
+    for channel, take in received.items():
+        if channel not in sent:
+            yield PipelineError(f"nobody sends to channel `{channel.name}`", take.span, help=f"send({channel.name}, task)")
+
+
+def _arity(channel: wl.ChannelRef, sends: Iterable[wl.Send], takes: Iterable[wl.Consume | wl.Receive]) -> Iterator[PipelineError]:
+    """Yield the statements that disagree on the number of values in a channel's tokens; a receiver names all values or none."""
+    first: wl.Send | None = None
+    for send in sends:
+        if send.channel != channel:
+            continue
+        if first is not None and len(send.payload) != len(first.payload):
+            yield PipelineError(f"a token of channel `{channel.name}` carries {_numbers(len(send.payload))} here", send.span,
+                                expected=_numbers(len(first.payload)), notes=(_at("the first one is sent", first.span),))
+        first = first or send
+    for take in takes:
+        if first is not None and take.channel == channel and take.vars and len(take.vars) != len(first.payload):
+            yield PipelineError(f"a token of channel `{channel.name}` is taken as {_numbers(len(take.vars))}", take.span,
+                                expected=_numbers(len(first.payload)), notes=(_at("it is sent", first.span),))
+
+
+def _events(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
+    recorded: dict[wl.EventRef, tuple[wl.Process, wl.Record]] = {}
+    for process in processes:
+        for item in outer_nodes(process.body):
+            if isinstance(item, wl.Record):
+                first_record = recorded.setdefault(item.event, (process, item))
+                if first_record[0] is not process or process.replicas > 1:
+                    yield PipelineError(f"event `{item.event.name}` is recorded by more than one process", item.span,
+                                        help="one process records an event; several synchronize with it",
+                                        notes=() if first_record[0] is process else (_at("also", first_record[1].span),))
+    for process in processes:
+        for item in outer_nodes(process.body):
+            if isinstance(item, wl.Synchronize) and item.event not in recorded:
+                yield PipelineError(f"no process of this pipeline records event `{item.event.name}`", item.span,
+                                    help=f"record({item.event.name})")
+
+
+def _spelled(item: wl.Item) -> str:
+    match item:
+        case wl.Send(channel):
+            return f"send({channel.name}, ...)"
+        case wl.Receive(channel):
+            return f"receive({channel.name})"
+        case wl.Consume(channel):
+            return f"consume({channel.name})"
+        case wl.Record(event):
+            return f"record({event.name})"
+        case wl.Synchronize(event):
+            return f"synchronize({event.name})"
+        case _:
+            return WORKLOAD_TAGS.name(item)
+
+
+def _numbers(n: int) -> str:
+    return "no numbers" if n == 0 else f"{n} number{'s' * (n != 1)}"
+
+
+def _at(what: str, span: Span) -> str:
+    return what if span == UNKNOWN else f"{what} at {span}"
+
+
+# -- lowering ----------------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class Network:
+    """The numbering so far. Channels and events belong to one pipeline: another pipeline that uses the same refs gets new numbers."""
+
+    channels: list[Channel] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    n_streams: int = 1
+    n_sites: int = 0
+    _channels: dict[int, int] = field(default_factory=dict)    # numbers in the current pipeline, by ref id
+    _events: dict[int, int] = field(default_factory=dict)
+
+    def site(self) -> int:
+        """Return the number of a new statement that uses a channel or an event."""
+        self.n_sites += 1
+        return self.n_sites - 1
+
+    def channel(self, ref: wl.ChannelRef) -> int:
+        """Return the number of a channel of the current pipeline."""
+        if ref.id not in self._channels:
+            raise InternalError(f"channel {ref.name} is used outside a pipeline")
+        return self._channels[ref.id]
+
+    def event(self, ref: wl.EventRef) -> int:
+        """Return the number of an event of the current pipeline."""
+        if ref.id not in self._events:
+            raise InternalError(f"event {ref.name} is used outside a pipeline")
+        return self._events[ref.id]
+
+    def pipeline(self, pipeline: wl.Pipeline, block: Callable[[wl.Block], Sequence]) -> Pipeline:
+        """Return a lowered pipeline and make it current; `block` lowers the body of a process."""
+        streams: list[int] = []
+        for process in pipeline.processes:
+            streams.append(self.n_streams)
+            self.n_streams += process.replicas
+        self._channels, self._events = {}, {}
+        for process in pipeline.processes:
+            for ref in (*process.consumes, *process.produces):
+                if ref.id not in self._channels:
+                    self._channels[ref.id] = len(self.channels)
+                    self.channels.append(_channel(ref, pipeline, streams))
+            for item in outer_nodes(process.body):
+                if isinstance(item, wl.Record | wl.Synchronize) and item.event.id not in self._events:
+                    self._events[item.event.id] = len(self.events)
+                    self.events.append(Event(item.event.name, item.event.id))
+        opened, events = tuple(self._channels.values()), tuple(self._events.values())
+        processes = tuple(
+            Process(process.name, block(process.body), tuple(map(self.channel, process.consumes)),
+                    tuple(map(self.channel, process.produces)), process.replicas, stream, process.span)
+            for process, stream in zip(pipeline.processes, streams, strict=True))
+        return Pipeline(processes, opened, events, pipeline.span)
+
+    def send(self, send: wl.Send) -> Send:
+        """Return a lowered send with its checks; the caller records its scalars."""
+        checks = tuple(dict.fromkeys(check for value in send.payload for check in element_checks(value, send.span)))
+        return Send(self.channel(send.channel), send.payload, send.after, self.site(), checks, span=send.span)
+
+    def receive(self, receive: wl.Receive) -> Receive:
+        """Return a lowered receive."""
+        return Receive(self.channel(receive.channel), receive.vars, self.site(), receive.span)
+
+    def record(self, record: wl.Record) -> RecordEvent:
+        """Return a lowered record of an event."""
+        return RecordEvent(self.event(record.event), self.site(), record.span)
+
+    def synchronize(self, wait: wl.Synchronize) -> AwaitEvent:
+        """Return a lowered wait for an event."""
+        return AwaitEvent(self.event(wait.event), self.site(), wait.span)
+
+
+def _channel(ref: wl.ChannelRef, pipeline: wl.Pipeline, streams: list[int]) -> Channel:
+    def ends(of: Callable[[wl.Process], tuple[wl.ChannelRef, ...]]) -> tuple[int, ...]:
+        return tuple(stream + replica for process, stream in zip(pipeline.processes, streams, strict=True)
+                     if any(each.id == ref.id for each in of(process)) for replica in range(process.replicas))
+
+    sent = next((len(item.payload) for process in pipeline.processes for item in outer_nodes(process.body)
+                 if isinstance(item, wl.Send) and item.channel.id == ref.id), 0)
+    return Channel(ref.name, ref.depth, sent, ends(lambda process: process.produces), ends(lambda process: process.consumes))

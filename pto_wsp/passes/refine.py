@@ -1,0 +1,188 @@
+"""Refine a plan: drop repeated checks, find outputs that may be bound short, and outputs that bypass the caches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from pto_wsp.errors import InternalError
+from pto_wsp.ir.kernel import TileParam
+from pto_wsp.ir.plan import (
+    Branch,
+    Check,
+    Choice,
+    Consume,
+    Item,
+    Loop,
+    Pipeline,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Submit,
+    TaskPlan,
+    TensorSlot,
+)
+from pto_wsp.ir.plan_walk import items_in, numbered_checks, submits
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.scalar import Const, SlotValue
+from pto_wsp.ir.view import declared
+from pto_wsp.ir.waits import Reads
+from pto_wsp.passes.context import Context
+
+
+# -- ragged outputs ----------------------------------------------------------------------------------------------------
+def find_ragged_outputs(plan: TaskPlan, context: Context) -> TaskPlan:
+    """Set `ragged` of every kernel: outputs that some task may bind with fewer rows than the tile.
+
+    A kernel's loops may end with the bound rows. A missing name costs time, not correctness: a later run may bind shorter tensors.
+    """
+    ragged: list[dict[str, None]] = [{} for _ in plan.kernels]
+    for task in submits(plan):
+        for param, place in zip(plan.kernels[task.kernel].kernel.memory_params, task.places, strict=True):
+            if isinstance(param, TileParam) and not param.role.reads and declared(place.extent[0]) != Const(param.type.rows):
+                ragged[task.kernel][param.name] = None
+    return replace(plan, kernels=tuple(replace(use, ragged=tuple(ragged[at])) for at, use in enumerate(plan.kernels)))
+
+
+def verify_after_find_ragged_outputs(plan: TaskPlan) -> None:
+    """What is ragged is only written."""
+    for use in plan.kernels:
+        if any(param.role.reads for param in use.kernel.memory_params if param.name in use.ragged):
+            raise InternalError("rows that are read are left out", ", ".join(use.ragged))
+
+
+# -- repeated checks ---------------------------------------------------------------------------------------------------
+def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
+    """Return the plan without checks that an earlier statement has certainly made.
+
+        X[i], Y[i] in one task; X[i], Z[i] in the next  →  the second task checks Z[i] alone
+
+    Compared values are constant within an iteration, so a check need not be repeated by later statements of the same body or of loops
+    inside. A check on an element that tasks write is never dropped: the element may have changed.
+    """
+    del context
+    return _without_repeats(plan)
+
+
+def _without_repeats(plan: TaskPlan) -> TaskPlan:
+    reads = Reads.of(plan)
+
+    def fresh(checks: tuple[Check, ...], held: set[Check]) -> tuple[Check, ...]:
+        new: list[Check] = []
+        for check in checks:
+            if _may_change(check, reads):
+                new.append(check)
+            elif _comparison(check) not in held:
+                held.add(_comparison(check))
+                new.append(check)
+        return tuple(new)
+
+    def forget(held: set[Check], slots: set[int]) -> None:
+        """Remove the checks that compare these slots, whose values have changed."""
+        if slots:
+            held -= {check for check in held if slots & _slots_in(check)}
+
+    def sequence(body: Sequence, held: set[Check]) -> Sequence:
+        return Sequence(tuple(walk(item, held) for item in body.items))
+
+    def choice(branches: tuple[Branch, ...], otherwise: Sequence, held: set[Check]) -> Choice:
+        """Visit a choice: the first condition is always evaluated, a later one only if the earlier ones are false."""
+        held_before = held
+        rewritten: list[Branch] = []
+        for branch in branches:
+            checks = fresh(branch.checks, held_before)
+            rewritten.append(replace(branch, checks=checks, body=sequence(branch.body, set(held_before))))
+            held_before = set(held_before)
+        return Choice(tuple(rewritten), sequence(otherwise, held_before))
+
+    def walk(item: Item, held: set[Check]) -> Item:
+        match item:
+            case Submit():
+                return replace(item, checks=fresh(item.checks, held))
+            case Loop():
+                checks = fresh(item.checks, held)
+                forget(held, _set_in(item.body))      # before the body: the previous iteration may have set them
+                inside = set(held)                    # the body may never run
+                through = None if item.through is None else replace(item.through, checks=fresh(item.through.checks, inside))
+                return replace(item, checks=checks, through=through, body=sequence(item.body, inside))
+            case SetSlot(slot):
+                checks = fresh(item.checks, held)
+                forget(held, {slot})
+                return replace(item, checks=checks)
+            case Choice(branches, otherwise):
+                decided = choice(branches, otherwise, held)
+                forget(held, _set_in(item))
+                return decided
+            case Sides(sides):
+                return Sides(tuple(sequence(side, held) for side in sides))
+            case Sequence():
+                return sequence(item, held)
+            case Send():
+                return replace(item, checks=fresh(item.checks, held))
+            case Consume():
+                forget(held, _set_in(item.body))
+                return replace(item, body=sequence(item.body, set(held)))
+            case Pipeline(processes):
+                forget(held, _set_in(item))           # any process may set them
+                return replace(item, processes=tuple(replace(each, body=sequence(each.body, set(held))) for each in processes))
+            case _:
+                return item
+
+    return replace(plan, body=sequence(plan.body, set()))
+
+
+def verify_after_drop_repeated_checks(plan: TaskPlan) -> None:
+    """No statement makes a comparison that an earlier one has made: there is nothing left to drop."""
+    left = tuple(numbered.check for numbered in numbered_checks(_without_repeats(plan)))
+    if len(left) != len(numbered_checks(plan)):
+        repeated = next(numbered.check.subject for numbered, kept in zip(numbered_checks(plan), (*left, None), strict=False)
+                        if numbered.check is not kept)
+        raise InternalError("a check is repeated", repeated)
+
+
+def _may_change(check: Check, reads: Reads) -> bool:
+    return bool(reads.within(check.value, check.lower, check.upper))
+
+
+def _slots_in(check: Check) -> set[int]:
+    return {node.slot for node in nodes((check.value, check.lower, check.upper)) if isinstance(node, SlotValue)}
+
+
+def _set_in(item: Item) -> set[int]:
+    return {inner.slot for inner in items_in(item) if isinstance(inner, SetSlot)}
+
+
+def _comparison(check: Check) -> Check:
+    """Return the check without the fields that only affect its message."""
+    return replace(check, subject="", param="")
+
+
+# -- streamed outputs --------------------------------------------------------------------------------------------------
+def stream_outputs(plan: TaskPlan, context: Context) -> TaskPlan:
+    """Set `streamed` of every kernel: outputs larger than the caches that no task reads, in every task.
+
+    A store past the caches writes whole lines without reading them first: a third less traffic for one output of two inputs. Smaller
+    outputs stay in the caches for the next reader.
+    """
+    if context.cache_bytes is None:
+        return plan
+    large = [_passes_through(slot, context.cache_bytes) for slot in plan.tensors]
+    kept: list[set[str]] = [set() for _ in plan.kernels]
+    for task in submits(plan):
+        params = plan.kernels[task.kernel].kernel.memory_params
+        kept[task.kernel] |= {param.name for param, place in zip(params, task.places, strict=True) if not large[place.slot]}
+    kernels = tuple(replace(use, streamed=tuple(p.name for p in use.kernel.memory_params if p.name not in kept[at]))
+                    for at, use in enumerate(plan.kernels))
+    return replace(plan, kernels=kernels)
+
+
+def verify_after_stream_outputs(plan: TaskPlan) -> None:
+    """What is streamed is only written."""
+    for use in plan.kernels:
+        if any(param.role.reads for param in use.kernel.memory_params if param.name in use.streamed):
+            raise InternalError("an output that is read goes past the caches", ", ".join(use.streamed))
+
+
+def _passes_through(slot: TensorSlot, cache_bytes: int) -> bool:
+    return slot.writes and not slot.reads and prod(slot.ref.shape) * slot.ref.dtype.nbytes > cache_bytes

@@ -1,0 +1,106 @@
+"""Build the run-time checks that keep a task inside its tensors and tiles, in evaluation order.
+
+Shapes of tensors allocated in bodies are known at compile time, so their checks are folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.kernel import MemoryParam, TileParam
+from pto_wsp.ir.plan import Check, CheckKind, Item, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import map_items
+from pto_wsp.ir.rewrite import rewrite
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.view import Cut, Pick, Reshape, View, bounds_of, declared, place_of, print_view
+from pto_wsp.source import Span
+
+
+def view_checks(view: View, param: MemoryParam, span: Span) -> tuple[Check, ...]:
+    """Return the checks of one view: every index inside its dimension, the extent at most the tile's."""
+    checks: list[Check] = []
+    text = print_view(view)
+    for bound in bounds_of(view):
+        checks.extend(element_checks(bound.value, span, param.name))
+        checks.extend(element_checks(bound.upper, span, param.name))
+        if not _trivial(bound.lower, bound.value, bound.upper):
+            kind = CheckKind.RESHAPE if isinstance(view.steps[bound.step], Reshape) else CheckKind.INDEX
+            checks.append(Check(kind, bound.value, bound.lower, bound.upper, _step_text(view, bound.step), param.name, span))
+    if isinstance(param, TileParam):
+        dims = place_of(view).dims
+        for dim, extent in zip(dims, param.type.shape[2 - len(dims):], strict=True):
+            if isinstance(dim.extent, s.Const) or _clipped(dim.extent, extent):
+                continue
+            fixed = isinstance(declared(dim.extent), s.Const)
+            checks.append(Check(CheckKind.TILE, dim.extent, s.Const(extent if fixed else 0), s.Const(extent), text, param.name,
+                               span))
+    return tuple(dict.fromkeys(checks))
+
+
+def element_checks(node: s.Scalar, span: Span, param: str = "") -> tuple[Check, ...]:
+    """Return the checks of every tensor element that a scalar expression reads, inner reads first."""
+    return tuple(_element_checks(node, span, param))
+
+
+def _element_checks(node: s.Scalar, span: Span, param: str) -> Iterator[Check]:
+    for child in s.children(node):
+        yield from _element_checks(child, span, param)
+    if isinstance(node, s.Element):
+        for dim, index in enumerate(node.index):
+            top = s.sub(s.DimOf(node.tensor, dim), s.Const(1))
+            yield Check(CheckKind.ELEMENT, index, s.Const(0), top, print_scalar(node), param, span)
+
+
+def _trivial(lower: s.Scalar, value: s.Scalar, upper: s.Scalar) -> bool:
+    """Tell whether a check always holds, such as 0 <= 0 <= X.shape[0]: an extent is never negative."""
+    above = value == lower
+    return above and (value == upper or (isinstance(upper, s.DimOf) and value == s.Const(0)))
+
+
+def _clipped(extent: s.Scalar, limit: int) -> bool:
+    return isinstance(extent, s.Binary) and extent.op is s.Op.MIN and extent.rhs == s.Const(limit)
+
+
+def _step_text(view: View, position: int) -> str:
+    """Return the view up to and including the step of the check, as text."""
+    steps = view.steps[:position + 1]
+    whole = view.steps
+    while len(steps) < len(whole) and isinstance(whole[len(steps)], Pick | Cut):   # X[b, t] reads better than X[b]
+        steps = whole[:len(steps) + 1]
+    return print_view(View(view.tensor, steps))
+
+
+def with_known_shapes(plan: TaskPlan) -> TaskPlan:
+    """Return the plan with constant extents and strides for tensors allocated in bodies, without the checks that then hold.
+
+            check 0 <= i <= scratch.shape[0] - 1;  check 8 <= scratch.shape[1] <= 8    →    check 0 <= i <= 3
+    """
+    made = {slot.ref.id for slot in plan.tensors if slot.fresh}
+
+    def known(node: object) -> object | None:
+        match node:
+            case s.DimOf(tensor, dim) if tensor.id in made:
+                return s.Const(tensor.shape[dim])
+            case s.StrideOf(tensor, dim) if tensor.id in made:
+                return s.Const(tensor.layout.strides[dim])
+            case s.Unary(op, value):
+                return s.unary(op, value)
+            case s.Binary(op, lhs, rhs):
+                return s.binary(op, lhs, rhs)
+            case _:
+                return None
+
+    def without(item: Item) -> Item:
+        return replace(item, checks=tuple(check for check in item.checks if not _holds(check))) if isinstance(item, Submit) else item
+
+    return map_items(replace(plan, body=rewrite(plan.body, known)), without) if made else plan
+
+
+def _holds(check: Check) -> bool:
+    match check.lower, check.value, check.upper:
+        case s.Const(lower), s.Const(value), s.Const(upper):
+            return lower <= value <= upper
+        case _:
+            return False

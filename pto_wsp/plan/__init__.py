@@ -1,1 +1,0 @@
-"""Plans: a workload and its schedule, lowered to what an orchestrator does."""

@@ -1,1 +1,0 @@
-"""Kernels from what was traced to what C is printed from: passes, one a file."""

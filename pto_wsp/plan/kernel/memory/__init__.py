@@ -1,1 +1,0 @@
-"""Where kernels keep what they make: the scratch arena, and outputs that go past the caches."""

@@ -1,1 +1,0 @@
-"""From whole tiles to loops over rows and columns, and how those run on vectors."""

@@ -1,1 +1,0 @@
-"""From a workload to a plan, before any pass: places, checks, tensors of bodies, pipelines."""

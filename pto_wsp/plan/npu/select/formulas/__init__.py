@@ -1,1 +1,0 @@
-"""Formulas of several instructions, lane by lane, as text that reads like arithmetic."""

@@ -1,1 +1,0 @@
-"""Moves between global memory and chip: what is moved, which part of it is valid, and when."""

@@ -1,1 +1,0 @@
-"""Products of matrices for the cube core: what multiplies what, in which pieces, and the instructions."""

@@ -1,1 +1,0 @@
-"""Kernels in parts for one core each."""

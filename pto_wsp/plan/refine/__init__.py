@@ -1,1 +1,0 @@
-"""Passes that say more of a plan, or drop what is said twice: what runs stays the same."""

@@ -1,1 +1,0 @@
-"""Reports: what a run did, as values."""

@@ -1,0 +1,1 @@
+"""Run programs: natively, in NumPy, under the sanitizer, in simulated time."""

@@ -1,0 +1,226 @@
+"""Wrap the runtime library's recorder and simulator: status codes, simulated times, records of the task stream."""
+
+from __future__ import annotations
+
+import threading
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pto_wsp.artifact.build import LoadedArtifact, Runtime
+from pto_wsp.errors import InternalError
+from pto_wsp.ir.channels import Stuck, Wait
+from pto_wsp.ir.execution_rules import ExecutionRules
+from pto_wsp.run.failures import CyclesOverflow, WindowFull
+from pto_wsp.run.record import RecordColumns, RecordedArg, read_columns
+from pto_wsp.values import dataclass
+
+
+def check_status(status: int, what: str) -> None:
+    """Raise the exception for a library status that is not a user error; KeyboardInterrupt if Ctrl-C ended the call."""
+    if status == 1:
+        raise MemoryError(f"{what} ran out of memory")
+    if status == 4:
+        raise KeyboardInterrupt
+    if status != 0:
+        raise InternalError(f"{what} ended with status {status}")
+
+
+def interruptible() -> int:
+    """Return the option `interruptible` of a call: 1 on the main thread, the only one that receives Ctrl-C."""
+    return int(threading.current_thread() is threading.main_thread())
+
+
+# -- the simulator -----------------------------------------------------------------------------------------------------
+Column: TypeAlias = np.ndarray[Any, Any]
+
+
+class Held(IntEnum):
+    """PTO_HELD_: what a task waited for last before it ran."""
+
+    NOT = 0
+    EDGE = 1
+    EXECUTOR = 2
+    WINDOW = 3
+    MARK = 4
+    RELEASE = 5
+    START = 6
+    SUBMIT = 7
+    DISPATCH = 8
+    CALENDAR = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskTimes:
+    """The simulated times of each task, as columns in cycles.
+
+    `complete`: when successors saw the task's end. `held`: a `Held`; `held_by`: a node or task of the stream, -1 for none.
+    """
+
+    submit: Column
+    ready: Column
+    start: Column
+    end: Column
+    complete: Column
+    executor: Column
+    held: Column
+    held_by: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimResult:
+    """The result of a simulation; times are cycles.
+
+    By executor: pool; cycles busy, waiting for a dependency, and late; tasks run. `stalls`, `stall_cycles`: by PTO_STALL_, number and
+    cycles of stalls at marks. `memory_cycles`: cycles lost to contention for memory. `tasks`: None if no trace is kept.
+    """
+
+    total_cycles: int
+    n_tasks: int
+    n_executors: int
+    critical_path: int
+    work: int
+    window_stalls: int
+    window_stall_cycles: int
+    window_high_water: int
+    stalls: tuple[int, ...]
+    stall_cycles: tuple[int, ...]
+    memory_cycles: int
+    pool: tuple[int, ...]
+    busy: tuple[int, ...]
+    waiting: tuple[int, ...]
+    late: tuple[int, ...]
+    tasks_run: tuple[int, ...]
+    tasks: TaskTimes | None
+
+
+class SimulationStuck(Exception):
+    """Some tasks can never run under the rules, because of a calendar that does not fit them."""
+
+
+def new_sim(runtime: Runtime, rules: ExecutionRules, *, keep_trace: bool) -> Any:
+    """Return a simulator without tasks."""
+    ffi = runtime.ffi
+    pools, starts = ffi.new("int64_t[]", list(rules.pool_size or (0,))), ffi.new("int64_t[]", list(rules.starts))
+    options = ffi.new("pto_sim_options *", {**rules.sim_options(), "pool_size": pools, "n_pools": len(rules.pool_size or ()),
+                                            "starts": starts, "keep_trace": int(keep_trace), "interruptible": interruptible()})
+    raw = runtime.lib.pto_sim_new(options)
+    if raw == runtime.ffi.NULL:
+        raise MemoryError("no memory for the simulator")
+    return runtime.ffi.gc(raw, runtime.lib.pto_sim_free)
+
+
+def feed_columns(runtime: Runtime, sim: Any, columns: Any) -> None:
+    """Feed a simulator the next tasks: a pto_columns that continues the stream.
+
+    Raises: SimulationStuck, SimulationEnded, KeyboardInterrupt.
+    """
+    _check_sim(runtime, sim, runtime.lib.pto_sim_feed_columns(sim, columns))
+
+
+def finish_sim(runtime: Runtime, sim: Any) -> SimResult:
+    """Drain a simulator and return its result.
+
+    Raises: SimulationStuck, SimulationEnded, KeyboardInterrupt.
+    """
+    ffi = runtime.ffi
+    out = ffi.new("pto_sim_result *")
+    _check_sim(runtime, sim, runtime.lib.pto_sim_finish(sim, out))
+
+    def per_executor(pointer: Any) -> tuple[int, ...]:
+        return tuple(ffi.unpack(pointer, out.n_executors))
+
+    def per_task(pointer: Any, dtype: type = np.int64) -> Column:
+        if out.n_tasks == 0:
+            return np.zeros(0, dtype)
+        return np.frombuffer(ffi.buffer(pointer, out.n_tasks * np.dtype(dtype).itemsize), dtype).copy()
+
+    tasks = None
+    if out.n_tasks == 0 or out.submit != ffi.NULL:
+        tasks = TaskTimes(per_task(out.submit), per_task(out.ready), per_task(out.start), per_task(out.end), per_task(out.complete),
+                          per_task(out.executor), per_task(out.held, np.uint8), per_task(out.held_by))
+
+    return SimResult(
+        out.total_cycles, out.n_tasks, out.n_executors, out.critical_path, out.work, out.window_stalls, out.window_stall_cycles,
+        out.window_high_water, tuple(out.stalls), tuple(out.stall_cycles), out.memory_cycles, per_executor(out.pool),
+        per_executor(out.busy), per_executor(out.waiting), per_executor(out.late), per_executor(out.tasks_run), tasks)
+
+
+def _check_sim(runtime: Runtime, sim: Any, status: int) -> None:
+    if status == runtime.lib.PTO_E_WINDOW:
+        out = runtime.ffi.new("pto_sim_result *")
+        runtime.lib.pto_sim_finish(sim, out)
+        raise WindowFull(out.failed_task, out.window_high_water)
+    if status == runtime.lib.PTO_E_OVERFLOW:
+        out = runtime.ffi.new("pto_sim_result *")
+        runtime.lib.pto_sim_finish(sim, out)
+        raise CyclesOverflow(out.failed_task)
+    if status == runtime.lib.PTO_E_DEADLOCK:
+        raise SimulationStuck
+    check_status(status, "simulation")
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+MAX_RECORDED_TASKS = 1 << 20
+
+
+class Recorder:
+    """A record of the task stream, in the runtime library's memory."""
+
+    def __init__(self, runtime: Runtime, rules: ExecutionRules, *, infer: bool, prunes: bool = True, max_tasks: int = MAX_RECORDED_TASKS,
+                 poison: bool = False, written_by: LoadedArtifact | None = None) -> None:
+        """Create an empty record.
+
+        `prunes`: conflicts with tasks that have left the window are forgotten in a record that drops tasks. `written_by`: the artifact
+        whose orchestrator writes the record, kept open as long as the record.
+        """
+        self.runtime = runtime
+        self.written_by = written_by
+        ffi = runtime.ffi
+        options = ffi.new("pto_record_options *", {
+            **rules.record_options(max_tasks), "forgets_nothing": int(not prunes), "infer": int(infer), "poison": int(poison)})
+        raw = runtime.lib.pto_record_new(options)
+        if raw == ffi.NULL:
+            raise MemoryError("no memory for the record of the task stream")
+        self.raw = ffi.gc(raw, runtime.lib.pto_record_free)
+        self.generation = 0     # number of streams recorded so far
+
+    def args_of(self, task: int) -> tuple[RecordedArg, ...]:
+        """Return the bound regions of the memory parameters of the task at position `task`."""
+        ffi, raw = self.runtime.ffi, self.raw_columns()
+        return tuple(RecordedArg(int(arg.buffer), int(ffi.cast("intptr_t", arg.data)), (arg.extent[0], arg.extent[1]),
+                                 (arg.stride[0], arg.stride[1]), arg.elem_bytes)
+                     for arg in (raw.args[k] for k in range(raw.arg_begin[task], raw.arg_begin[task + 1])))
+
+    def columns(self) -> RecordColumns:
+        """Return a copy of the record's columns."""
+        return read_columns(self.runtime, self.raw)
+
+    def raw_columns(self) -> Any:
+        """Return the record's pto_columns, which point into its memory and are valid until it changes."""
+        raw = self.runtime.ffi.new("pto_columns *")
+        self.runtime.lib.pto_record_columns(self.raw, raw)
+        return raw
+
+    def memory(self) -> int:
+        """Return the peak bytes of tensors allocated in bodies since the stream began."""
+        out = self.runtime.ffi.new("pto_memory *")
+        self.runtime.lib.pto_record_memory(self.raw, out)
+        return int(out.peak_bytes)
+
+    def stuck(self) -> tuple[Stuck, ...]:
+        """Return where the streams of a stuck pipeline are."""
+        rows = self.runtime.ffi.new("const pto_stuck **")
+        n = self.runtime.lib.pto_record_stuck(self.raw, rows)
+        return tuple(Stuck(row.stream, row.site, Wait(row.waits_for), row.channel, row.position, None if row.peer < 0 else row.peer)
+                     for row in rows[0][0:n])
+
+    def simulate(self, rules: ExecutionRules, *, keep_trace: bool) -> SimResult:
+        """Replay the record in simulated time.
+
+        Raises: SimulationStuck, SimulationEnded.
+        """
+        sim = new_sim(self.runtime, rules, keep_trace=keep_trace)
+        feed_columns(self.runtime, sim, self.raw_columns())
+        return finish_sim(self.runtime, sim)

@@ -1,1 +1,0 @@
-"""What failed in a run, as the user's error."""

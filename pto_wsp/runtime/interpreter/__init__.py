@@ -1,1 +1,0 @@
-"""Plans and kernels run with NumPy: the oracle."""

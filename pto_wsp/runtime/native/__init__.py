@@ -1,1 +1,0 @@
-"""What speaks to the runtime library: artifacts that run, recorders, the simulator."""

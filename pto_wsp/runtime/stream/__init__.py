@@ -1,1 +1,0 @@
-"""The task stream of a plan, enumerated in Python."""

@@ -1,0 +1,1 @@
+"""Report what a run cost and why, and what another schedule or machine would cost."""

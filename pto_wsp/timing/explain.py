@@ -1,0 +1,401 @@
+"""Explain why a task ran when it did: what it waited for, what delayed it last, and the chain of causes back to the start.
+
+>>> print(program.explain("attn[b=1]"))
+task 5 attn[b=1]  (model.py:21)
+  submitted at 0, ready at 200, ran from 320 to 640 on executor 1: 320 cycles
+  delayed by its executor, which ran 1 attn[b=0] until 320
+  waits for
+     200  4 load[b=1]  RAW on q[1, 0:16, 0:64]
+
+A chain covers the time from 0 to the completion of a task without gaps:
+
+>>> print(program.explain(-1).chain())
+640 cycles: 640 in 3 tasks
+    0 .. 200  4 load[b=1]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.ir.execution_rules import Release
+from pto_wsp.ir.plan import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan
+from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.record import NodeKind, RecordColumns
+from pto_wsp.run.simulator import Held, SimResult
+from pto_wsp.source import here
+from pto_wsp.timing.edges import Edge, TaskLike, find_task
+from pto_wsp.timing.graph import TaskGraph
+from pto_wsp.timing.marked_edges import Completion, Moment
+from pto_wsp.values import dataclass
+from pto_wsp.wording import both_ends, counted
+
+# phrases for how a task of a chain came to start, by kind of cause
+_AFTER = {
+    "not": "", "edge": "when what it waits for was there", "executor": "when its executor was free", "window": "when the window had room",
+    "mark": "when its process went on", "release": "when timing released it", "start": "when the start policy let tasks run",
+    "submit": "when it had been submitted", "dispatch": "when its AICPU dispatched it", "calendar": "when the calendar came to it",
+}
+
+
+# -- chains ------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An interval of a chain in cycles: a task runs (`kind` "task"), or something delays the next task.
+
+    `held`: what the task waited for last, or what causes the delay: edge, executor, window, mark, release, start, submit, dispatch, retire,
+    calendar; "not": nothing.
+    """
+
+    begin: int
+    end: int
+    kind: str
+    text: str
+    task: int | None
+    held: str
+
+
+def together(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps with consecutive submissions merged into one."""
+    run: list[Step] = []
+    for step in steps:
+        if run and (step.kind, step.task) != ("submit", None):
+            yield _as_one(run)
+            run = []
+        if (step.kind, step.task) == ("submit", None):
+            run.append(step)
+        else:
+            yield step
+    if run:
+        yield _as_one(run)
+
+
+def _as_one(run: Sequence[Step]) -> Step:
+    if len(run) == 1:
+        return run[0]
+    return Step(run[0].begin, run[-1].end, "submit", f"the submission of {len(run)} tasks", None, "submit")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Consecutive steps that account for the end of the last task."""
+
+    steps: tuple[Step, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def tasks(self) -> tuple[int, ...]:
+        """The numbers of the chain's tasks."""
+        return tuple(step.task for step in self.steps if step.task is not None)
+
+    @property
+    def cycles(self) -> Mapping[str, int]:
+        """Cycles by kind of step; `task`: cycles in which a task of the chain runs."""
+        by_kind: Counter[str] = Counter()
+        for step in self.steps:
+            by_kind[step.kind] += step.end - step.begin
+        return dict(by_kind)
+
+    def __str__(self) -> str:
+        n = len(self.steps)
+        end = self.steps[-1].end if n else 0
+        by_kind = [f"{cycles} in {counted(len(self.tasks), 'task')}" if kind == "task" else f"{cycles} held by {kind}"
+                   for kind, cycles in self.cycles.items() if cycles or kind == "task"]
+        lines = [f"{counted(end, 'cycle')}: {', '.join(by_kind)}" if n else "no tasks"]
+        width = len(str(end))
+
+        def line(at: int) -> str:
+            step = self.steps[at]
+            text = f"{step.text}  {_AFTER[step.held]}".rstrip() if step.kind == "task" else f"  held by {step.text}"
+            return f"  {step.begin:>{width}} .. {step.end:>{width}}  {text}"
+
+        return "\n".join((*lines, *both_ends(n, line, lambda more: f"  … {more} more steps")))
+
+    __repr__ = __str__
+
+
+# -- one task ----------------------------------------------------------------------------------------------------------
+Array = np.ndarray[Any, Any]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A dependency of a task: the edge, its reason as text, the end of its source."""
+
+    edge: Edge
+    name: str
+    reason: str
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What delayed a task last, and the event behind the delay: the end or submission of a task, or the start of the run."""
+
+    held: Held
+    text: str
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """One task in simulated time, in cycles.
+
+    `completed`: when the task's AICPU had retired it, so that successors saw its end. `cost`: the task's cycles without contention for
+    memory.
+    """
+
+    task: int
+    name: str
+    line: str
+    submitted: int
+    ready: int
+    started: int
+    ended: int
+    completed: int
+    cost: int
+    executor: int
+    cause: Cause
+    waits: tuple[Wait, ...]
+    explainer: Explainer
+
+    def chain(self) -> Chain:
+        """Return the chain of causes from the start of the run to the completion of this task."""
+        return self.explainer.chain(self.task)
+
+    def __str__(self) -> str:
+        slower = self.ended - self.started - self.cost
+        lines = [f"task {self.task} {self.name}  ({self.line})",
+                 f"  submitted at {self.submitted}, ready at {self.ready}, ran from {self.started} to {self.ended} on "
+                 f"executor {self.executor}: {counted(self.ended - self.started, 'cycle')}"
+                 + f", {slower} of them for others in memory" * (slower > 0)
+                 + f", retired at {self.completed}" * (self.completed > self.ended),
+                 f"  delayed by {self.cause.text}"]
+        shown = sorted(self.waits, key=lambda wait: -wait.ended)[:_SHOWN]
+        lines += ["  waits for"] * bool(shown)
+        width = len(str(max((wait.ended for wait in shown), default=0)))
+        lines += [f"    {wait.ended:>{width}}  {wait.edge.source} {wait.name}  {wait.reason}" for wait in shown]
+        return "\n".join(lines + [f"    … and {len(self.waits) - _SHOWN} more"] * (len(self.waits) > _SHOWN))
+
+    __repr__ = __str__
+
+
+class Explainer:
+    """Explains the tasks of one simulated stream.
+
+    Raises: R103 for a stream longer than a trace keeps.
+    """
+
+    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
+        times = sim.tasks
+        if times is None or columns.first_node > 0:
+            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
+        self._plan, self._columns, self._graph = plan, columns, graph
+        self._submit, self._ready, self._start, self._end = times.submit, times.ready, times.start, times.end
+        self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
+        self._names = TaskNames(plan, columns)
+        self._completion = Completion(columns, times.submit, times.complete)
+
+    def explain(self, wanted: TaskLike | None) -> Explanation:
+        """Return why a task ran when it did; None: the task that completed last.
+
+        Raises: T205 if no task matches.
+        """
+        last = int(self._complete.argmax()) if wanted is None and len(self._complete) else 0
+        task = find_task(self._names, last if wanted is None else wanted)
+        waits = tuple(Wait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
+                      for edge in self._graph.edges.into([task]))
+        return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
+                           int(self._start[task]), int(self._end[task]), int(self._complete[task]),
+                           int(self._columns.task_cost[task]), int(self._executor[task]),
+                           self.cause(task), waits, self)
+
+    # -- single causes -------------------------------------------------------------------------------------------------
+
+    def cause(self, task: int) -> Cause:
+        """Return what delayed a task last."""
+        held, moment = Held(int(self._held[task])), self._moment(task)
+        by = "" if moment.task is None else f"{moment.task} {self._names[moment.task]}"
+        match held:
+            case Held.NOT:
+                text = f"nothing: it started as soon as it was submitted, at {int(self._submit[task])}"
+            case Held.EDGE:
+                text = self._edge_text(task, moment, by)
+            case Held.EXECUTOR if by:
+                text = f"its executor, which ran {by} until {moment.time}"
+            case Held.CALENDAR if by and self._held_by[task] >= 0:
+                text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
+            case Held.WINDOW if by:
+                text = f"the {self._plan.rules.window_text}, in which {by} made room at {moment.time}"
+            case Held.MARK:
+                text = f"its process, which stood{self._mark_text(int(self._held_by[task]))} until {int(self._submit[task])}"
+            case _:
+                text = self._rule_text(held)
+        return Cause(held, text, moment)
+
+    def _moment(self, task: int) -> Moment:
+        """Return the last event that had to happen before a task could run."""
+        held, by = Held(int(self._held[task])), int(self._held_by[task])
+        match held:
+            case Held.EDGE | Held.MARK if by >= 0:
+                return self._completion.of(by)[1]
+            case Held.EXECUTOR | Held.CALENDAR if by >= 0:
+                return Moment(int(self._end[by]), by)
+            case Held.WINDOW if by >= 0:
+                return Moment(int(self._complete[by]), by)
+            case Held.NOT:
+                return Moment(0)
+            case Held.SUBMIT:
+                return self._submission(task)
+            case Held.START:
+                return self._opening(task)
+            case _:
+                return self._before(task)
+
+    def _edge_text(self, task: int, moment: Moment, by: str) -> str:
+        if moment.task is None or moment.is_submitted:
+            return f"what a process sends it{self._mark_text(int(self._held_by[task]))}, at {int(self._ready[task])}"
+        reasons = [self._graph.reason(edge) for edge in self._graph.edges.into([task]) if edge.source == moment.task]
+        ended, ready = int(self._end[moment.task]), int(self._ready[task])
+        later = f", known to it at {ready}" if ready > ended else ""
+        return f"{by}, which ended at {ended}{later}" + (f": {reasons[0]}" if reasons else "")
+
+    def _rule_text(self, held: Held) -> str:
+        rules = self._plan.rules
+        match held:
+            case Held.RELEASE:
+                timing = {Release.BATCHED: f"batched({rules.release_n})", Release.RATE: "rate_limit"}.get(rules.release, "timing")
+                return f"timing: {timing} had not released it"
+            case Held.START:
+                n = rules.start_after
+                condition = "all tasks were" if n is None else f"{counted(n, 'task')} {'was' if n == 1 else 'were'}"
+                return f"the start policy: nothing runs before {condition} submitted"
+            case Held.SUBMIT:
+                return f"submission: each task takes {counted(rules.submit_cycles, 'cycle')} to submit, and others came before it"
+            case Held.DISPATCH:
+                return (f"its AICPU, which takes {counted(rules.dispatch_cycles, 'cycle')} to dispatch a task and {rules.retire_cycles} to "
+                        "retire one")
+            case Held.CALENDAR:
+                return "the calendar, which has it start then"
+            case Held.WINDOW:
+                return f"the {rules.window_text}"
+            case _:
+                return "its executor"
+
+    def _mark_text(self, node: int) -> str:
+        if self._columns.node_kind[node] == NodeKind.TASK:
+            return ""
+        at = int(np.searchsorted(self._columns.mark_node, node))
+        item = self._items.get(int(self._columns.mark_site[at])) if at < len(self._columns.mark_node) and \
+            self._columns.mark_node[at] == node else None
+        return "" if item is None else f" at {item.span.short}"
+
+    @cached_property
+    def _items(self) -> dict[int, Send | Receive | Consume | RecordEvent | AwaitEvent]:
+        return {item.site: item for item in items_of(self._plan) if isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent)}
+
+    # -- chains of causes ----------------------------------------------------------------------------------------------
+
+    def chain(self, task: int) -> Chain:
+        """Return the chain of causes from the start of the run to the completion of a task."""
+        steps = self._retirement(task, int(self._complete[task]))
+        seen: set[int] = set()
+        current: int | None = task
+        while current is not None and current not in seen:
+            seen.add(current)
+            kind = Held(int(self._held[current])).name.lower()
+            steps.append(Step(int(self._start[current]), int(self._end[current]), "task", f"{current} {self._names[current]}",
+                              current, kind))
+            current = self._step_back(steps, current, kind)
+        steps.reverse()
+        return Chain(tuple(together(steps)))
+
+    def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
+        """Append the steps between the start of a task and the end of its cause; return the causing task, None at the start of the run."""
+        until, moment, cycles = int(self._start[task]), self._moment(task), self._plan.rules.dispatch_cycles
+        if cycles:
+            steps.append(Step(until - cycles, until, "dispatch", f"the dispatch of {task}", None, "dispatch"))
+            until -= cycles
+        text = self.cause(task).text if moment.time < until else ""
+        while True:
+            if moment.time < until:
+                steps.append(Step(moment.time, until, kind, text, None, kind))
+            if moment.task is None or not moment.is_submitted:
+                steps += [] if moment.task is None else self._retirement(moment.task, moment.time)
+                return moment.task
+            until, kind, text = moment.time, "submit", f"the submission of {moment.task} {self._names[moment.task]}"
+            moment = self._submission(moment.task)
+
+    def _retirement(self, task: int, until: int) -> list[Step]:
+        """Return the step between the end of a task and the time at which successors saw the end, if any."""
+        ended = int(self._end[task])
+        busy = until - self._plan.rules.retire_cycles
+        text = f"the retirement of {task}" + f", its AICPU being busy until {busy}" * (busy > ended)
+        return [Step(ended, until, "retire", text, None, "retire")] if until > ended else []
+
+    def _before(self, task: int) -> Moment:
+        """Return the last event before a rule delayed a task: the completion of its last dependency, or its submission."""
+        submitted = int(self._submit[task])
+        sources = [edge.source for edge in self._graph.edges.into([task])] if self._ready[task] > submitted else []
+        if sources:
+            source = max(sources, key=lambda source: int(self._complete[source]))
+            return Moment(int(self._complete[source]), source)
+        return Moment(submitted, task, is_submitted=True)
+
+    def _opening(self, task: int) -> Moment:
+        """Return the last submission before the start policy let a task run; submissions that depend on a completion do not count."""
+        until = int(self._start[task]) - self._plan.rules.dispatch_cycles
+        by_time = np.argsort(self._submit, kind="stable")
+        for latest in map(int, by_time[:np.searchsorted(self._submit[by_time], until, side="right")][::-1]):
+            first = self._submission(latest)
+            while first.task is not None and first.is_submitted:
+                first = self._submission(first.task)
+            if first.task is None:
+                return Moment(int(self._submit[latest]), latest, is_submitted=True)
+        return Moment(0)
+
+    def _submission(self, task: int) -> Moment:
+        """Return the event that a stream waited for before it submitted a task."""
+        time = int(self._submit[task])
+        if time == 0:
+            return Moment(0)
+        held, by = Held(int(self._held[task])), int(self._held_by[task])
+        if held is Held.WINDOW and by >= 0:
+            return Moment(int(self._complete[by]), by)
+        if held is Held.MARK and by >= 0:
+            return self._completion.of(by)[1]
+        mark = self._completion.blocking_mark_before(task)
+        if mark is not None and self._completion.of(mark)[0] == time:
+            return self._completion.of(mark)[1]
+        return self._submitted_after(task, time)
+
+    def _submitted_after(self, task: int, time: int) -> Moment:
+        """Return the stream's previous submission if its cost delayed this one; otherwise the completion that freed a window slot."""
+        before = int(self._completion.before_in_stream[self._columns.task_node[task]])
+        while before >= 0 and self._columns.node_task[before] < 0:
+            before = int(self._completion.before_in_stream[before])
+        cycles = self._plan.rules.submit_cycles
+        if cycles and before >= 0:
+            earlier = int(self._columns.node_task[before])
+            if int(self._submit[earlier]) + cycles == time:
+                return Moment(int(self._submit[earlier]), earlier, is_submitted=True)
+        mine = self._columns.task_stream[:task] == self._columns.task_stream[task]
+        complete = np.flatnonzero(mine & (self._complete[:task] <= time))
+        if self._plan.rules.window and len(complete):
+            freed = int(complete[np.argmax(self._complete[complete])])
+            return Moment(int(self._complete[freed]), freed)
+        return Moment(0)

@@ -1,0 +1,164 @@
+"""Combine a recorded stream with its simulated times: figures, trace, graph and explanations, for runs and simulations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+
+from pto_wsp.errors import ProgramStateError
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.record import RecordColumns
+from pto_wsp.run.simulator import Held, SimResult
+from pto_wsp.source import here
+from pto_wsp.timing.edges import Edges
+from pto_wsp.timing.explain import Explainer
+from pto_wsp.timing.graph import CriticalPath, Regions, TaskGraph, critical_path
+from pto_wsp.timing.marked_edges import Completion
+from pto_wsp.timing.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats, channel_stats
+from pto_wsp.timing.trace import Causes, Home, Trace
+from pto_wsp.values import dataclass
+
+_MOST_BEHIND = 1 << 17
+_MOST_CHAINED = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimedRun:
+    """The input of all reports: the simulated plan, its recorded stream, the times. Wall times are in milliseconds."""
+
+    plan: TaskPlan
+    columns: RecordColumns
+    sim: SimResult
+    execute_time_ms: float
+    compile_time_ms: float
+    regions: Regions | None = None
+    clock_ghz: float | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """The figures."""
+        sim, rules = self.sim, self.plan.rules
+        total = sim.total_cycles
+        columns = zip(sim.busy, sim.waiting, sim.late, sim.tasks_run, sim.pool, strict=True)
+        executors = tuple(ExecutorStats(busy, waiting, total - busy - waiting - late, tasks, late, pool)
+                          for busy, waiting, late, tasks, pool in columns)
+        window = WindowStats(rules.window, sim.window_stalls, sim.window_stall_cycles, sim.window_high_water, rules.window_unit)
+        stalls = tuple(StallStats(reason, count, cycles)
+                       for reason, count, cycles in zip(STALL_REASONS, sim.stalls, sim.stall_cycles, strict=True) if reason and count)
+        control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, self._n_aicpus(), self._in_a_row())
+        return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
+                     self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
+                     memory_bound=self._memory_bound(), causes=self._cycles_by_cause if self._has_chain else None)
+
+    @property
+    def _has_chain(self) -> bool:
+        return self.sim.tasks is not None and self.columns.first_node == 0 and 0 < self.sim.n_tasks <= _MOST_CHAINED
+
+    def _cycles_by_cause(self) -> Mapping[str, int]:
+        return self.explainer.explain(None).chain().cycles
+
+    def _n_aicpus(self) -> int:
+        """Return the number of AICPUs; for a calendar by keys, the number its keys name (each AICPU has one executor in every pool)."""
+        return self.plan.rules.n_workers or int(np.bincount(np.array(self.sim.pool, np.int64)).max(initial=1))
+
+    def _memory_bound(self) -> int:
+        """Return the cycles that all bytes take through the shared memory; 0 if the arch does not bound it, or the record is incomplete."""
+        rate, moved = self.plan.rules.bytes_per_cycle, self.columns.task_bytes
+        if not rate or moved is None or len(moved) != self.sim.n_tasks:
+            return 0
+        return int(float(moved[self.columns.task_cost > 0].sum()) / rate)     # tasks of cost 0 move no bytes
+
+    def _in_a_row(self) -> int:
+        """Return the number of tasks of the busiest stream; 0 if unknown."""
+        if self.plan.n_streams == 1:
+            return self.sim.n_tasks
+        streams = self.columns.task_stream
+        return int(np.bincount(streams).max()) if len(streams) == self.sim.n_tasks > 0 else 0
+
+    def _pools(self) -> tuple[PoolStats, ...]:
+        """Return the executors and work of each pool: task costs if a trace is kept, otherwise busy cycles."""
+        sim = self.sim
+        pool = np.array(sim.pool, np.int64)
+        if not len(pool):
+            return ()
+        size = np.bincount(pool)
+        work = np.zeros(len(size), np.int64)
+        if sim.tasks is None:
+            np.add.at(work, pool, np.array(sim.busy, np.int64))
+        else:
+            np.add.at(work, pool[sim.tasks.executor], self.columns.task_cost)
+        if len(size) == 1:
+            work = np.array([sim.work])
+        return tuple(PoolStats(k, int(size[k]), int(work[k])) for k in range(len(size)) if size[k])
+
+    @property
+    def trace(self) -> Trace:
+        """The busy interval and executor of each task in simulated time.
+
+        Raises: R103 for more tasks than a record keeps.
+        """
+        sim, columns, times = self.sim, self.columns, self.sim.tasks
+        if times is None:
+            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
+        return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
+                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles,
+                     self._homes(), self.clock_ghz, self._causes())
+
+    def _homes(self) -> tuple[Home, ...]:
+        """Return the home of each executor. Executors are numbered pool by pool, and within a pool AICPU by AICPU."""
+        homes = []
+        for pool, run in itertools.groupby(self.sim.pool):
+            size = len(list(run))
+            each = max(1, size // self._n_aicpus())
+            homes += [Home(pool, k // each) for k in range(size)]
+        return tuple(homes)
+
+    def _causes(self) -> Causes | None:
+        """Return what delayed each task last. Causes behind joins and marks are left out if there are very many."""
+        times, columns = self.sim.tasks, self.columns
+        if times is None or columns.first_node > 0:
+            return None
+        task = np.full(self.sim.n_tasks, -1, np.int64)
+        is_task = np.isin(times.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (times.held_by >= 0)
+        task[is_task] = times.held_by[is_task]
+        is_node = np.isin(times.held, (Held.EDGE, Held.MARK)) & (times.held_by >= 0)
+        task[is_node] = columns.node_task[times.held_by[is_node]]
+        unresolved = np.flatnonzero(is_node & (task < 0))
+        if len(unresolved) <= _MOST_BEHIND:
+            completion = Completion(columns, times.submit, times.complete)
+            for at in unresolved.tolist():
+                moment = completion.of(int(times.held_by[at]))[1]
+                task[at] = -1 if moment.task is None or moment.is_submitted else moment.task
+        words = [held.name.lower() for held in Held]
+        return Causes(times.submit, [words[held] for held in times.held.tolist()], task)
+
+    @property
+    def graph(self) -> TaskGraph:
+        """The tasks and all edges between them, with reasons."""
+        return graph_of(self.plan, self.columns, self.regions)
+
+    @property
+    def explainer(self) -> Explainer:
+        """The explainer of the tasks.
+
+        Raises: R103 for more tasks than a record keeps.
+        """
+        return Explainer(self.plan, self.columns, self.sim, self.graph)
+
+    @property
+    def critical_path(self) -> CriticalPath:
+        """The longest chain of dependent tasks.
+
+        Raises: R103 for more tasks than a record keeps.
+        """
+        if self.columns.first_node > 0:
+            raise ProgramStateError(f"the run had {self.sim.n_tasks} tasks, more than a record keeps", here(), help="use stats")
+        return critical_path(self.columns, self.graph)
+
+
+def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> TaskGraph:
+    """Return the task graph of a record. `regions`: those of the run, which name the elements of conflicts."""
+    return TaskGraph(TaskNames(plan, columns), Edges(columns), regions or Regions(plan, columns))

@@ -1,0 +1,1 @@
+"""Trace Python functions to IR, and check IR read as data."""

@@ -1,0 +1,1 @@
+"""Trace the bodies of kernels."""

@@ -1,0 +1,202 @@
+"""Define the annotations of kernel parameters: In, Out and InOut of Tile or Tensor, Scalar, Constexpr.
+
+>>> In[Tile[16, 128, DType.F32]]
+In[Tile[16, 128, f32]]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import TypeAlias
+
+from pto_wsp.errors import KernelSignatureError, raise_all
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.tensor import Tensor
+from pto_wsp.ir.tile import Tile, TileType
+from pto_wsp.source import UNKNOWN, Span, here, parameter_span
+from pto_wsp.values import dataclass
+
+_EXPECTED = "In, Out or InOut of Tile[rows, cols, dtype] or Tensor; Scalar[dtype]; Constexpr[type]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TileAnnotation:
+    """A tile that the kernel reads, writes, or both."""
+
+    role: Role
+    type: TileType
+
+    def __repr__(self) -> str:
+        return f"{self.role.value}[{self.type!r}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TensorAnnotation:
+    """A region of global memory, with the dtype of the bound view."""
+
+    role: Role
+
+    def __repr__(self) -> str:
+        return f"{self.role.value}[Tensor]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScalarAnnotation:
+    """A number that each task supplies."""
+
+    dtype: DType
+
+    def __repr__(self) -> str:
+        return f"Scalar[{self.dtype}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConstexprAnnotation:
+    """A Python value known at trace time: one specialisation per value."""
+
+    kind: type
+
+    def __repr__(self) -> str:
+        return f"Constexpr[{self.kind.__name__}]"
+
+
+Annotation: TypeAlias = TileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation
+
+
+class In:
+    """`In[Tile[…]]` or `In[Tensor]`: the kernel reads the argument."""
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        return _memory(Role.IN, item)
+
+
+class Out:
+    """`Out[Tile[…]]` or `Out[Tensor]`: the kernel writes the argument; elements it does not store keep their values."""
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        return _memory(Role.OUT, item)
+
+
+class InOut:
+    """`InOut[Tile[…]]` or `InOut[Tensor]`: the kernel reads and writes the argument."""
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        return _memory(Role.INOUT, item)
+
+
+class Scalar:
+    """`Scalar[dtype]`: a number that each task supplies."""
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        return scalar_annotation(item)
+
+
+class Constexpr:
+    """`Constexpr[int]`: a Python value known at trace time."""
+
+    def __class_getitem__(cls, item: object) -> Annotation:
+        if not isinstance(item, type):
+            raise KernelSignatureError("Constexpr takes a Python type", here(), expected="Constexpr[type], e.g. Constexpr[int]",
+                                       found=f"Constexpr[{_shown(item)}]")
+        return ConstexprAnnotation(item)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParam:
+    """A parameter as declared."""
+
+    name: str
+    annotation: Annotation
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+
+def resolve_params(function: Callable[..., object], caller_locals: Mapping[str, object]) -> tuple[KernelParam, ...]:
+    """Return the declared parameters of a kernel in order; annotations given as text are evaluated in the function's scope.
+
+    `caller_locals`: local names of the scope around the `def`.
+    Raises: K101 for all wrong parameters together.
+    """
+    code = function.__code__
+    params: list[KernelParam] = []
+    errors: list[KernelSignatureError] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        span = parameter_span(code, name)
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            errors.append(KernelSignatureError(f"kernel `{function.__name__}`: `*{name}` takes any number of arguments", span,
+                                               expected="a parameter each, by name"))
+        elif parameter.default is not parameter.empty:
+            errors.append(KernelSignatureError(f"kernel `{function.__name__}`: parameter `{name}` has a default", span,
+                                               help="give the value where the kernel is called"))
+        elif parameter.annotation is parameter.empty:
+            errors.append(KernelSignatureError(f"kernel `{function.__name__}`: parameter `{name}` has no annotation", span,
+                                               expected=_EXPECTED))
+        else:
+            resolved = _resolve(function, name, parameter.annotation, caller_locals, span)
+            if isinstance(resolved, KernelSignatureError):
+                errors.append(resolved)
+            else:
+                params.append(KernelParam(name, resolved, span))
+    raise_all(errors)
+    return tuple(params)
+
+
+def scalar_annotation(item: object) -> ScalarAnnotation:
+    """Return the annotation `Scalar[item]`.
+
+    Raises: K101 for a value that is not a dtype, and for a storage-only dtype.
+    """
+    if not isinstance(item, DType):
+        raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
+                                   found=f"Scalar[{_shown(item)}]")
+    if item.is_storage:
+        raise KernelSignatureError(f"Scalar takes no {item}: it is stored and cast, never computed on", here(),
+                                   expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{item}]")
+    return ScalarAnnotation(item)
+
+
+def _resolve(function: Callable[..., object], name: str, annotation: object, caller_locals: Mapping[str, object],
+             span: Span) -> Annotation | KernelSignatureError:
+    where = f"kernel `{function.__name__}`: parameter `{name}`"
+    if isinstance(annotation, str):
+        text = annotation
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        scope = {**caller_locals, **{free: cell.cell_contents for free, cell in cells if _is_filled(cell)}}
+        try:
+            annotation = eval(text, function.__globals__, scope)
+        except KernelSignatureError as mistake:
+            return KernelSignatureError(f"{where}: {mistake.message}", span, expected=mistake.expected, found=mistake.found)
+        except Exception as mistake:   # user code may raise anything; the exception is the finding
+            return KernelSignatureError(f"{where} has an annotation that cannot be evaluated", span, expected=_EXPECTED,
+                                        found=f"{text}: {type(mistake).__name__}: {mistake}")
+    if isinstance(annotation, TileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation):
+        return annotation
+    role = "In[...], Out[...] or InOut[...]"
+    wrap = isinstance(annotation, TileType) or annotation in (Tile, Tensor)
+    return KernelSignatureError(f"{where} has an annotation that kernels do not know", span, expected=_EXPECTED,
+                                found=_shown(annotation),
+                                help=f"say what the kernel does with it: {role} around {_shown(annotation)}" if wrap else None)
+
+
+def _is_filled(cell: object) -> bool:
+    try:
+        cell.cell_contents  # type: ignore[attr-defined]  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _memory(role: Role, item: object) -> Annotation:
+    if isinstance(item, TileType):
+        return TileAnnotation(role, item)
+    if item is Tensor:
+        return TensorAnnotation(role)
+    raise KernelSignatureError(f"{role.value} takes a Tile or Tensor", here(),
+                               expected=f"{role.value}[Tile[rows, cols, dtype]] or {role.value}[Tensor]",
+                               found=f"{role.value}[{_shown(item)}]")
+
+
+def _shown(item: object) -> str:
+    return item.__name__ if isinstance(item, type) else repr(item)

@@ -1,0 +1,173 @@
+"""Trace the loops and branches of a kernel: pto.range, pto.when, pto.otherwise.
+
+Each body is traced once, whatever its bounds and conditions will be when the kernel runs.
+
+>>> for j in pto.range(n):
+...     with pto.when(j == n - 1):
+...         pto.store(out, acc)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import NoReturn
+
+from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ops.entry import user_call
+from pto_wsp.source import here, user_frame
+from pto_wsp.trace.bytecode import NUMBERS, Carried, carried_by, held_by_names, left_early, loop_names
+from pto_wsp.trace.kernel.tile_value import BufferRef, TileParamRef, TileValue, is_tile
+from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
+
+_HELD = NUMBERS | TileValue | BufferRef | TileParamRef
+
+
+@user_call("pto.range")
+def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
+    """Loop at run time, like Python's range: pto.range(stop), pto.range(start, stop), pto.range(start, stop, step).
+
+    The body is traced once, with the loop variable as a scalar. Bounds are integers or integer scalars of the kernel; the step is an
+    integer >= 1.
+    """
+    trace = current_kernel("range")
+    first, last = (0, start) if stop is None else (start, stop)
+    bounds = (trace.whole("`pto.range`: the start", first), trace.whole("`pto.range`: the stop", last),
+              trace.whole("`pto.range`: the step", step))
+    if not isinstance(bounds[2], s.Const) or bounds[2].value < 1:
+        raise ArgumentKindError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
+                                found=print_scalar(bounds[2]))
+    return TileLoop(trace, bounds)
+
+
+class TileLoop:
+    """The iterable of pto.range: a single pass over the body."""
+
+    __slots__ = ("bounds", "trace")
+
+    def __init__(self, trace: KernelTrace, bounds: tuple[s.Scalar, s.Scalar, s.Scalar]) -> None:
+        self.trace = trace
+        self.bounds = bounds
+
+    def __iter__(self) -> Iterator[Symbolic]:
+        return _Pass(self)
+
+    def __repr__(self) -> str:
+        return f"pto.range({', '.join(print_scalar(bound) for bound in self.bounds)})"
+
+
+class _Pass:
+    """The iterator of one `for`: opens the loop, yields its variable, and closes the loop at the next call."""
+
+    __slots__ = ("_before", "_loop", "_over", "_var")
+
+    def __init__(self, loop: TileLoop) -> None:
+        self._loop = loop
+        self._var: s.Var | None = None
+        self._over = False
+        self._before: Mapping[str, object] = {}
+
+    def __iter__(self) -> Iterator[Symbolic]:
+        return self
+
+    def __next__(self) -> Symbolic:
+        frame = user_frame()
+        if self._var is None:
+            self._before = held_by_names(frame, _HELD)
+            names = loop_names(frame, 1)
+            self._var = self._loop.trace.blocks.open_loop(names[0] if names else "i", self._loop.bounds, here())
+            return Symbolic(self._var)
+        if not self._over:
+            self._over = True
+            _check_carried(carried_by(frame, frame.f_lasti, None, self._before), "loop", "in every turn")
+            self._loop.trace.blocks.close_loop(self._var)
+        raise StopIteration
+
+
+@user_call("pto.when")
+def when(condition: object) -> Side:
+    """Run a body where a condition on scalars holds: `with pto.when(n > 4): ...`, then perhaps `with pto.otherwise(): ...`.
+
+    The condition compares Scalar parameters, loop variables and extents, joined by &, | and ~. Both sides are traced; values made in a side
+    are available in that side only, so results leave it through buffers and parameters.
+    Raises: T205 for a value that is not a run-time condition.
+    """
+    trace = current_kernel("when")
+    if is_tile(condition):
+        raise ArgumentKindError("`pto.when` takes a condition on scalars, not on the elements of a tile", here(),
+                                expected="a comparison of scalars, e.g. n > 4", found=repr(condition),
+                                help="choose element by element: pto.where(mask, a, b)")
+    if not isinstance(condition, Symbolic):
+        raise ArgumentKindError("`pto.when` takes a condition that is known only when the kernel runs", here(),
+                                expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",
+                                help="what is known while the body is traced is decided by a plain `if`")
+    node = trace.number("`pto.when`", condition)
+    if not s.scalar_dtype(node).is_bool:
+        raise ArgumentKindError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
+                                found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
+    return Side(trace, node)
+
+
+@user_call("pto.otherwise")
+def otherwise() -> Side:
+    """Run a body where the condition of the `with pto.when(...)` directly before it does not hold."""
+    return Side(current_kernel("otherwise"), None)
+
+
+class Side:
+    """One side of a branch, which `with` opens; `condition` None: the second side of the branch before."""
+
+    __slots__ = ("_bodies", "_condition", "_trace")
+
+    def __init__(self, trace: KernelTrace, condition: s.Scalar | None) -> None:
+        self._trace = trace
+        self._condition = condition
+        self._bodies: list[tuple[int, int, Mapping[str, object]]] = []   # open bodies: (id, bytecode offset, variables)
+        trace.blocks.announce(self, here())
+
+    def __enter__(self) -> None:
+        blocks = self._trace.blocks
+        blocks.opened(self)
+        body = blocks.open_other_side() if self._condition is None else blocks.open_branch(self._condition, here())
+        if body is None:
+            raise SymbolicControlError("`pto.otherwise()` does not stand directly after a `with pto.when(...)`", here(),
+                                       help="nothing may come between the two sides; a second condition is nested: "
+                                            "with pto.otherwise(): with pto.when(c): ...")
+        frame = user_frame()
+        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _HELD)))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        body, entered_at, before = self._bodies.pop()
+        if kind is None:
+            frame = user_frame()
+            self._trace.blocks.close_branch(body, early=left_early(frame, entered_at))
+            _check_carried(carried_by(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
+
+    def __bool__(self) -> NoReturn:
+        raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
+
+    def __repr__(self) -> str:
+        return "pto.otherwise()" if self._condition is None else f"pto.when({print_scalar(self._condition)})"
+
+
+def _check_carried(carried: Carried | None, kind: str, when: str) -> None:
+    """Check for a variable that a body reads and then assigns.
+
+    Raises: K109 if `carried` names one.
+    """
+    if carried is None:
+        return
+    name = carried.name
+    if isinstance(carried.before, BufferRef) or (isinstance(carried.before, TileParamRef) and carried.before.param.role.writes):
+        help = f"write it in place: {name} += ..., or {name}[:] = ..."
+    elif is_tile(carried.before):
+        rows, cols = carried.before.shape
+        help = (f"keep it in a buffer, made before the {kind}: held = pto.alloc(({rows}, {cols}), {carried.before.dtype!r}); "
+                f"held[:] = {name}; then held[:] = ... in it")
+    else:
+        help = (f"count with the loop's variable, or keep a [1, 1] buffer; a variable of the {kind}'s own takes another name")
+    raise CarriedValueError(f"`{name}` is read in a {kind} and then assigned to", carried.span,
+                            found=f"a body that is traced once: `{name}` is read as it was before the {kind}, {when}", help=help)

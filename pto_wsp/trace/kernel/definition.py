@@ -1,0 +1,286 @@
+"""Hold a kernel as its author declared it, and trace it for one specialisation.
+
+>>> KernelDef.from_function(double, {}).trace({}, {})
+Kernel(name='double', …)
+
+`read_bodies` reads the C and C++ bodies of `@kernel(c_src=…, c_path=…, cpp_src=…, …)` when the kernel is decorated.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import TypeGuard, TypeVar, assert_never
+
+from pto_wsp.errors import ArgumentKindError, ArityError, DepthError, KernelSignatureError, OutNeverStoredError, OwnBodyError, raise_all
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import BodyForm, OwnBody
+from pto_wsp.ir.own_text import find_flaw
+from pto_wsp.ir.scalar import ParamScalar
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ops.entry import activate
+from pto_wsp.source import Span, definition_span, here, repeated
+from pto_wsp.trace.kernel.annotations import (
+    ConstexprAnnotation,
+    KernelParam,
+    ScalarAnnotation,
+    TensorAnnotation,
+    TileAnnotation,
+    resolve_params,
+)
+from pto_wsp.trace.kernel.tile_value import TensorParamRef, TileParamRef
+from pto_wsp.trace.kernel.trace import KernelTrace
+from pto_wsp.values import dataclass
+from pto_wsp.wording import nearest
+
+_TEXTS = {"c_src": BodyForm.C, "cpp_src": BodyForm.CPP}
+_PATHS = {"c_path": BodyForm.C, "cpp_body_path": BodyForm.CPP_BODY, "cpp_tu_path": BodyForm.CPP_TU}
+_OPTIONS = (*_TEXTS, *_PATHS, "scratch_bytes")
+MOST_SCRATCH = 1 << 30
+
+
+# -- bodies in C and C++ -----------------------------------------------------------------------------------------------
+def read_bodies(function: Callable[..., object], options: Mapping[str, object]) -> tuple[OwnBody, ...]:
+    """Return the bodies given as options of a decorator; paths are relative to the folder of the function's file.
+
+    Raises: K107 for unknown or contradictory options, unreadable files, and texts that are no function body.
+    """
+    for name in options:
+        if name not in _OPTIONS:
+            near = nearest(name, _OPTIONS)
+            raise OwnBodyError(f"@kernel has no option `{name}`", here(), expected=f"one of {', '.join(_OPTIONS)}",
+                               help=f"did you mean {near}=...?" if near else None)
+    body_options = [name for name in options if name != "scratch_bytes"]
+    for kinds in (("c_src", "c_path"), ("cpp_src", "cpp_body_path", "cpp_tu_path")):
+        both = [name for name in body_options if name in kinds]
+        if len(both) > 1:
+            raise OwnBodyError(f"@kernel is given {' and '.join(both)}", here(), expected=f"one of {', '.join(kinds)}",
+                               help="a kernel has one body a target")
+    scratch = _scratch(options)
+    bodies = tuple(_body(name, options[name], function, scratch) for name in body_options)
+    if scratch and all(body.form is not BodyForm.C for body in bodies):
+        raise OwnBodyError("@kernel is given scratch_bytes without a C body that could use them", here(), expected="c_src or c_path")
+    return bodies
+
+
+def check_names(kernel: str, params: Sequence[KernelParam], bodies: Sequence[OwnBody]) -> None:
+    """Check that the names visible in a C or C++ body are distinct.
+
+    Raises: K107 otherwise.
+    """
+    if all(body.form is BodyForm.CPP_TU for body in bodies):
+        return
+    meanings = {"scratch": "the scratch memory", "args": "the arguments"}
+    for param in params:
+        names = [param.name]
+        if not isinstance(param.annotation, ScalarAnnotation | ConstexprAnnotation):
+            names += [f"{param.name}_{part}" for part in ("rows", "cols", "row_step", "col_step")]
+        for name in names:
+            if name in meanings:
+                raise OwnBodyError(f"kernel `{kernel}`: `{name}` names two things in its own body", param.span,
+                                   found=f"{meanings[name]}, and what the body is given of parameter `{param.name}`",
+                                   help="rename the parameter")
+            meanings[name] = f"what the body is given of parameter `{param.name}`"
+
+
+def constants_of(kernel: str, constexprs: Mapping[str, object]) -> tuple[tuple[str, int | float | bool], ...]:
+    """Return the values of Constexpr parameters as constants of a C or C++ body.
+
+    Raises: K107 for a value that is not a number.
+    """
+    out: list[tuple[str, int | float | bool]] = []
+    for name, value in constexprs.items():
+        if not is_number(value):
+            raise OwnBodyError(f"kernel `{kernel}`: Constexpr `{name}` is no number, and the kernel has a body of its own", here(),
+                               expected="a number, which the body sees as a constant", found=f"{type(value).__name__}: {value!r:.60}")
+        out.append((name, value))
+    return tuple(out)
+
+
+def is_number(value: object) -> TypeGuard[int | float | bool]:
+    """Tell whether a value is a float or a 64-bit integer."""
+    return isinstance(value, float) or (isinstance(value, int) and -(1 << 63) <= value < 1 << 63)
+
+
+def _scratch(options: Mapping[str, object]) -> int:
+    value = options.get("scratch_bytes", 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_SCRATCH:
+        raise OwnBodyError("@kernel: scratch_bytes is not a number of bytes", here(), expected=f"0 .. {MOST_SCRATCH}",
+                           found=repr(value))
+    return value
+
+
+def _body(name: str, value: object, function: Callable[..., object], scratch: int) -> OwnBody:
+    form = _TEXTS.get(name) or _PATHS[name]
+    if name in _TEXTS:
+        if not isinstance(value, str):
+            raise OwnBodyError(f"@kernel: {name} is not a text", here(), expected="the body of a function, as a string",
+                               found=f"{type(value).__name__}: {value!r:.60}")
+        text, start = value, _place_of(value, function, name)
+    else:
+        text, start = _read(name, value, function)
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        raise OwnBodyError(f"@kernel: {name} is empty", here(), expected="the body of a function")
+    if form is BodyForm.C:
+        flaw = find_flaw(text)
+        if flaw is not None:
+            raise OwnBodyError(f"kernel `{function.__name__}`: its own body cannot stand in a function: {flaw.what}",
+                               line_of(start, flaw.line, flaw.column), help=flaw.help or None)
+        return OwnBody(form, text, scratch, span=start)
+    return OwnBody(form, text, span=start)
+
+
+def line_of(start: Span, line: int, column: int) -> Span:
+    """Return the place of a line of a text that starts at `start`."""
+    first = start.column - 1 if line == 1 else 0
+    return Span(start.file, start.line + line - 1, first + column)
+
+
+def _read(name: str, value: object, function: Callable[..., object]) -> tuple[str, Span]:
+    if not isinstance(value, str | os.PathLike) or isinstance(value, bytes):
+        raise OwnBodyError(f"@kernel: {name} is not a path", here(), expected="the path of a file", found=repr(value))
+    folder = os.path.dirname(function.__code__.co_filename)
+    path = os.path.join(folder, os.fspath(value))
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read(), Span(path, 1)
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        raise OwnBodyError(f"@kernel: the file of {name} cannot be read", here(), expected="a text file", found=f"{value}: {reason}",
+                           help="a path is relative to the folder of the Python file") from None
+
+
+def _place_of(text: str, function: Callable[..., object], name: str) -> Span:
+    """Return the place of a text in the function's file; a place of its own if the text is not in the file."""
+    file = function.__code__.co_filename
+    source = [line.rstrip("\n") for line in linecache.getlines(file)]
+    lines = text.split("\n")
+    for strip in (False, True):   # a dedented text is indented in the file
+        positions = [at for at in range(len(source) - len(lines) + 1) if _stands_at(source, at, lines, strip=strip)]
+        near = [at for at in positions if at + 1 >= function.__code__.co_firstlineno]
+        if near or len(positions) == 1:
+            at = (near or positions)[0]
+            return Span(file, at + 1, source[at].index(lines[0].strip() if strip else lines[0]) + 1 if lines[0].strip() else 1)
+    return Span(f"<{name} of {function.__name__}>", 1)
+
+
+def _stands_at(source: Sequence[str], at: int, lines: Sequence[str], *, strip: bool) -> bool:
+    """Tell whether the source has the lines from line `at` on; the first and the last line may have other text around."""
+    if len(lines) == 1:
+        return lines[0] in source[at]
+    inner = zip(lines[1:-1], source[at + 1:at + len(lines) - 1], strict=True)
+    if strip:
+        return lines[0].strip() in source[at] and lines[-1].strip() in source[at + len(lines) - 1] and all(
+            a.strip() == b.strip() for a, b in inner)
+    return source[at].endswith(lines[0]) and source[at + len(lines) - 1].startswith(lines[-1]) and all(a == b for a, b in inner)
+
+
+# -- the declaration ---------------------------------------------------------------------------------------------------
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelDef:
+    """A kernel's function, name, parameters in order (including Constexpr ones) and the place of its `def`."""
+
+    function: Callable[..., object] = field(repr=False)
+    name: str
+    params: tuple[KernelParam, ...]
+    span: Span = field(repr=False)
+    bodies: tuple[k.OwnBody, ...] = ()
+    instructions: bool = False
+
+    @staticmethod
+    def from_function(function: Callable[..., object], caller_locals: Mapping[str, object],
+                      options: Mapping[str, object] = MappingProxyType({}), *, instructions: bool = False) -> KernelDef:
+        """Return the declaration of a kernel.
+
+        `caller_locals`: local names around the `def`, for annotations given as text. `options`: the decorator's options.
+        `instructions`: the body has PTO ISA instructions only.
+        Raises: K101 for all wrong parameters together; K107 for bodies that cannot be used.
+        """
+        if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            raise KernelSignatureError("a kernel is a plain function", here(),
+                                       expected="def name(x: In[...], y: Out[...]): ...",
+                                       found=repr(function))
+        params = resolve_params(function, caller_locals)
+        bodies = read_bodies(function, options)
+        check_names(function.__name__, params, bodies)
+        return KernelDef(function, function.__name__, params, definition_span(function.__code__), bodies, instructions)
+
+    def trace(self, constexprs: Mapping[str, object], tensor_dtypes: Mapping[str, DType]) -> k.Kernel:
+        """Run the body once and return it as kernel IR.
+
+        `constexprs`: the value of each Constexpr parameter; `tensor_dtypes`: the dtype of the view bound to each Tensor parameter.
+        Raises: K102 to K106, T1xx to T3xx at the lines of the body; exceptions of the body itself pass unchanged.
+        """
+        trace = KernelTrace(self.name, [param.name for param in self.params], instructions=self.instructions)
+        declared: list[k.Param] = []
+        arguments: list[object] = []
+        for param in self.params:
+            node, argument = self._argument(trace, param, constexprs, tensor_dtypes)
+            if node is not None:
+                declared.append(node)
+            arguments.append(argument)
+        with activate(trace):
+            try:
+                result = self.function(*arguments)
+            except RecursionError as problem:
+                again = repeated(problem)
+                raise DepthError(f"kernel `{self.name}` goes deeper than Python's recursion limit",
+                                 self.span if again is None else again[1],
+                                 found=None if again is None else f"`{again[0]}` calls itself",
+                                 help="a kernel's body is traced once: recursion needs a Python number that ends it") from None
+            if result is not None:
+                raise KernelSignatureError(f"kernel `{self.name}` returns a value", self.span, expected="no return value",
+                                           found=repr(result), help="add an Out parameter and pto.store the value to it")
+            body = trace.body()
+        bodies = tuple(own if own.form is k.BodyForm.CPP_TU else replace(own, constants=constants_of(self.name, constexprs))
+                       for own in self.bodies)
+        kernel = k.Kernel(self.name, tuple(declared), body, self.span, bodies)
+        check_stored(kernel, trace.stored)
+        return kernel
+
+    def _argument(self, trace: KernelTrace, param: KernelParam, constexprs: Mapping[str, object],
+                  tensor_dtypes: Mapping[str, DType]) -> tuple[k.Param | None, object]:
+        """Return the IR parameter (None for a Constexpr) and the body's argument."""
+        match param.annotation:
+            case TileAnnotation(role, tile_type):
+                tile = k.TileParam(param.name, role, tile_type, param.span)
+                return tile, TileParamRef(trace, tile)
+            case TensorAnnotation(role):
+                tensor = k.TensorParam(param.name, role, self._given(param, tensor_dtypes), param.span)
+                return tensor, TensorParamRef(tensor)
+            case ScalarAnnotation(dtype):
+                return k.ScalarParamDecl(param.name, dtype, param.span), Symbolic(ParamScalar(param.name, dtype))
+            case ConstexprAnnotation(kind):
+                value = self._given(param, constexprs)
+                if not isinstance(value, kind) and not (kind is float and type(value) is int):
+                    raise ArgumentKindError(f"kernel `{self.name}`: Constexpr `{param.name}` has the wrong type", here(),
+                                            expected=kind.__name__, found=f"{value.__class__.__name__}: {value!r}")
+                return None, value
+            case _:
+                assert_never(param.annotation)
+
+    def _given(self, param: KernelParam, values: Mapping[str, T]) -> T:
+        if param.name not in values:
+            raise ArityError(f"kernel `{self.name}`: parameter `{param.name}` is missing", here(),
+                             expected=repr(param.annotation))
+        return values[param.name]
+
+
+def check_stored(kernel: k.Kernel, stored: Collection[str]) -> None:
+    """Check that every Out parameter of a kernel with a Python body is stored.
+
+    Raises: K102 for those that are not.
+    """
+    if kernel.has_meaning:
+        raise_all([OutNeverStoredError(f"kernel `{kernel.name}`: Out parameter `{p.name}` is never stored", p.span,
+                                       help=f"pto.store({p.name}, value), or drop the parameter")
+                   for p in kernel.memory_params if p.role is k.Role.OUT and p.name not in stored])

@@ -1,0 +1,150 @@
+"""Trace the statements that move data and make state: pto.load, pto.store, pto.alloc."""
+
+from __future__ import annotations
+
+from pto_wsp.errors import ArgumentKindError, BufferMisuseError, MixedDTypeError, ViewBoundsError
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.entry import Operand, user_call
+from pto_wsp.ops.rounding import ALL
+from pto_wsp.ops.typing import as_dtype, as_shape
+from pto_wsp.source import here, user_frame
+from pto_wsp.trace.bytecode import assigned_name
+from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileParamRef, is_tile
+from pto_wsp.trace.kernel.trace import KernelTrace, constant, current_kernel, pair
+
+_Extents = tuple[s.Scalar | None, s.Scalar | None]
+
+
+@user_call("pto.load")
+def load(source: object, at: object = None, shape: object = None, valid: object = None, fill: object = 0,
+         transpose: bool = False) -> Operand:
+    """Return a parameter or buffer as it is now, or the piece of `shape` that starts at `at` = (row, col).
+
+    A Tensor parameter needs `shape`; offsets and `valid` may be scalars of the kernel. Outside the first `valid` = (rows, cols) of the
+    piece the value is `fill`, and memory is not read. `transpose`: the result is the transposed piece of `shape`.
+    Raises: T205, T301 for arguments that do not fit; K106 for an Out parameter without contents. A piece outside a Tensor parameter stops
+    the task when it runs.
+    """
+    trace = current_kernel("load")
+    plain = at is None and shape is None and valid is None and fill == 0 and not transpose
+    if is_tile(source) and plain:
+        return trace.read(source)
+    if not isinstance(source, TileParamRef | TensorParamRef):
+        raise ArgumentKindError("`pto.load` reads pieces of a parameter", here(), expected="a Tile or Tensor parameter",
+                                found=repr(source))
+    param = source.param
+    _check_source(trace, param)
+    if isinstance(param, k.TileParam) and shape is None:
+        shape = param.type.shape if at is None else None
+    if shape is None:
+        raise ArgumentKindError("`pto.load` needs the shape of the piece", here(), expected="shape=(rows, cols)",
+                                help=f"pto.load({param.name}, (row, col), shape=(16, 64))")
+    dtype = _dtype(param)
+    rows, cols = as_shape("load", shape)
+    row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.load`: the offset", at)
+    _check_inside("load", param, row, col, rows, cols)
+    valid_rows, valid_cols = _extents(trace, "load", valid)
+    result = trace.fresh(TileType(cols, rows, dtype) if transpose else TileType(rows, cols, dtype))
+    filled = constant("`pto.load`: fill", False if dtype.is_bool and fill == 0 else fill, dtype)
+    trace.append(k.Load(result.value, param.name, row, col, valid_rows, valid_cols, filled, bool(transpose), span=here()))
+    return result
+
+
+@user_call("pto.store")
+def store(target: object, value: object, at: object = None, valid: object = None) -> None:
+    """Write a tile to an Out or InOut parameter: to all of it (smaller tiles and numbers broadcast), or at `at` = (row, col).
+
+    Only the first `valid` = (rows, cols) of the value are written.
+    Raises: K106 for an In parameter; T202, T203, T205, T301 for what does not fit.
+    """
+    trace = current_kernel("store")
+    if isinstance(target, BufferRef) and at is None and valid is None:
+        trace.assign(target, value)
+        return
+    if not isinstance(target, TileParamRef | TensorParamRef):
+        swapped = isinstance(value, TileParamRef | TensorParamRef)
+        raise ArgumentKindError("`pto.store` writes to a parameter", here(),
+                                expected="an Out or InOut parameter first, then the "
+                                "value", found=repr(target), help="exchange the arguments" if swapped else None)
+    param = target.param
+    extents = _extents(trace, "store", valid)
+    if isinstance(param, k.TileParam) and at is None:
+        trace.store_whole(param, value, extents)
+        return
+    trace.check_writable(param)
+    dtype = _dtype(param)
+    tile = trace.read(value) if is_tile(value) else trace.fitted(f"parameter `{param.name}`", value, TileType(1, 1, dtype))
+    if tile.dtype is not dtype:
+        raise MixedDTypeError(f"parameter `{param.name}`: the value has another dtype", here(), expected=str(dtype),
+                              found=repr(tile.type), help=f"convert it: pto.cast(value, {dtype!r})")
+    row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.store`: the offset", at)
+    _check_inside("store", param, row, col, *tile.shape)
+    trace.append(k.Store(param.name, tile.value, row, col, *extents, span=here()))
+    trace.stored.add(param.name)
+
+
+@user_call("pto.alloc")
+def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
+    """Return a buffer: state that a kernel reads by naming it and writes with `[:] =` and `+=`.
+
+    `init`: the initial value of all elements; without `init` the buffer must be written before it is read.
+    """
+    return allocate(current_kernel("alloc"), assigned_name(user_frame()) or "buffer", shape, dtype, init)
+
+
+def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: object) -> BufferRef:
+    """Append the allocation of a buffer called `name`, as `alloc` does."""
+    rows, cols = as_shape("alloc", shape)
+    element_type = as_dtype("alloc", dtype, ALL)
+    if is_tile(init):
+        raise ArgumentKindError("`pto.alloc`: init is a number", here(), expected="a number known when the kernel is traced",
+                                found=repr(init), help="write the tile after: acc = pto.alloc(...); acc[:] = value")
+    number = None if init is None else constant("`pto.alloc`: init", bool(init) if element_type.is_bool and init in (0,
+                                                                                                                   1) else init,
+                                                element_type)
+    return trace.new_buffer(name, TileType(rows, cols, element_type), number)
+
+
+def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:
+    if isinstance(param, k.TileParam):
+        trace.check_readable(param)
+    elif not param.role.reads:
+        raise BufferMisuseError(f"Out parameter `{param.name}` cannot be read", here(), expected="In or InOut",
+                                found=f"declared at {param.span}", help="declare it InOut to read what it holds")
+
+
+def _dtype(param: k.MemoryParam) -> DType:
+    return param.type.dtype if isinstance(param, k.TileParam) else param.dtype
+
+
+def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar, rows: int, cols: int) -> None:
+    """Check that a piece may lie inside a parameter.
+
+    Raises: T301 if it certainly does not, T205 for a run-time offset into a Tile.
+    """
+    extents = param.type.shape if isinstance(param, k.TileParam) else (None, None)
+    for what, offset, size, extent in (("row", row, rows, extents[0]), ("column", col, cols, extents[1])):
+        if isinstance(offset, s.Const):
+            if offset.value < 0 or (extent is not None and offset.value + size > extent):
+                limit = "" if extent is None else f", {what} + {size} <= {extent}"
+                raise ViewBoundsError(f"`pto.{name}` leaves parameter `{param.name}`", here(), expected=f"0 <= {what}{limit}",
+                                      found=f"{what} {offset.value}")
+        elif extent is not None:
+            raise ArgumentKindError(f"`pto.{name}`: an offset into a Tile is known when the kernel is traced", here(),
+                                    expected="whole numbers", found=print_scalar(offset),
+                                    help=f"declare `{param.name}` as a Tensor to move pieces of it")
+
+
+def _extents(trace: KernelTrace, name: str, valid: object) -> _Extents:
+    if valid is None:
+        return None, None
+    where = f"`pto.{name}`: valid"
+    if not isinstance(valid, tuple | list) or len(valid) != 2:
+        raise ArgumentKindError(f"{where}: not a pair", here(), expected="(rows, columns), None for all of one",
+                                found=repr(valid))
+    rows, cols = valid
+    return (None if rows is None else trace.whole(where, rows)), (None if cols is None else trace.whole(where, cols))

@@ -1,0 +1,393 @@
+"""Hold the trace of one kernel: the statements of its body so far, as kernel IR.
+
+Tile values are in SSA form; a value made inside a loop is not available after it. An In parameter is loaded once, at the start of the
+kernel, so that its value is available everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from pto_wsp.errors import (
+    ArgumentKindError,
+    BufferMisuseError,
+    EscapedValueError,
+    InstructionError,
+    LoopVariableError,
+    MixedDTypeError,
+    OperandShapeError,
+    unreachable,
+)
+from pto_wsp.ir import kernel as k
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic, as_scalar
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ops.entries.create import expand
+from pto_wsp.ops.entry import Attrs, Operand, active
+from pto_wsp.ops.spec import Elementwise
+from pto_wsp.ops.table import find
+from pto_wsp.source import here, user_frame
+from pto_wsp.trace.bytecode import assigned_name
+from pto_wsp.trace.kernel.blocks import Blocks, check_buffers_change
+from pto_wsp.trace.kernel.tile_value import BufferRef, TensorParamRef, TileOperators, TileParamRef, TileValue, is_tile
+
+_ZERO = s.Const(0)
+
+
+class KernelTrace:
+    """Collects the statements of one kernel while its body runs."""
+
+    def __init__(self, name: str, params: Collection[str] = (), *, instructions: bool = False) -> None:
+        self.name = name
+        self._instructions_only = instructions
+        self._in_instruction = False
+        self.params = frozenset(params)
+        self.blocks = Blocks()
+        self.stored: set[str] = set()
+        self._hoisted: list[k.Stmt] = []
+        self._loads: dict[str, TileValue] = {}
+        self._n_values = 0
+        self._n_buffers = 0
+        self._n_prints = 0
+
+    # -- ops -----------------------------------------------------------------------------------------------------------
+
+    def emit(self, op: str, operands: tuple[object, ...], attrs: Attrs) -> Operand:
+        """Append an op of the table on tiles and numbers; return its result.
+
+        Raises: K111 for an op outside an instruction, in a kernel of instructions.
+        """
+        if self._instructions_only and not self._in_instruction:
+            npu = find(op).npu
+            raise InstructionError(f"`pto.{op}` makes a value without a destination, in a kernel of instructions", here(),
+                                   expected="an instruction that writes a declared tile",
+                                   help=None if npu is None else f"ptoisa.{npu}(dst, ...)")
+        entry = find(op)
+        values = [self.read(operand).value if is_tile(operand) else operand for operand in operands]
+        types_of_tiles = [v.type if isinstance(v, k.Value) else None for v in values]
+        if isinstance(entry, Elementwise) and entry.mask_first and isinstance(values[0], k.Value) and not any(types_of_tiles[1:]):
+            values[1:] = self._filled(values[1:])        # a mask that selects between two numbers
+            types_of_tiles = [v.type if isinstance(v, k.Value) else None for v in values]
+        ready: list[k.Operand] = []
+        for position, value in enumerate(values):
+            ready.append(value if isinstance(value, k.Value)
+                         else self._weak(op, value, entry.weak_dtype(position, types_of_tiles, attrs)))
+        types = [o.type if isinstance(o, k.Value) else TileType(1, 1, o.dtype) for o in ready]
+        result = self.fresh(entry.infer(types, attrs))
+        self.append(k.Compute(result.value, op, tuple(ready), attrs, here()))
+        return result
+
+    def _filled(self, numbers: Sequence[object]) -> list[object]:
+        """Return the two numbers that a mask selects between, the first as a tile: I32, F32 if one is a float, or BOOL.
+
+        Raises: T205 for a scalar of the kernel, whose width nothing determines.
+        """
+        kinds = {bool if isinstance(n, bool | np.bool_) else int if isinstance(n, int | np.integer) else float for n in numbers
+                 if isinstance(n, bool | int | float | np.generic)}
+        if any(isinstance(n, Symbolic) for n in numbers) or not kinds:
+            raise ArgumentKindError("`pto.where` chooses between two scalars: nothing says of which dtype", here(),
+                                    expected="a tile, or Python numbers", found=", ".join(_print(n) for n in numbers),
+                                    help="say it: pto.where(mask, pto.full((1, 1), a, dtype), b)")
+        dtype = DType.F32 if float in kinds else DType.I32 if int in kinds else DType.BOOL
+        first = weak_number("`pto.where`", self.number("`pto.where`", numbers[0]), dtype)
+        tile = self.emit(expand.name, (Symbolic(first),), (("shape", (1, 1)), ("dtype", dtype)))
+        return [self.read(tile).value, *numbers[1:]]
+
+    def _weak(self, op: str, value: object, dtype: DType | None) -> k.ScalarOperand:
+        """Return a number or scalar as an operand with the dtype of the tile it meets."""
+        node = self.number(f"`pto.{op}`", value)
+        if dtype is None:
+            raise ArgumentKindError(f"`pto.{op}` takes a tile here", here(), expected="a tile of this kernel",
+                                    found=_print(value),
+                                    help="make a tile of a number with pto.full(shape, value, dtype); scalars alone take "
+                                         "Python's operators")
+        return k.ScalarOperand(weak_number(f"`pto.{op}`", node, dtype), dtype)
+
+    def number(self, where: str, value: object) -> s.Scalar:
+        """Return a Python number or a scalar of this kernel as a node.
+
+        Raises: T205 for any other value, W103 for the variable of a loop that has ended.
+        """
+        if isinstance(value, TensorParamRef):
+            raise ArgumentKindError(f"{where}: `{value.param.name}` is a Tensor, not a tile", here(),
+                                    expected="a tile or a number",
+                                    found=repr(value),
+                                    help=f"load a piece: pto.load({value.param.name}, (row, col), shape=(r, c))")
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise ArgumentKindError(f"{where}: a NumPy array is no tile", here(), expected="a tile of this kernel or a number",
+                                    found=f"an array of shape {value.shape}", help="pass it as an In parameter of the kernel")
+        if not isinstance(value, Symbolic | int | float | np.generic | np.ndarray):
+            raise ArgumentKindError(f"{where}: a value that a kernel does not know", here(),
+                                    expected="a tile of this kernel, a "
+                                    "number, or a scalar of this kernel", found=_print(value))
+        node = as_scalar(value)
+        self._check_scalar(node)
+        return node
+
+    def whole(self, where: str, value: object) -> s.Scalar:
+        """Return an integer or an integer scalar of this kernel as a node, for offsets, extents and bounds.
+
+        Raises: T205 for any other value, W103 for the variable of a loop that has ended.
+        """
+        if is_tile(value) or isinstance(value, TensorParamRef | bool | str | list | tuple | None):
+            raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
+                                    found=_print(value))
+        node = self.number(where, value)
+        if not s.scalar_dtype(node).is_integer:
+            raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
+                                    found=print_scalar(node))
+        return node
+
+    def _check_scalar(self, node: s.Scalar) -> None:
+        open_vars = self.blocks.open_vars
+        for leaf in s.leaves(node):
+            match leaf:
+                case s.ParamScalar(name) | s.ParamExtent(name) if name in self.params:
+                    pass
+                case s.ParamScalar(name) | s.ParamExtent(name):
+                    raise ArgumentKindError(f"`{name}` is a parameter of another kernel", here(),
+                                            help="give this kernel a parameter of its own and pass it there")
+                case s.Var():
+                    if leaf not in open_vars:
+                        raise LoopVariableError(f"`{leaf.name}` is used where its loop does not run", here(),
+                                                help="move the use into the loop")
+                case _:
+                    raise ArgumentKindError(f"`{print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
+                                            help="give the kernel a Scalar[dtype] parameter and pass it there")
+
+    @contextmanager
+    def instruction(self) -> Iterator[None]:
+        """Allow ops for the duration of a `with` block: those of one instruction."""
+        self._in_instruction = True
+        try:
+            yield
+        finally:
+            self._in_instruction = False
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def append(self, stmt: k.Stmt) -> None:
+        """Append a statement to the body being written."""
+        self.blocks.append(stmt)
+
+    def read(self, tile: Operand | TileOperators) -> TileValue:
+        """Return the current value of a tile; a buffer is read, a parameter is loaded.
+
+        Raises: K104 for a tile of another kernel or an ended body, K106 for a buffer or parameter not certainly written.
+        """
+        match tile:
+            case TileValue():
+                self._check_reach(tile, f"a tile value {tile.type!r}")
+                return tile
+            case BufferRef(buffer=buffer):
+                self._check_reach(tile, f"buffer `{buffer.name}`")
+                self._check_written(f"#{buffer.id}", f"buffer `{buffer.name}`", "give it an init, e.g. pto.alloc(..., init=0)")
+                result = self.fresh(buffer.type)
+                self.append(k.Read(result.value, buffer, here()))
+                return result
+            case TileParamRef(param=param):
+                return self._load_param(param)
+            case _:
+                unreachable(f"tile {tile!r}")
+
+    def _load_param(self, param: k.TileParam) -> TileValue:
+        if param.role is k.Role.IN:
+            if param.name not in self._loads:
+                value = k.Value(self._next_value(), param.type)
+                self._hoisted.append(k.Load(value, param.name, _ZERO, _ZERO, fill=zero_of(param.type.dtype), span=here()))
+                self._loads[param.name] = TileValue(self, value, 0)
+            return self._loads[param.name]
+        self.check_readable(param)
+        result = self.fresh(param.type)
+        self.append(k.Load(result.value, param.name, _ZERO, _ZERO, fill=zero_of(param.type.dtype), span=here()))
+        return result
+
+    def check_readable(self, param: k.TileParam) -> None:
+        """Check that an Out parameter was completely stored before it is read.
+
+        Raises: K106 otherwise.
+        """
+        if param.role is k.Role.OUT:
+            self._check_written(param.name, f"Out parameter `{param.name}`",
+                                f"store all of it first, or declare it {param.name}: InOut[...] to read what it held")
+
+    def _check_written(self, key: str, what: str, help: str) -> None:
+        if key not in self.blocks.innermost.written:
+            raise BufferMisuseError(f"{what} is read before it is certainly written", here(), help=help)
+
+    def _check_reach(self, tile: TileValue | BufferRef, what: str) -> None:
+        if tile.trace is not self:
+            raise EscapedValueError(f"{what} belongs to another kernel", here(), help="pass it through a parameter")
+        if not self.blocks.is_open(tile.block):
+            kind = self.blocks.kind(tile.block)
+            made = self.blocks.made_at(tile.value) if isinstance(tile, TileValue) else None
+            raise EscapedValueError(f"{what} was made inside a {kind} that has ended", here(),
+                                    notes=() if made is None else (f"it was made at {made}",),
+                                    help=f"keep state in a buffer: acc = pto.alloc(shape, dtype, init=0) before the {kind}, "
+                                         "acc[:] = value in it")
+
+    def assign(self, target: BufferRef | TileParamRef, value: object) -> None:
+        """Write `value`, broadcast, to the whole of a buffer or parameter."""
+        if isinstance(target, TileParamRef):
+            self.store_whole(target.param, value)
+            return
+        self._check_reach(target, f"buffer `{target.buffer.name}`")
+        written = self.fitted(f"buffer `{target.buffer.name}`", value, target.buffer.type)
+        self.append(k.Write(target.buffer, written.value, here()))
+        self.blocks.innermost.written.add(f"#{target.buffer.id}")
+
+    def store_whole(self, param: k.TileParam, value: object, valid: tuple[s.Scalar | None, s.Scalar | None] = (None,
+                                                                                                               None)) -> None:
+        """Store `value`, broadcast, to a Tile parameter."""
+        self.check_writable(param)
+        stored = self.fitted(f"parameter `{param.name}`", value, param.type)
+        self.append(k.Store(param.name, stored.value, _ZERO, _ZERO, *valid, span=here()))
+        self.stored.add(param.name)
+        if valid == (None, None):
+            self.blocks.innermost.written.add(param.name)
+
+    def check_writable(self, param: k.MemoryParam) -> None:
+        """Check that a parameter may be stored to.
+
+        Raises: K106 for an In parameter.
+        """
+        if not param.role.writes:
+            raise BufferMisuseError(f"parameter `{param.name}` is In: it cannot be stored to", here(), expected="Out or InOut",
+                                    found=f"declared at {param.span}", help="declare it InOut, if the kernel may change it")
+
+    def fitted(self, what: str, value: object, wanted: TileType) -> TileValue:
+        """Return `value` as a tile of type `wanted`: numbers are converted to its dtype, smaller tiles broadcast.
+
+        Raises: T202, T203 if the value does not fit.
+        """
+        if is_tile(value):
+            tile = self.read(value)
+            if tile.dtype is not wanted.dtype:
+                raise MixedDTypeError(f"{what}: the value has another dtype", here(), expected=repr(wanted),
+                                      found=repr(tile.type),
+                                      help=f"convert it: pto.cast(value, {wanted.dtype!r})")
+            if tile.shape == wanted.shape:
+                return tile
+            if tile.type.rows not in (1, wanted.rows) or tile.type.cols not in (1, wanted.cols):
+                raise OperandShapeError(f"{what}: the value has another shape", here(), expected=repr(wanted),
+                                        found=repr(tile.type))
+            value = tile
+        else:
+            weak_number(what, self.number(what, value), wanted.dtype)
+        attrs: Attrs = (("shape", wanted.shape), ("dtype", wanted.dtype))
+        return self.read(self.emit(expand.name, (value,), attrs))
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def body(self) -> tuple[k.Stmt, ...]:
+        """Return the statements of the whole kernel, loads of In parameters first.
+
+        Raises: K103 if a loop was left by break or return, K106 for a buffer that a loop reads and nothing writes.
+        """
+        body = (*self._hoisted, *self.blocks.finish())
+        check_buffers_change(body)
+        return body
+
+    def new_buffer(self, name: str, type: TileType, init: s.Number | None) -> BufferRef:
+        """Append the allocation of a buffer; return the buffer."""
+        buffer = k.Buffer(self._n_buffers, name, type)
+        self._n_buffers += 1
+        self.append(k.Alloc(buffer, init, here()))
+        if init is not None:
+            self.blocks.innermost.written.add(f"#{buffer.id}")
+        return BufferRef(self, buffer, self.blocks.innermost.id)
+
+    def next_print(self) -> int:
+        """Return the number of the print about to be appended."""
+        self._n_prints += 1
+        return self._n_prints - 1
+
+    def fresh(self, type: TileType) -> TileValue:
+        """Return a new value for the statement about to be appended."""
+        name = assigned_name(user_frame()) or ""
+        return TileValue(self, k.Value(self._next_value(), type, name), self.blocks.innermost.id)
+
+    def _next_value(self) -> int:
+        self._n_values += 1
+        return self._n_values - 1
+
+
+def current_kernel(name: str) -> KernelTrace:
+    """Return the trace of the running kernel, for a call of `pto.<name>`.
+
+    Raises: K105 outside a kernel.
+    """
+    trace = active(name)
+    if not isinstance(trace, KernelTrace):
+        unreachable("emitter")
+    return trace
+
+
+def zero_of(dtype: DType) -> s.Number:
+    """Return 0 as a number of `dtype`."""
+    return False if dtype.is_bool else 0 if dtype.is_integer else 0.0
+
+
+def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
+    """Return a scalar converted for a tile of `dtype`: constants become numbers of that class.
+
+    Raises: T203 for a float with integers or a number with masks, T205 for a number outside the dtype's range.
+    """
+    kind = s.scalar_dtype(node)
+    if (dtype.is_integer and kind.is_float) or (dtype.is_bool and not kind.is_bool):
+        what = "a float" if kind.is_float else "a number"
+        help = "compare first, e.g. x > 0" if dtype.is_bool else "write a whole number, or pto.cast the tile to a float"
+        raise MixedDTypeError(f"{where}: {what} meets a tile of {dtype}", here(), expected=f"a number that {dtype} holds",
+                              found=print_scalar(node), help=help)
+    if not isinstance(node, s.Const) or dtype.is_bool:
+        return node
+    value = node.value
+    try:
+        converted = int(value) if dtype.is_integer else float(value)
+    except OverflowError:
+        converted = None
+    if converted is None or not _holds(dtype, converted):
+        raise ArgumentKindError(f"{where}: {value} does not fit {dtype}", here(), expected=f"a number that {dtype} holds",
+                                found=repr(value))
+    return s.Const(converted)
+
+
+def _holds(dtype: DType, number: float | int) -> bool:
+    """Tell whether a number fits: rounding is allowed, overflow to infinity is not."""
+    if dtype.is_integer:
+        return dtype.holds(int(number))
+    with np.errstate(over="ignore"):
+        return not math.isfinite(number) or bool(np.isfinite(np.asarray(number).astype(dtype.np)))
+
+
+def constant(where: str, value: object, dtype: DType) -> s.Number:
+    """Return a Python number as one of `dtype`, for a fill or an init.
+
+    Raises: T205 for a value that is not a number at trace time; otherwise as `weak_number`.
+    """
+    if not isinstance(value, int | float | np.generic):
+        raise ArgumentKindError(f"{where}: not a number", here(), expected="a number known when the kernel is traced",
+                                found=_print(value))
+    node = weak_number(where, as_scalar(value), dtype)
+    return node.value if isinstance(node, s.Const) else unreachable("scalar")
+
+
+def pair(trace: KernelTrace, where: str, value: Sequence[object] | object) -> tuple[s.Scalar, s.Scalar]:
+    """Return (row, col) as scalars.
+
+    Raises: T205 unless `value` is two integers or integer scalars.
+    """
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ArgumentKindError(f"{where}: not a pair", here(), expected="(rows, columns)", found=_print(value))
+    return trace.whole(where, value[0]), trace.whole(where, value[1])
+
+
+def _print(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__}: {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,0 +1,411 @@
+"""Trace pipelines: channels and events, and the statements send, consume, receive, record, synchronize.
+
+>>> with P.pipe():
+...     for i in P.seq(n):
+...         send(tiles, load[i](x=X[i], out=T[i]))
+...     with consume(tiles) as i:
+...         scale[i](x=T[i], out=Y[i])
+
+In `with P.pipe():` every statement directly inside is a process, named after its first kernel, or after its loop or channel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from inspect import Parameter, signature
+from types import TracebackType
+from typing import Any, NoReturn
+from weakref import WeakValueDictionary
+
+from pto_wsp.errors import ArgumentKindError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic, as_scalar
+from pto_wsp.source import UNKNOWN, Span, here, user_frame
+from pto_wsp.trace.bytecode import Target, left_early, target_of
+from pto_wsp.trace.workload.trace import Scope, TaskHandle, WorkloadTrace, current_trace, innermost_scope, is_tracing
+
+MAX_PAYLOAD = 8
+MAX_DEPTH = 1 << 20
+MAX_REPLICAS = 1024     # replicas of one process
+_ids = itertools.count()
+_events: WeakValueDictionary[int, Event] = WeakValueDictionary()
+
+
+# -- channels and events -----------------------------------------------------------------------------------------------
+class Channel:
+    """`Channel("tiles", depth=2)`: an ordered queue of tokens between processes that send and processes that receive.
+
+    `depth`: its capacity in tokens. A send waits while the channel is full; with depth 0 a send and a receive meet.
+    """
+
+    __slots__ = ("ref",)
+
+    def __init__(self, name: str, depth: int = 1) -> None:
+        _check_name("a Channel", name)
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
+            raise WorkloadStructureError(f"channel `{name}` has a depth that there is none of", here(),
+                                         expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
+        self.ref = wl.ChannelRef(next(_ids), name, depth)
+
+    @property
+    def name(self) -> str:
+        """The channel's name."""
+        return self.ref.name
+
+    @property
+    def depth(self) -> int:
+        """The capacity in tokens."""
+        return self.ref.depth
+
+    def __iter__(self) -> NoReturn:
+        raise WorkloadStructureError(f"channel `{self.name}` is no loop", here(),
+                                     help=f"with consume({self.name}) as i: ... takes its tokens")
+
+    def __repr__(self) -> str:
+        return f"Channel({self.name!r}, depth={self.depth})"
+
+
+class Event:
+    """`Event("loaded")`: recorded by one process, awaited by others; the n-th `synchronize` waits for the n-th `record`."""
+
+    __slots__ = ("__weakref__", "ref", "was_recorded")
+
+    def __init__(self, name: str) -> None:
+        _check_name("an Event", name)
+        self.ref = wl.EventRef(next(_ids), name)
+        self.was_recorded: Callable[[], bool] = lambda: False      # whether the last finished run recorded it
+        _events[self.ref.id] = self
+
+    @property
+    def name(self) -> str:
+        """The event's name."""
+        return self.ref.name
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r})"
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+def send_token(channel: object, what: tuple[object, ...]) -> None:
+    """Send a token: a task (the token carries its bracket indices and arrives when the task completes), or integers.
+
+    Raises: W102 and T205 for a value that is not a token, W103 for a value out of scope, K105 outside a workload.
+    """
+    trace = current_trace("send(...)")
+    frame, span = user_frame(), here()
+    ref = _channel("send", channel, span)
+    if len(what) == 1 and isinstance(what[0], TaskHandle):
+        task = _task_of(what[0], trace, span)
+        send_payload(trace, ref, tuple(trace.use(node, frame, span) for node in task.index), (task.handle,), span)
+    else:
+        send_payload(trace, ref, tuple(trace.use(_whole(ref, value, span), frame, span) for value in what), (), span)
+
+
+def send_placed_task(channel: object, body: wl.Item) -> None:
+    """Send the only task of a workload placed here.
+
+    Raises: W102 if the workload has more or other statements.
+    """
+    trace, span = current_trace("send(...)"), here()
+    ref = _channel("send", channel, span)
+    items = tuple(item for item in outer_nodes(body) if not isinstance(item, wl.Block))
+    if len(items) != 1 or not isinstance(items[0], wl.Task):
+        raise WorkloadStructureError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
+                                     help="send each task where it is made: send(channel, kernel[i](...))")
+    send_payload(trace, ref, items[0].index, (items[0].handle,), span)
+
+
+def send_payload(trace: WorkloadTrace, ref: wl.ChannelRef, payload: tuple[s.Scalar, ...], after: tuple[int, ...], span: Span) -> None:
+    """Append the send statement.
+
+    Raises: W102 for more than MAX_PAYLOAD numbers.
+    """
+    if len(payload) > MAX_PAYLOAD:
+        raise WorkloadStructureError(f"a token of `{ref.name}` is too long", span, expected=f"at most {MAX_PAYLOAD} numbers",
+                                     found=str(len(payload)))
+    trace.append(wl.Send(ref, payload, after, span))
+
+
+class Consumer:
+    """The result of `consume(channel)`; `with` opens the body that runs for each token."""
+
+    __slots__ = ("_body", "_channel", "_entered_at", "_scope", "_span", "_trace", "_vars")
+
+    def __init__(self, trace: WorkloadTrace, channel: wl.ChannelRef, span: Span) -> None:
+        self._trace, self._channel, self._span = trace, channel, span
+        self._vars: tuple[s.Var, ...] = ()
+        self._body: AbstractContextManager[Scope] | None = None
+        trace.unopened.append((self, span))
+
+    def __repr__(self) -> str:
+        return f"consume({self._channel.name})"
+
+    def __enter__(self) -> Any:
+        if self._trace is not current_trace("consume(...)") or self._body is not None:
+            raise WorkloadStructureError(f"consume({self._channel.name}) is opened where it was not made", here(),
+                                         help=f"write it here: with consume({self._channel.name}) as i: ...")
+        frame = user_frame()
+        self._entered_at = frame.f_lasti
+        return self._open(target_of(frame))
+
+    def _open(self, target: Target) -> Any:
+        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
+        self._vars = _new_vars(self._trace, target)
+        self._body = self._trace.scope(*self._vars)
+        self._scope = self._body.__enter__()
+        return _value_of(self._vars)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._body is None:
+            return
+        self._body.__exit__(None, None, None)
+        if kind is not None:
+            return
+        if left_early(user_frame(), self._entered_at):
+            raise SymbolicControlError(f"the body of consume({self._channel.name}) is left early", here(),
+                                       help="it is traced once and stands for every token, so break and return have no meaning in it")
+        self._close()
+
+    def _close(self) -> None:
+        self._trace.append(wl.Consume(self._channel, self._vars, wl.Block(tuple(self._scope.items)), self._span))
+
+    def run(self, body: Callable[..., object], embed: Callable[[object], None]) -> None:
+        """Trace a function of the token's numbers as the body; `embed` places the function's result."""
+        parameters = [p for p in signature(body).parameters.values()
+                      if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+        value = self._open(Target(len(parameters), tuple(p.name for p in parameters)))
+        assert self._body is not None
+        try:
+            embed(body(*(value if isinstance(value, tuple) else () if value is None else (value,))))
+        finally:
+            self._body.__exit__(None, None, None)
+        self._close()
+
+
+def consumer(channel: object) -> Consumer:
+    """Return the context manager that consumes a channel token by token.
+
+    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    """
+    trace, span = current_trace("consume(...)"), here()
+    return Consumer(trace, _channel("consume", channel, span), span)
+
+
+def receive(channel: Channel) -> Any:
+    """Receive one token: `i = receive(ch)`, `b, h = receive(ch)`. The run fails if no token will come.
+
+    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    """
+    trace, span = current_trace("receive(...)"), here()
+    ref = _channel("receive", channel, span)
+    variables = _new_vars(trace, target_of(user_frame()))
+    trace.bind(variables)
+    trace.append(wl.Receive(ref, variables, span))
+    return _value_of(variables)
+
+
+def record(event: Event) -> None:
+    """Record an event after everything before this statement in its process has completed."""
+    trace, span = current_trace("record(...)"), here()
+    trace.append(wl.Record(_event("record", event, span), span))
+
+
+def synchronize(event: Event) -> None:
+    """Make the following statements of the process wait for the event: the n-th call waits for its n-th record."""
+    trace, span = current_trace("synchronize(...)"), here()
+    trace.append(wl.Synchronize(_event("synchronize", event, span), span))
+
+
+def query(event: Event) -> bool:
+    """Tell, on the host, whether the last finished run of a program with this event recorded it.
+
+    Raises: W102 in a workload, where no run has finished.
+    """
+    ref = _event("query", event, here())
+    if is_tracing():
+        raise WorkloadStructureError(f"query({ref.name}) in a workload", here(),
+                                     help="it asks the host about the last run; synchronize(event) waits for one in a process")
+    return event.was_recorded()
+
+
+def live_event(id: int) -> Event | None:
+    """Return the event of that id; None if it no longer exists."""
+    return _events.get(id)
+
+
+def _new_vars(trace: WorkloadTrace, target: Target) -> tuple[s.Var, ...]:
+    names = target.names or tuple(f"t{k}" if target.count > 1 else "t" for k in range(target.count))
+    return tuple(trace.new_var(name) for name in names)
+
+
+def _value_of(variables: tuple[s.Var, ...]) -> Any:
+    values = tuple(Symbolic(variable) for variable in variables)
+    return values[0] if len(values) == 1 else values or None
+
+
+def _channel(what: str, channel: object, span: Span) -> wl.ChannelRef:
+    if isinstance(channel, Channel):
+        return channel.ref
+    raise WorkloadStructureError(f"{what} takes a channel", span, expected="a Channel", found=f"{type(channel).__name__}: {channel!r:.60}")
+
+
+def _event(what: str, event: object, span: Span) -> wl.EventRef:
+    if isinstance(event, Event):
+        return event.ref
+    raise WorkloadStructureError(f"{what} takes an event", span, expected="an Event", found=f"{type(event).__name__}: {event!r:.60}")
+
+
+def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
+    """Return the task of a handle, searching backwards from the last statement."""
+    if handle.trace is not trace:
+        raise OutsideTraceError(f"send of a task of another workload: {handle!r}", span,
+                                help="a process sends tasks of its own: make the task and send it in one body")
+    for scope in reversed(trace.scopes):
+        for item in reversed(scope.items):
+            for node in outer_nodes(item):
+                if isinstance(node, wl.Task) and node.handle == handle.id:
+                    return node
+    raise WorkloadStructureError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
+
+
+def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:
+    try:
+        node = as_scalar(value)
+    except ArgumentKindError:
+        raise ArgumentKindError(f"send to `{ref.name}`: this is no token", span,
+                                expected="a task, a workload of one task, or whole numbers and truth values",
+                                found=f"{type(value).__name__}: {value!r:.60}") from None
+    kind = s.scalar_dtype(node)
+    if kind.is_bool:
+        return s.select(node, s.Const(1), s.Const(0))
+    if not kind.is_integer:
+        raise ArgumentKindError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,
+                                found=f"a float: {print_scalar(node)}",
+                                help="let a task write it to a tensor, and send where it stands")
+    return node
+
+
+def _check_name(what: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise WorkloadStructureError(f"{what} needs a name", here(), expected='text, e.g. Channel("tiles")', found=repr(name))
+
+
+# -- P.pipe() ----------------------------------------------------------------------------------------------------------
+class Pipe:
+    """The result of `P.pipe()`."""
+
+    __slots__ = ("_body", "_entered_at", "_scope", "_span", "_trace")
+
+    def __init__(self, trace: WorkloadTrace, span: Span) -> None:
+        self._trace, self._span = trace, span
+        self._body: AbstractContextManager[Scope] | None = None
+        trace.unopened.append((self, span))
+
+    def __enter__(self) -> None:
+        if self._trace is not current_trace("P.pipe()") or self._body is not None:
+            raise WorkloadStructureError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
+        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
+        self._entered_at = user_frame().f_lasti
+        self._body = self._trace.scope()
+        self._scope = self._body.__enter__()
+        self._scope.is_pipe = True
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._body is not None
+        self._body.__exit__(None, None, None)
+        if kind is not None:
+            return
+        if left_early(user_frame(), self._entered_at):
+            raise SymbolicControlError("the body of P.pipe() is left early", here(),
+                                       help="it is traced once, so break and return have no meaning in it")
+        for at, name in self._scope.loose.items():
+            raise WorkloadStructureError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
+                                         help="here every statement is a process already: write its body in place; or "
+                                              "connect([process(...), ...], [...]) without P.pipe()")
+        self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
+
+    def __repr__(self) -> str:
+        return "P.pipe()"
+
+
+def note_process(name: str, span: Span) -> None:
+    """Record a process made directly in the body of a P.pipe(), where it must be connected."""
+    scope = innermost_scope()
+    if scope is not None and scope.is_pipe:
+        scope.loose[span] = name
+
+
+def note_connected(span: Span) -> None:
+    """Mark a process as connected."""
+    scope = innermost_scope()
+    if scope is not None:
+        scope.loose.pop(span, None)
+
+
+def pipe() -> Pipe:
+    """Return the context manager of `P.pipe()`.
+
+    Raises: K105 outside a workload.
+    """
+    return Pipe(current_trace("P.pipe()"), here())
+
+
+def _parts(items: Iterable[wl.Item]) -> Iterator[wl.Block]:
+    """Yield the statements; a task and the send of it that follows directly are one statement."""
+    part: list[wl.Item] = []
+    for item in items:
+        sent = isinstance(item, wl.Send) and part and isinstance(part[-1], wl.Task) and part[-1].handle in item.after
+        if part and not sent:
+            yield wl.Block(tuple(part))
+            part = []
+        part.append(item)
+    if part:
+        yield wl.Block(tuple(part))
+
+
+def _processes(parts: Iterable[wl.Block]) -> Iterator[wl.Process]:
+    names: dict[str, int] = {}
+    for body in parts:
+        name = _name_of(body)
+        names[name] = names.get(name, 0) + 1
+        yield wl.Process(name if names[name] == 1 else f"{name} ({names[name]})", body, *channels_of(body), span=_span_of(body))
+
+
+def channels_of(body: wl.Block) -> tuple[tuple[wl.ChannelRef, ...], tuple[wl.ChannelRef, ...]]:
+    """Return the channels that a body receives from, and those it sends to, in program order."""
+    received = dict.fromkeys(item.channel for item in outer_nodes(body) if isinstance(item, wl.Consume | wl.Receive))
+    sent = dict.fromkeys(item.channel for item in outer_nodes(body) if isinstance(item, wl.Send))
+    return tuple(received), tuple(sent)
+
+
+def _name_of(body: wl.Block) -> str:
+    """Return the name of a statement: its first kernel, or the channel or event it uses."""
+    for item in outer_nodes(body):
+        if isinstance(item, wl.Task):
+            return item.kernel.name
+    for item in outer_nodes(body):
+        match item:
+            case wl.Consume(channel) | wl.Receive(channel):
+                return f"consume {channel.name}"
+            case wl.Send(channel):
+                return f"send {channel.name}"
+            case wl.Record(event) | wl.Synchronize(event):
+                return event.name
+            case _:
+                pass
+    return "process"
+
+
+def _span_of(body: wl.Block) -> Span:
+    for item in outer_nodes(body):
+        match item:
+            case wl.Block() | wl.Combine() | wl.Choice():
+                pass
+            case _:
+                return item.span
+    return UNKNOWN

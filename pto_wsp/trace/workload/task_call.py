@@ -1,0 +1,303 @@
+"""Trace a kernel call in a workload: bind the arguments, check their types at the user's line, append the task.
+
+A kernel is traced once per specialisation: its Constexpr values, the dtypes of its Tensor arguments, and the values captured from its
+scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import CellType, FrameType, FunctionType, ModuleType
+from typing import assert_never
+
+import numpy as np
+
+from pto_wsp.errors import (
+    ArgumentDTypeError,
+    ArgumentKindError,
+    ArgumentRankError,
+    ArgumentShapeError,
+    ArityError,
+    LoopVariableError,
+    OutsideTraceError,
+    PtoError,
+    WorkloadStructureError,
+)
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.scalar import print_scalar
+from pto_wsp.ir.symbolic import Symbolic, as_scalar
+from pto_wsp.ir.tensor import TensorView
+from pto_wsp.ir.tile import TileType
+from pto_wsp.ir.view import View, ViewDim, declared, place_of, print_view
+from pto_wsp.ops.entry import is_active
+from pto_wsp.source import Span, argument_span, here, user_frame
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.definition import KernelDef
+from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
+
+MAX_BRACKETS = 8
+
+
+def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[object], kwargs: Mapping[str, object],
+                after: object) -> TaskHandle:
+    """Append one task to the workload being traced; return its handle.
+
+    Raises: K105 outside a workload; T101, T102, T103, T201, T205 for arguments that do not fit; W103 for names out of scope.
+    """
+    if is_active():
+        raise OutsideTraceError(f"kernel `{definition.name}` was called in the body of a kernel", here(),
+                                help="kernels do not call kernels: share a plain Python function, or make two tasks in the workload")
+    trace = current_trace(f"kernel `{definition.name}` was called")
+    frame, span = user_frame(), here()
+    bound = _bind(definition, args, kwargs, span)
+    constexprs = {p.name: bound[p.name] for p in definition.params if isinstance(p.annotation, ConstexprAnnotation)}
+    dtypes = {p.name: _view_of(definition, p, bound[p.name], span).dtype
+              for p in definition.params if isinstance(p.annotation, TensorAnnotation)}
+    kernel = _specialise(trace, definition, constexprs, dtypes)
+    task_args = tuple(arg for k, param in enumerate(definition.params)
+                      if (arg := _argument(definition, param, bound[param.name], k, trace, frame, span)) is not None)
+    if len(index) > MAX_BRACKETS:
+        raise ArityError(f"kernel `{definition.name}` has too many bracket indices", span, expected=f"at most {MAX_BRACKETS}",
+                         found=str(len(index)))
+    bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
+    handle = trace.new_handle(definition.name)
+    trace.append(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span))
+    return handle
+
+
+def _bind(definition: KernelDef, args: Sequence[object], kwargs: Mapping[str, object], span: Span) -> dict[str, object]:
+    names = [param.name for param in definition.params]
+    problem = None
+    if len(args) > len(names):
+        problem = f"{len(args)} positional arguments"
+    positional = dict(zip(names, args, strict=False))
+    twice = [name for name in kwargs if name in positional]
+    unknown = [name for name in kwargs if name not in names]
+    missing = [name for name in names if name not in positional and name not in kwargs]
+    if twice:
+        problem = f"{_names(twice)} twice"
+    elif unknown:
+        problem = f"unknown {_names(unknown)}"
+    elif missing and problem is None:
+        problem = f"{_names(missing)} missing"
+    if problem is not None:
+        raise ArityError(f"kernel `{definition.name}` does not take these arguments", span,
+                         expected=f"{definition.name}({', '.join(f'{p.name}: {p.annotation!r}' for p in definition.params)})",
+                         found=problem)
+    return {name: positional[name] if name in positional else kwargs[name] for name in names}
+
+
+def _specialise(trace: WorkloadTrace, definition: KernelDef, constexprs: Mapping[str, object],
+                dtypes: Mapping[str, DType]) -> Kernel:
+    """Return the kernel traced for these constants and dtypes, cached within the trace by these and the captured values."""
+    captured = _captured(definition.function)
+    if captured is None:
+        return definition.trace(constexprs, dtypes)
+    key = (definition, tuple((n, type(v), repr(v)) for n, v in constexprs.items()), tuple(dtypes.items()), captured)
+    cached = trace.kernels.get(key)
+    if not isinstance(cached, Kernel):
+        cached = definition.trace(constexprs, dtypes)
+        trace.kernels[key] = cached
+    return cached
+
+
+def _captured(function: Callable[..., object], depth: int = 4) -> tuple[object, ...] | None:
+    """Return a key of everything that a function reads from its scope; None if the scope may change between calls.
+
+    Items of a list and attributes of an object may change, so a kernel that reads them is traced at each call.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None or depth == 0:
+        return None
+    cells = [_cell(cell) for cell in function.__closure__ or ()]
+    scope = function.__globals__
+    parts: list[object] = []
+    for value in (*cells, *(scope.get(name) for name in code.co_names)):
+        if isinstance(value, int | float | str | np.generic | None):
+            parts.append((type(value), repr(value)))
+        elif isinstance(value, FunctionType):
+            inner = _captured(value, depth - 1)
+            if inner is None:
+                return None
+            parts.append((value, inner))
+        elif isinstance(value, ModuleType | type) or (_is_ours(value) and isinstance(value, Hashable)):
+            parts.append(value)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _cell(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _is_ours(value: object) -> bool:
+    return type(value).__module__.startswith("pto_wsp.") and not isinstance(value, Symbolic | TensorView)
+
+
+def _argument(definition: KernelDef, param: KernelParam, value: object, position: int, trace: WorkloadTrace, frame: FrameType,
+              span: Span) -> wl.Arg | None:
+    annotation = param.annotation
+    try:
+        match annotation:
+            case ConstexprAnnotation():
+                return None
+            case ScalarAnnotation(dtype):
+                return wl.ScalarArg(param.name, trace.use(scalar_argument(definition, param, value, dtype, span), frame, span), span)
+            case TileAnnotation() | TensorAnnotation():
+                handled = _view_of(definition, param, value, span)
+                trace.keep(handled.owner)
+                view = trace.named_view(handled.view, frame, span)
+                if isinstance(annotation, TileAnnotation):
+                    check_tile(definition, param, view, annotation.type, span)
+                else:
+                    check_region(definition, param, view, span)
+                return wl.ViewArg(param.name, view, span)
+            case _:
+                assert_never(annotation)
+    except PtoError as problem:
+        if problem.span == span:   # point at the argument, not at the whole call
+            problem.span = argument_span(span, param.name, position)
+        raise
+
+
+def _view_of(definition: KernelDef, param: KernelParam, value: object, span: Span) -> TensorView:
+    if isinstance(value, TensorView):
+        return value
+    raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is not a view of a tensor", span,
+                            expected=repr(param.annotation), found=_shown(value),
+                            help="wrap the array: X = Tensor(array), then X[b][t]" if hasattr(value, "__array__") else None)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array {list(value.shape)} of {value.dtype}"
+    return f"{type(value).__name__}: {value!r:.60}"
+
+
+def scalar_argument(definition: KernelDef, param: KernelParam, value: object, dtype: DType, span: Span) -> s.Scalar:
+    """Return the scalar of an argument.
+
+    Raises: T205 for a value that is not a scalar, T102 for a value outside the parameter's dtype.
+    """
+    if isinstance(value, TensorView) and value.rank:
+        raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is a scalar", span,
+                                expected=repr(param.annotation), found=repr(value), help="pick one element: one index a dimension")
+    try:
+        node = as_scalar(value)
+    except PtoError:
+        raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is a scalar", span,
+                                expected=repr(param.annotation), found=f"{type(value).__name__}: {value!r:.60}") from None
+    if dtype.is_float:   # a Symbol has the dtype of its use
+        node = s.substitute(node, lambda inner: replace(inner, dtype=dtype)
+                            if isinstance(inner, s.SymbolRef) and inner.dtype is None and inner.default is None else None)
+    if isinstance(node, s.Const) and not isinstance(node.value, float) and not dtype.holds(int(node.value)):
+        raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` does not fit {dtype}", span,
+                                 expected=repr(param.annotation), found=str(node.value))
+    kind = s.scalar_dtype(node)
+    if kind.is_float and not dtype.is_float:
+        raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` is {dtype}", span,
+                                 expected=repr(param.annotation), found=f"a float: {print_scalar(node)}")
+    return node
+
+
+def check_tile(definition: KernelDef, param: KernelParam, view: View, tile: TileType, span: Span) -> None:
+    """Check that a view binds to a Tile parameter.
+
+    Raises: T102, T103 or T201 otherwise.
+    """
+    dims = _dims(definition, param, view, span, expected=repr(tile))
+    if view.tensor.dtype is not tile.dtype:
+        raise ArgumentDTypeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong dtype", span,
+                                 expected=repr(tile), found=f"{view.tensor.dtype}, {_about(view)}",
+                                 help=f"wrap an array of dtype {tile.dtype}, or annotate {param.name} with DType.{view.tensor.dtype.name}")
+    extents = tile.shape if len(dims) == 2 else (tile.cols,)
+    fits = len(dims) == 2 or tile.rows == 1
+    for dim, extent in zip(dims, extents, strict=True):
+        size = declared(dim.extent) if dim.limit is None else s.Const(dim.limit)   # a clipped view has the size of its limits
+        fits = fits and (not isinstance(size, s.Const) or size.value == extent)
+    if not fits:
+        shape = ", ".join(_extent_text(dim) for dim in dims)
+        raise ArgumentShapeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong shape", span,
+                                 expected=repr(tile), found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
+                                 help=_shape_help(view, dims, tile))
+
+
+def check_region(definition: KernelDef, param: KernelParam, view: View, span: Span) -> None:
+    """Check that a view binds to a Tensor parameter.
+
+    Raises: T103 otherwise.
+    """
+    _dims(definition, param, view, span, expected="a view with two dimensions (or one, as a single row)")
+
+
+def _dims(definition: KernelDef, param: KernelParam, view: View, span: Span, *, expected: str) -> tuple[ViewDim, ...]:
+    dims = place_of(view).dims
+    if len(dims) not in (1, 2):
+        shape = ", ".join(_extent_text(dim) for dim in dims)
+        more = len(dims) - 2
+        raise ArgumentRankError(f"kernel `{definition.name}`: argument `{param.name}` has {len(dims)} dimensions", span,
+                                expected=f"{expected}: two dimensions", found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
+                                help=f"index {more} more {'axis' if more == 1 else 'axes'}, e.g. "
+                                     f"{print_view(view)}{'[…]' * more}" if more > 0 else None)
+    return dims
+
+
+def _about(view: View) -> str:
+    return f"a view of `{view.tensor.shown}` {list(view.tensor.shape)}"
+
+
+def _extent_text(dim: ViewDim) -> str:
+    extent = declared(dim.extent)
+    return print_scalar(extent)
+
+
+def _shape_help(view: View, dims: tuple[ViewDim, ...], tile: TileType) -> str | None:
+    extents = [declared(dim.extent) for dim in dims]
+    if len(extents) == 2 and all(isinstance(e, s.Const) for e in extents):
+        rows, cols = (int(e.value) for e in extents if isinstance(e, s.Const))
+        if (cols, rows) == tile.shape:
+            return f"transpose it: {print_view(view)}.T"
+        if cols == tile.cols and rows % tile.rows == 0 and rows > tile.rows:
+            return f"slice it: {print_view(view)}[i*{tile.rows}:(i+1)*{tile.rows}]"
+        if cols == tile.cols and rows != tile.rows:
+            return f"for a block that may be short: {print_view(view)}[i*{tile.rows}:].clip({tile.rows}, {tile.cols})"
+    if len(extents) == 1 and tile.rows > 1:
+        return f"a view of one dimension binds as one row; {tile!r} has {tile.rows}"
+    return None
+
+
+def _bracket(node: object, span: Span) -> s.Scalar:
+    value = as_scalar(node)
+    if not s.scalar_dtype(value).is_integer:
+        raise ArgumentKindError("a bracket index is a whole number", span, found=repr(node))
+    return value
+
+
+def _after(after: object, trace: WorkloadTrace, span: Span) -> tuple[int, ...]:
+    handles = after if isinstance(after, Iterable) and not isinstance(after, MadeTask) else (after,)
+    handle_ids: list[int] = []
+    for entry in handles:
+        handle = entry.handle if isinstance(entry, MadeTask) else entry
+        if not isinstance(handle, TaskHandle):
+            raise WorkloadStructureError("after= takes what kernel calls return", span, expected="a task handle, or a list of them",
+                                         found=f"{type(handle).__name__}: {handle!r:.60}")
+        if handle.trace is not trace:
+            raise LoopVariableError(f"after= names a task of another workload: {handle!r}", span,
+                                    help="order whole workloads with sequential(a, b) or a >> b")
+        if trace.excludes(handle):
+            raise LoopVariableError(f"after= names a task of another branch of the same choice: {handle!r}", span,
+                                    help="only one of the branches runs, so there is nothing to wait for")
+        handle_ids.append(handle.id)
+    return tuple(dict.fromkeys(handle_ids))
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,1 +1,0 @@
-"""Types: dtypes, scalar expressions, axes, layouts, tiles, tensors and their views."""

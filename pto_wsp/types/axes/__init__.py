@@ -1,1 +1,0 @@
-"""Axes: what a workload's loops walk."""

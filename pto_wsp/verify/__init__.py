@@ -1,1 +1,0 @@
-"""Static checks: each gives proved, a counterexample, or not proved."""
