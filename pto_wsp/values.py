@@ -17,7 +17,7 @@ from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from dataclasses import dataclass as _standard
 from inspect import get_annotations
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 _set = object.__setattr__
 
@@ -58,7 +58,7 @@ def _inherited(cls: type, frozen: bool) -> dict[str, Field[Any]] | None:
     if len(cls.__bases__) != 1:
         return None
     base = cls.__bases__[0]
-    if base in (object, ABC):
+    if base in (object, ABC, Generic):
         return {}
     return dict(base.__dict__["__dataclass_fields__"]) if base.__dict__.get("__dataclass_params__") is _PARAMS[frozen] else None
 

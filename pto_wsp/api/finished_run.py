@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from pto_wsp.errors import CompileOptionError, ProgramStateError
-from pto_wsp.ir.plan import RecordEvent, TaskPlan
-from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.ir.flow import RecordEvent, walk
+from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.interpreter import Interpreter
 from pto_wsp.run.native import Engine
@@ -104,7 +104,8 @@ class FinishedRun:
         """
         if self.columns.first_node > 0:
             raise ProgramStateError("the run was longer than a record keeps: which events it recorded is not known", here())
-        sites = [item.site for item in items_of(self._plan) if isinstance(item, RecordEvent) and self._plan.events[item.event].ref == event]
+        sites = [item.site for item in walk(self._plan.body)
+                 if isinstance(item, RecordEvent) and self._plan.events[item.event].ref == event]
         return bool(np.isin(self.columns.mark_site, sites).any())
 
     @cached_property

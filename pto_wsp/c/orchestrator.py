@@ -29,33 +29,43 @@ from pto_wsp.c import syntax as c
 from pto_wsp.c.orchestrator_names import ALL_TASKS, PROCESS, RUN, SELF, STATUS, Frame, Names, Variables
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.channels import communicates, recorder_of
-from pto_wsp.ir.kernel import Role
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.channels import recorder_of
+from pto_wsp.ir.flow import (
     AwaitEvent,
-    Branch,
-    Check,
     Choice,
     Consume,
+    Do,
     Fresh,
-    Item,
     Loop,
     Pipeline,
-    Place,
-    Process,
-    Read,
     Receive,
     RecordEvent,
     Send,
     SetSlot,
     Sides,
+    communicates,
+    walk,
+)
+from pto_wsp.ir.flow import Sequence as PlanSequence
+from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.plan import (
+    Body,
+    Check,
+    Item,
+    Place,
+    PlanBranch,
+    PlanConsume,
+    PlanLoop,
+    PlanPipeline,
+    PlanProcess,
+    PlanSend,
+    PlanSides,
+    Precondition,
+    Read,
     Submit,
     TaskPlan,
-    Through,
-    inner_vars,
 )
-from pto_wsp.ir.plan import Sequence as PlanSequence
-from pto_wsp.ir.plan_walk import items_in, slots_used
+from pto_wsp.ir.plan_walk import slots_used
 from pto_wsp.ir.scalar import Var, print_scalar
 from pto_wsp.ir.waits import HandleUses, handle_uses
 from pto_wsp.values import dataclass
@@ -79,14 +89,14 @@ def release(item: Fresh, names: Names) -> Iterator[c.Stmt]:
 WAITED = "waited"    # variable of the last wait's node: later tasks of the stream depend on the elements that it read
 
 
-def ready(node: Submit | Loop | Through | Branch | SetSlot | Send, names: Names, after: str | None,
+def ready(note: Precondition, names: Names, after: str | None,
           behind: Sequence[c.Expr] = ()) -> Iterator[c.Stmt]:
     """Yield the checks and waits that must precede the evaluation of a node's scalars.
 
     `after`, `behind`: nodes that the statement waits for anyway.
     """
     order = (*(() if after is None else (names.ref(after),)), *behind)
-    for step in names.reads.preparation(node.waits, node.checks):
+    for step in names.reads.preparation(note):
         if isinstance(step, Check):
             yield from names.checks((step,))
         else:
@@ -110,7 +120,7 @@ def _wait(reads: tuple[Read, ...], names: Names, order: tuple[c.Expr, ...]) -> I
 def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
     """Yield the statements that submit one task; `after`: the variable of the node that the task waits for and replaces."""
     behind = tuple(names.ref(handle.variable) for handle in handles.waits(task.site))
-    yield from ready(task, names, after, behind)
+    yield from ready(task.note, names, after, behind)
     use = names.plan.kernels[task.kernel]
     n_args = len(task.places)
     if n_args:
@@ -179,8 +189,8 @@ def run_start() -> Iterator[c.Stmt]:
     yield c.Assign(c.Member(RUN, "bound", arrow=True), c.Name("bound"))
 
 
-def start_pipeline(pipeline: Pipeline, names: Names, after: str) -> Iterator[c.Stmt]:
-    """Yield the statements of the main program that run a pipeline."""
+def start_pipeline(pipeline: PlanPipeline, names: Names, after: str) -> Iterator[c.Stmt]:
+    """Yield what runs a pipeline in the main program."""
     plan = names.plan
     if not pipeline.processes:
         return
@@ -209,7 +219,7 @@ def start_pipeline(pipeline: Pipeline, names: Names, after: str) -> Iterator[c.S
     yield c.If(run, _LEAVE)
 
 
-def process_definitions(pipeline: Pipeline, process: Process, frame: Frame, prologue: tuple[c.Stmt, ...], start: tuple[c.Stmt, ...],
+def process_definitions(pipeline: PlanPipeline, process: PlanProcess, frame: Frame, prologue: tuple[c.Stmt, ...], start: tuple[c.Stmt, ...],
                         body: tuple[c.Stmt, ...]) -> Iterator[c.Definition]:
     """Yield the frame and the function of a process."""
     name = f"struct {_frame(process)}"
@@ -231,10 +241,10 @@ def process_definitions(pipeline: Pipeline, process: Process, frame: Frame, prol
 
 
 _ME = c.Prefix("&", PROCESS)
-_Body = Callable[[PlanSequence], Iterator[c.Stmt]]
+_Body = Callable[[Body], Iterator[c.Stmt]]
 
 
-def communicate(item: Send | Receive | Consume | RecordEvent | AwaitEvent, names: Names, handles: HandleUses, after: str,
+def communicate(item: PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent, names: Names, handles: HandleUses, after: str,
                 body: _Body) -> Iterator[c.Stmt]:
     """Yield the statements of a process's channel or event operation; `body` lowers the body of a consume."""
     match item:
@@ -274,7 +284,7 @@ def communicate(item: Send | Receive | Consume | RecordEvent | AwaitEvent, names
             yield c.Assign(names.ref(count), c.Int(1), "+=")
 
 
-def _send(send: Send, names: Names, handles: HandleUses, after: str) -> Iterator[c.Stmt]:
+def _send(send: PlanSend, names: Names, handles: HandleUses, after: str) -> Iterator[c.Stmt]:
     channel = names.plan.channels[send.channel]
     yield c.Comment(f"{send.span.short}: send({channel.name})")
     label, step = _place(names)
@@ -282,7 +292,7 @@ def _send(send: Send, names: Names, handles: HandleUses, after: str) -> Iterator
     may = c.Call("pto_may_send", (_PIPELINE, _channel_at(names, send.channel), _ME, step, c.Int(send.site)))
     yield c.If(c.Infix("==", may, c.Name("PTO_WAITS")), _LEAVE)
     behind = tuple(names.ref(handle.variable) for handle in handles.send_waits(send.site))
-    inside: list[c.Stmt] = list(ready(send, names, after if names.plan.structure else None, behind))
+    inside: list[c.Stmt] = list(ready(send.note, names, after if names.plan.structure else None, behind))
     payload: c.Expr = c.Int(0)
     if send.payload:
         inside.append(c.Declare("const int64_t", "payload", c.Braces(tuple(map(names.scalar, send.payload))), array=(len(send.payload),)))
@@ -325,9 +335,9 @@ def _closed(frame: Frame) -> Iterator[c.Stmt]:
         yield c.If(STATUS, _LEAVE)
 
 
-def records_all(process: Process, plan: TaskPlan) -> bool:
-    """Return whether an event of a process waits for each of its tasks: without structure, nothing orders the tasks."""
-    return not plan.structure and any(isinstance(item, RecordEvent) for item in items_in(process.body))
+def records_all(process: PlanProcess, plan: TaskPlan) -> bool:
+    """Tell whether events of a process wait for all of its tasks one by one: where no structure orders these."""
+    return not plan.structure and any(isinstance(item, RecordEvent) for item in walk(process.body))
 
 
 def _place(names: Names) -> tuple[str, c.Expr]:
@@ -365,11 +375,11 @@ def _pointer(names: Names, after: str) -> c.Expr:
     return c.Prefix("&", names.ref(after))
 
 
-def _function(process: Process) -> str:
+def _function(process: PlanProcess) -> str:
     return f"{c.c_ident(process.name)}_{process.stream}_process"
 
 
-def _frame(process: Process) -> str:
+def _frame(process: PlanProcess) -> str:
     return f"{c.c_ident(process.name)}_{process.stream}_frame"
 
 
@@ -431,8 +441,8 @@ class _Lowering:
         if not self.plan.tensors and not self.plan.symbols:
             yield c.Evaluate(c.Cast("void", c.Name("bound")))
 
-    def _sequence(self, body: PlanSequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
-        """Yield items in order. `needed`: a later statement waits for `after` at the end."""
+    def _sequence(self, body: Body, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        """Items in order. `needed`: somebody waits for what `after` holds at the end."""
         made = tuple(item for item in body.items if isinstance(item, Fresh))
         items = tuple(self._items(body, after, needed=needed))
         if made:   # in braces, because the tensors' names end with the body
@@ -440,7 +450,7 @@ class _Lowering:
         else:
             yield from items
 
-    def _items(self, body: PlanSequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+    def _items(self, body: Body, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         known = len(self.names.loops)
         for position, item in enumerate(body.items):
             later = needed or position + 1 < len(body.items)
@@ -449,8 +459,8 @@ class _Lowering:
                 self.names.loops.extend(item.vars)
         del self.names.loops[known:]
 
-    def _collecting(self, body: PlanSequence | Sides, position: int, item: Iterable[c.Stmt]) -> Iterator[c.Stmt]:
-        """Yield one item of a body, with joins around it for the handles that later tasks wait for."""
+    def _collecting(self, body: Body | PlanSides, position: int, item: Iterable[c.Stmt]) -> Iterator[c.Stmt]:
+        """One item of a body, with joins around it for the handles that tasks behind it wait for."""
         closing = self.handles.closed_after(body, position)
         for handle in closing:
             yield from self._join_open(handle.variable)
@@ -470,16 +480,16 @@ class _Lowering:
 
     def _statement(self, item: Item, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         match item:
-            case Submit():
-                yield c.Comment(f"{item.span.short}: {self.plan.kernels[item.kernel].kernel.name}[{', '.join(item.labels)}]")
-                yield c.Block(tuple(submit(item, self.names, self.handles, after)))
+            case Do(task):
+                yield c.Comment(f"{task.span.short}: {self.plan.kernels[task.kernel].kernel.name}[{', '.join(task.labels)}]")
+                yield c.Block(tuple(submit(task, self.names, self.handles, after)))
             case Loop():
                 yield from self._loop(item, after, needed=needed)
             case PlanSequence():
                 yield from self._sequence(item, after, needed=needed)
             case SetSlot():
                 yield c.Comment(f"{item.span.short}: slot {item.slot}")
-                yield from ready(item, self.names, after)
+                yield from ready(item.note, self.names, after)
                 yield c.Assign(self.names.ref(f"slot_{item.slot}"), self.names.scalar(item.value))
             case Choice(branches, otherwise):
                 yield from self._choice(branches, otherwise, after, needed=needed)
@@ -498,9 +508,9 @@ class _Lowering:
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
-    def _loop(self, loop: Loop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+    def _loop(self, loop: PlanLoop, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
         names = self.names
-        yield from ready(loop, names, after)
+        yield from ready(loop.note, names, after)
         type_, name = names.variables.counter(names.var(loop.var))
         yield c.Comment(f"{loop.span.short}: for {loop.known_var.name}")
         start = names.scalar(loop.start)
@@ -513,14 +523,14 @@ class _Lowering:
         through = tuple(self._through(loop, after))
         if loop.ordered:
             body = tuple(self._sequence(loop.body, after, needed=True))
-            del names.loops[-len(inner_vars(loop)):]
+            del names.loops[-len(loop.bound):]
             yield around((*through, *body))
             return
 
         def iteration(inner: str | None, join: str | None) -> Iterator[c.Stmt]:
             yield around((*through, *self._side(loop.body, after, inner, join)))
         yield from self._free(after, needed, iteration)
-        del names.loops[-len(inner_vars(loop)):]
+        del names.loops[-len(loop.bound):]
 
     def _bound(self, stem: str, node: s.Scalar) -> Generator[c.Stmt, None, c.Expr]:
         """Yield the declaration of a loop bound that the body may change, and return the bound's expression."""
@@ -531,21 +541,21 @@ class _Lowering:
         yield from self.names.declare("const int64_t", name, value)
         return self.names.ref(name)
 
-    def _through(self, loop: Loop, after: str | None) -> Iterator[c.Stmt]:
-        """Yield the declaration of a sparse axis's column variable, read in each iteration."""
+    def _through(self, loop: PlanLoop, after: str | None) -> Iterator[c.Stmt]:
+        """What a position of a sparse row leads to, read in each turn."""
         if loop.through is not None:
-            yield from ready(loop.through, self.names, after)
+            yield from ready(loop.through.note, self.names, after)
             yield from self.names.declare("const int64_t", self.names.var(loop.through.var), self.names.scalar(loop.through.value))
             self.names.loops.append(loop.through.var)
 
-    def _choice(self, branches: tuple[Branch, ...], otherwise: PlanSequence, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
-        """Yield the first branch, with the other branches in its else: a later condition is read only there."""
+    def _choice(self, branches: tuple[PlanBranch, ...], otherwise: Body, after: str | None, *, needed: bool) -> Iterator[c.Stmt]:
+        """The first branch, and in its else the rest: what a later condition reads is read only there."""
         if not branches:
             yield from self._sequence(otherwise, after, needed=needed)
             return
         first, rest = branches[0], branches[1:]
         yield c.Comment(f"{first.span.short}: {print_scalar(first.condition)}")
-        yield from ready(first, self.names, after)
+        yield from ready(first.note, self.names, after)
         then = tuple(self._sequence(first.body, after, needed=needed))
         yield c.If(self.names.scalar(first.condition), then, tuple(self._choice(rest, otherwise, after, needed=needed)))
 
@@ -563,8 +573,8 @@ class _Lowering:
         yield from body(inner, join)
         yield from self._join_close(join, self.names.ref(after), after)
 
-    def _side(self, body: PlanSequence, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
-        """Yield one unordered part with its own `after`, added to the join if the part submitted a task."""
+    def _side(self, body: Body, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
+        """One unordered part: its own `after`, added to the join if it made a task."""
         if after is None or inner is None:
             yield from self._sequence(body, None, needed=False)
             return
@@ -575,12 +585,12 @@ class _Lowering:
             added = c.Call("sink->join_add", (c.Name("sink"), self.names.ref(join), self.names.ref(inner)))
             yield c.If(c.Infix("&&", moved, added), (c.Return(STATUS),))
 
-    def _sides(self, whole: Sides, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
+    def _sides(self, whole: PlanSides, after: str | None, inner: str | None, join: str | None) -> Iterator[c.Stmt]:
         for position, side in enumerate(whole.sides):
             yield from self._collecting(whole, position, (c.Block(tuple(self._side(side, after, inner, join))),))
 
-    def _process(self, pipeline: Pipeline, process: Process) -> Iterator[c.Definition]:
-        """Yield the frame and the function of a process, in textual order, so that checks have the same numbers."""
+    def _process(self, pipeline: PlanPipeline, process: PlanProcess) -> Iterator[c.Definition]:
+        """The frame and the function of a process; their order is that of the text, so that checks are numbered alike."""
         names, frame = self.names, Frame(records=records_all(process, self.plan))
         outer, names.touched, self.variables.frame = names.touched, set(), frame
         start = tuple(self._process_start(frame))

@@ -15,9 +15,9 @@ from pto_wsp.c.scalars import as_it_is, loaded, lower_scalar, memory_type
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Pipeline, walk
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.plan import Check, Pipeline, TaskPlan, is_float_symbol
-from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.ir.plan import Check, TaskPlan, is_float_symbol
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.waits import Reads
 from pto_wsp.values import dataclass
@@ -128,7 +128,7 @@ class Names:
         self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
         self.fresh = frozenset(slot.ref.id for slot in self.plan.tensors if slot.fresh)
         self.reads = Reads.of(self.plan)
-        pipelines = tuple(item for item in items_of(self.plan) if isinstance(item, Pipeline))
+        pipelines = tuple(item for item in walk(self.plan.body) if isinstance(item, Pipeline))
         self.positions = {(kind, number): position for pipeline in pipelines
                           for kind, numbers in (("channel", pipeline.channels), ("event", pipeline.events))
                           for position, number in enumerate(numbers)}

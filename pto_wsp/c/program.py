@@ -10,10 +10,11 @@ from pto_wsp.c.printer import c_string
 from pto_wsp.c.render import ProgramUnit, TableField, render
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.ir.dtype import DType, Family
+from pto_wsp.ir.flow import Pipeline, walk
 from pto_wsp.ir.kernel import Compute, Gather, Scatter
 from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.plan import CheckKind, Pipeline, TaskPlan, is_float_symbol
-from pto_wsp.ir.plan_walk import items_of, numbered_checks, submits
+from pto_wsp.ir.plan import CheckKind, TaskPlan, is_float_symbol
+from pto_wsp.ir.plan_walk import numbered_checks, submits
 from pto_wsp.ir.scalar import Const, SymbolRef, Var, print_scalar
 from pto_wsp.ops.guards import guards_of
 
@@ -180,7 +181,7 @@ def _sparse(plan: TaskPlan) -> list[str]:
 
 def _streams(plan: TaskPlan) -> list[str]:
     names = ["main"] * plan.n_streams
-    for item in items_of(plan):
+    for item in walk(plan.body):
         if isinstance(item, Pipeline):
             for process in item.processes:
                 for replica in range(process.replicas):

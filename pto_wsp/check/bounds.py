@@ -14,7 +14,8 @@ from pto_wsp.check.iterations import Example, Given, Impossible, Iterations, Lev
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import ViewBoundsError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Check, CheckKind, Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides
+from pto_wsp.ir.plan import Check, CheckKind, Item, PlanLoop, Precondition, TaskPlan
 from pto_wsp.ir.view import as_declared, declared
 from pto_wsp.passes.schedule_keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.source import argument_span
@@ -45,9 +46,9 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
     found: list[Finding] = []
     written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
 
-    def note(checks: tuple[Check, ...], around: _Around) -> None:
+    def note(before: Precondition, around: _Around) -> None:
         iterations: Iterations | None = None
-        for check in checks:
+        for check in before.checks:
             finding = _decide(check, around.spans)
             if finding.verdict is not Verdict.PROVED and (finding.error is None or not around.sure):
                 iterations = iterations or Iterations(around.levels, written)
@@ -56,19 +57,21 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
 
     def walk(item: Item, around: _Around) -> None:
         match item:
-            case Submit() | SetSlot() | Send():
-                note(item.checks, around)
+            case Do(task):
+                note(task.note, around)
+            case SetSlot() | Send():
+                note(item.note, around)
             case Loop():
-                note(item.checks, around)
+                note(item.note, around)
                 spans = None if around.spans is None else _with_loop(around.spans, item)
                 # a loop with unknown bounds may have no iteration
                 inside = _Around(spans, around.sure and spans is not around.spans, (*around.levels, item))
                 if item.through is not None:
-                    note(item.through.checks, replace(inside, levels=(*around.levels, replace(item, through=None))))
+                    note(item.through.note, replace(inside, levels=(*around.levels, replace(item, through=None))))
                 walk(item.body, inside)
             case Choice(branches, otherwise):
                 for branch in branches:
-                    note(branch.checks, around)
+                    note(branch.note, around)
                     always = isinstance(branch.condition, s.Const) and bool(branch.condition.value)
                     never = isinstance(branch.condition, s.Const) and not always
                     held, refused = ((*around.levels, Given(branch.condition, holds)) for holds in (True, False))
@@ -118,7 +121,7 @@ def _ask(check: Check, iterations: Iterations, finding: Finding) -> Finding:
                    detail=f"guarded at run time: outside where {finding.detail}, if it comes to that")
 
 
-def _with_loop(spans: Mapping[int, Span], loop: Loop) -> Mapping[int, Span] | None:
+def _with_loop(spans: Mapping[int, Span], loop: PlanLoop) -> Mapping[int, Span] | None:
     start, stop, step = (_known(declared(bound)) for bound in (loop.start, loop.stop, loop.step))
     if start is None or stop is None or step is None:
         return spans                      # unknown range: checks that depend on the variable stay open

@@ -27,10 +27,10 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import CapacityError, IntermediatesError
 from pto_wsp.ir import kernel as k
+from pto_wsp.ir.flow import Choice, Fresh, Loop, Sequence, Sides, children
 from pto_wsp.ir.kernel_walk import Body, bodies_of, uses_of, walk
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.plan import Choice, Fresh, Item, Loop, Sequence, Sides, TaskPlan
-from pto_wsp.ir.plan_walk import inner_items
+from pto_wsp.ir.plan import Item, TaskPlan
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.spec import Matmul
@@ -100,8 +100,8 @@ def _parts(plan: TaskPlan, intermediates: frozenset[int]) -> Iterator[Part]:
                 n_iterations = None if last is None else max(0, -(-(int(last) - int(start)) // int(step)))
                 yield from walk(body, None if turns is None or n_iterations is None else turns * n_iterations)
             case _:
-                inside = turns if isinstance(item, Sequence | Sides | Choice) else None      # tokens decide how often
-                for inner in inner_items(item):
+                inside = turns if isinstance(item, Sequence | Sides | Choice) else None      # else tokens say how often
+                for inner in children(item):
                     yield from walk(inner, inside)
 
     yield from walk(plan.body, 1)

@@ -19,14 +19,14 @@ from pto_wsp.check.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skel
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import DeadlockError, TokenError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.channels import Stuck, Wait, communicates, recorder_of
-from pto_wsp.ir.plan import AwaitEvent, Choice, Consume, Item, Loop, Pipeline, Process, Receive, RecordEvent, Send, TaskPlan
-from pto_wsp.ir.plan import Sequence as PlanSequence
-from pto_wsp.ir.plan_walk import inner_items, items_in, items_of
+from pto_wsp.ir.channels import Stuck, Wait, recorder_of
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, children, communicates, walk
+from pto_wsp.ir.flow import Sequence as PlanSequence
+from pto_wsp.ir.plan import Item, PlanConsume, PlanPipeline, PlanProcess, PlanSend, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.source import UNKNOWN, Span
 
-Communication = Send | Receive | Consume | RecordEvent | AwaitEvent
+Communication = PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent
 
 
 # -- the error ---------------------------------------------------------------------------------------------------------
@@ -98,14 +98,14 @@ class _Names:
 
     def __init__(self, plan: TaskPlan) -> None:
         self.plan = plan
-        self._processes: dict[int, tuple[Process, int]] = {}
+        self._processes: dict[int, tuple[PlanProcess, int]] = {}
         self._sites: dict[int, Communication] = {}
-        for item in items_of(plan):
+        for item in walk(plan.body):
             if isinstance(item, Pipeline):
                 for process in item.processes:
                     for replica in range(process.replicas):
                         self._processes[process.stream + replica] = process, replica
-            elif isinstance(item, Communication):
+            elif isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent):
                 self._sites[item.site] = item
 
     def stream(self, stream: int) -> str:
@@ -155,22 +155,22 @@ _WINDOWS = Finding("deadlock of windows and executors", Verdict.PROVED,
                    "them: the earliest that has not completed is never held back, so a full window drains")
 
 
-def _pipelines(item: Item, *, sure: bool) -> Iterator[tuple[Pipeline, bool]]:
-    """Yield the pipelines of the main program, and whether control certainly reaches each."""
+def _pipelines(item: Item, *, sure: bool) -> Iterator[tuple[PlanPipeline, bool]]:
+    """Yield the pipelines of the main program, and whether control surely comes to each."""
     match item:
         case Pipeline():
             yield item, sure
         case Loop(start=s.Const(start), stop=s.Const(stop)):
             yield from _pipelines(item.body, sure=sure and start < stop)
         case Loop() | Choice():
-            for inner in inner_items(item):
+            for inner in children(item):
                 yield from _pipelines(inner, sure=False)
         case _:
-            for inner in inner_items(item):
+            for inner in children(item):
                 yield from _pipelines(inner, sure=sure)
 
 
-def _pipeline(plan: TaskPlan, pipeline: Pipeline, *, sure: bool) -> Iterator[Finding]:
+def _pipeline(plan: TaskPlan, pipeline: PlanPipeline, *, sure: bool) -> Iterator[Finding]:
     names = ", ".join(process.name for process in pipeline.processes)
     deadlock, tokens = f"deadlock of {names}", f"tokens of {names}"
     numbers = _Declared()
@@ -202,7 +202,7 @@ def _pipeline(plan: TaskPlan, pipeline: Pipeline, *, sure: bool) -> Iterator[Fin
         yield Finding(tokens, Verdict.NOT_PROVED, f"watched at run time for {', '.join(left)}: {unknown}")
 
 
-def _counterexample(plan: TaskPlan, pipeline: Pipeline, skeletons: Skeletons, outcome: Outcome, checks: tuple[str, str], *,
+def _counterexample(plan: TaskPlan, pipeline: PlanPipeline, skeletons: Skeletons, outcome: Outcome, checks: tuple[str, str], *,
                     sure: bool) -> Finding:
     error = stuck_error(plan, outcome.rows, *advice(skeletons, pipeline, outcome))
     check = checks[isinstance(error, TokenError)]
@@ -211,8 +211,8 @@ def _counterexample(plan: TaskPlan, pipeline: Pipeline, skeletons: Skeletons, ou
     return Finding(check, Verdict.NOT_PROVED, f"reported at run time if it comes to that: {error.message}")
 
 
-def advice(skeletons: Skeletons, pipeline: Pipeline, outcome: Outcome) -> tuple[Mapping[int, int] | None, bool | None]:
-    """Return the depths with which a stuck pipeline would end, and whether such depths exist; (None, None) if unknown."""
+def advice(skeletons: Skeletons, pipeline: PlanPipeline, outcome: Outcome) -> tuple[Mapping[int, int] | None, bool | None]:
+    """Return the depths with which a pipeline that came to a stop would end, and whether there are any; None: it is not known."""
     if any(row.waits_for in (Wait.CLOSED, Wait.LOST, Wait.NEVER) for row in outcome.rows):
         return None, None
     try:
@@ -243,8 +243,8 @@ class _Declared:
                 raise NotKnown(f"`{print_scalar(node)}` is known at run time alone")
 
 
-def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:
-    """Return, as text, what keeps channels and events from being a forest with one process at either end; None if nothing does."""
+def _circle(plan: TaskPlan, pipeline: PlanPipeline) -> str | None:
+    """Return what keeps the channels and events from being a forest with one process at either end, None when they are."""
     home = {process.stream + replica: process for process in pipeline.processes for replica in range(process.replicas)}
     root = {process.stream: process.stream for process in pipeline.processes}
 
@@ -253,7 +253,7 @@ def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:
             stream = root[stream]
         return stream
 
-    def joins(one: Process, other: Process) -> bool:
+    def joins(one: PlanProcess, other: PlanProcess) -> bool:
         first, second = find(one.stream), find(other.stream)
         root[first] = second
         return first != second
@@ -275,8 +275,8 @@ def _circle(plan: TaskPlan, pipeline: Pipeline) -> str | None:
     return None
 
 
-def _one_for_one(process: Process) -> bool:
-    """Tell whether a process consumes one channel until closed, and sends one token to each output channel per token received."""
+def _one_for_one(process: PlanProcess) -> bool:
+    """Tell whether a process takes from one channel until that is closed, and for each token sends one to every channel it sends to."""
     takes = [item for item in _flat(process.body) if communicates(item)]
     if len(takes) != 1 or not isinstance(takes[0], Consume):
         return False
@@ -295,17 +295,17 @@ def _flat(body: Item) -> Iterator[Item]:
 
 
 def _awaited(item: Item) -> set[int]:
-    return {inner.event for inner in items_in(item) if isinstance(inner, AwaitEvent)}
+    return {inner.event for inner in walk(item) if isinstance(inner, AwaitEvent)}
 
 
-def _not_surely_taken(plan: TaskPlan, pipeline: Pipeline) -> Iterator[str]:
-    """Yield the names of channels and events with a statement that may find no token or no record."""
+def _not_surely_taken(plan: TaskPlan, pipeline: PlanPipeline) -> Iterator[str]:
+    """Yield channels and events with a statement that may find nothing, or may never come."""
     for number in pipeline.channels:
         takers = [process for process in pipeline.processes if number in process.consumes]
         sure = all(any(isinstance(item, Consume) and item.channel == number for item in _flat(process.body))
-                   and not any(isinstance(item, Receive) and item.channel == number for item in items_in(process.body))
+                   and not any(isinstance(item, Receive) and item.channel == number for item in walk(process.body))
                    for process in takers)
         if not sure:
             yield f"`{plan.channels[number].name}`"
-    if any(isinstance(item, AwaitEvent) for process in pipeline.processes for item in items_in(process.body)):
+    if any(isinstance(item, AwaitEvent) for process in pipeline.processes for item in walk(process.body)):
         yield from (f"`{plan.events[event].name}`" for event in pipeline.events)

@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pto_wsp.errors import FormError, MissingBodyError, PtoError, WrittenContractError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.channels import communicates
-from pto_wsp.ir.kernel import Kernel
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
     Consume,
+    Do,
     Fresh,
-    Item,
     Loop,
     Pipeline,
     Receive,
@@ -26,10 +24,12 @@ from pto_wsp.ir.plan import (
     Sequence,
     SetSlot,
     Sides,
-    Submit,
-    TaskPlan,
+    communicates,
+    walk,
 )
-from pto_wsp.ir.plan_walk import items_of, submits
+from pto_wsp.ir.kernel import Kernel
+from pto_wsp.ir.plan import Item, TaskPlan
+from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.waits import waited_for
 from pto_wsp.schedule.capability import FORMS, form_supports, forming_targets
@@ -51,7 +51,7 @@ def form_errors(plan: TaskPlan, target: str) -> tuple[PtoError, ...]:
 def forms_of(plan: TaskPlan) -> Iterator[tuple[str, Span]]:
     """Yield the forms of a plan, by their names in FORMS, each with its line."""
     written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
-    for item in items_of(plan):
+    for item in walk(plan.body):
         yield from _own_form(item)
         for span, node_tree in _asked(item):
             for node in nodes(node_tree):
@@ -78,7 +78,8 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
         case Fresh():
             yield "fresh", item.span
         case Sides(sides):
-            yield "combine", next((inner.span for side in sides for inner in side.items if isinstance(inner, Submit | Loop)), UNKNOWN)
+            yield "combine", next((inner.leaf.span if isinstance(inner, Do) else inner.span
+                                   for side in sides for inner in side.items if isinstance(inner, Do | Loop)), UNKNOWN)
         case Pipeline() | Send() | Receive() | Consume():
             yield "pipeline", item.span
         case Sequence(items):
@@ -93,8 +94,8 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
 def _asked(item: Item) -> Iterator[tuple[Span, object]]:
     """Yield the expressions that an item itself evaluates, with the line of each."""
     match item:
-        case Submit():
-            yield item.span, (item.index, tuple((place.offset, place.extent, place.stride) for place in item.places), item.scalars)
+        case Do(task):
+            yield task.span, (task.index, tuple((place.offset, place.extent, place.stride) for place in task.places), task.scalars)
         case Loop(start=start, stop=stop, step=step, through=through):
             yield item.span, (start, stop, step, () if through is None else through.value)
         case Choice(branches):

@@ -12,7 +12,8 @@ from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.check.affine.scalars import Translator
 from pto_wsp.check.affine.solve import Sat, Unsat, reach
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Consume, Loop
+from pto_wsp.ir.flow import Consume, Loop
+from pto_wsp.ir.plan import PlanConsume, PlanLoop
 from pto_wsp.ir.view import as_declared
 from pto_wsp.values import dataclass
 
@@ -25,7 +26,7 @@ class Given:
     holds: bool
 
 
-Level: TypeAlias = Loop | Consume | Given
+Level: TypeAlias = PlanLoop | PlanConsume | Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Iterations:
                     return Example({number: point.get(variable, 0) for variable, number in self._ids.items()})
         return Open()
 
-    def _enter(self, loop: Loop) -> None:
+    def _enter(self, loop: PlanLoop) -> None:
         var, start, stop = self._variable(loop.var), as_declared(loop.start), as_declared(loop.stop)
         scope, step = self._scope, as_declared(loop.step)
         self._system.include(scope.not_above(start, loop.var)).include(scope.not_above(loop.var, stop, 1))

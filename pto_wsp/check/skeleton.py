@@ -15,24 +15,22 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait, communicates
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait
+from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
     Consume,
-    Item,
+    Do,
     Loop,
-    Pipeline,
-    Process,
     Receive,
     RecordEvent,
     Send,
     Sequence,
     Sides,
-    Submit,
-    TaskPlan,
+    communicates,
+    leaves,
 )
-from pto_wsp.ir.plan_walk import items_in
+from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSend, Submit, TaskPlan
 from pto_wsp.values import dataclass
 
 Number: TypeAlias = "int | float"
@@ -102,8 +100,8 @@ class Skeletons:
     sites: frozenset[int] = frozenset()
     watched: list[WatchedTask] = field(default_factory=list)
 
-    def run(self, pipeline: Pipeline, depths: Mapping[int, int] | None = None) -> Outcome:
-        """Run one pipeline, with `depths` in place of some channels' depths.
+    def run(self, pipeline: PlanPipeline, depths: Mapping[int, int] | None = None) -> Outcome:
+        """Run one, perhaps with other depths of its channels.
 
         Raises: NotKnown if a number is unknown or the budget is exceeded.
         """
@@ -132,8 +130,8 @@ class Skeletons:
             return Outcome((lost,), {})
         return Outcome((), {number: channel.high_water for number, channel in network.channels.items()})
 
-    def live_depths(self, pipeline: Pipeline) -> Mapping[int, int] | None:
-        """Return the smallest depths with which the pipeline ends, for channels that need another depth; None if no depths help.
+    def live_depths(self, pipeline: PlanPipeline) -> Mapping[int, int] | None:
+        """Return the smallest depths, of channels that need others than they have, with which the pipeline ends; None: there are none.
 
         Minimal one channel at a time, by bisection: a larger depth never blocks what a smaller depth lets pass.
         Raises: NotKnown if a number is unknown or the budget is exceeded.
@@ -158,7 +156,7 @@ class Skeletons:
 class _Stream:
     """One replica of a process."""
 
-    def __init__(self, whole: Skeletons, process: Process, replica: int, network: NetworkState) -> None:
+    def __init__(self, whole: Skeletons, process: PlanProcess, replica: int, network: NetworkState) -> None:
         self.whole, self.process, self.channels, self.events = whole, process, network.channels, network.events
         self.number, self.replica = process.stream + replica, replica
         self.vars: dict[int, int | None] = dict(whole.outer)     # None: unknown
@@ -170,8 +168,8 @@ class _Stream:
         if not self._counts(item):
             return past
         match item:
-            case Submit():
-                return self._watch(item, past)
+            case Do(task):
+                return self._watch(task, past)
             case Sequence(items):
                 for inner in items:
                     past = yield from self.steps(inner, past)
@@ -211,7 +209,7 @@ class _Stream:
             case _:
                 return past
 
-    def _turns(self, loop: Loop, past: int) -> Steps:
+    def _turns(self, loop: PlanLoop, past: int) -> Steps:
         start, stop, step = (self._int(bound) for bound in (loop.start, loop.stop, loop.step))
         over = past
         for value in range(start, stop, step):
@@ -223,11 +221,11 @@ class _Stream:
         return over
 
     def _counts(self, item: Item) -> bool:
-        counts = self.whole.talks.get(id(item))
-        if counts is None:
-            counts = self.whole.talks[id(item)] = communicates(item) or any(
-                isinstance(inner, Submit) and inner.site in self.whole.sites for inner in items_in(item))
-        return counts
+        known = self.whole.talks.get(id(item))
+        if known is None:
+            known = self.whole.talks[id(item)] = communicates(item) or any(
+                task.site in self.whole.sites for task in leaves(item))
+        return known
 
     def _watch(self, task: Submit, past: int) -> int:
         """Record an instance of a watched task; return the tasks that are complete after it."""
@@ -238,7 +236,7 @@ class _Stream:
                                               lambda node: s.evaluate(node, lambda leaf: self._leaf_of(leaf, values)), dict(self.tokens)))
         return past | 1 << number
 
-    def _send(self, send: Send, past: int) -> Steps:
+    def _send(self, send: PlanSend, past: int) -> Steps:
         channel = self.channels[send.channel]
         while (wait := channel.send_waits(self.number)) is not None:
             yield self._stuck(send.site, wait, send.channel, channel.n_sent, channel.send_peer(wait))

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from pto_wsp.errors import PtoError, SlotOrderError
-from pto_wsp.ir.plan import Choice, Consume, Item, Loop, Pipeline, Send, Sequence, SetSlot, Sides, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import items_in, items_of
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, walk
+from pto_wsp.ir.plan import Body, Item, PlanLoop, TaskPlan
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import SlotValue
 from pto_wsp.source import Span
@@ -31,8 +31,8 @@ State: TypeAlias = Mapping[int, Doubt]     # slots with an undefined value
 
 
 def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
-    """Return an error for each read of a slot whose value depends on an order that the workload leaves open."""
-    if not any(isinstance(item, SetSlot) for item in items_of(plan)):
+    """Return an error for each read of a slot whose value would depend on an order that the workload leaves open."""
+    if not any(isinstance(item, SetSlot) for item in walk(plan.body)):
         return ()
     errors: dict[tuple[Span, int], PtoError] = {}
 
@@ -41,68 +41,62 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
             if slot in state:
                 errors.setdefault((span, slot), _error(slot, span, state[slot]))
 
-    def walk(item: Item, state: State) -> State:
+    def visit(item: Item, state: State) -> State:
         match item:
-            case Submit():
-                read(state, item.span, item.checks, item.index, item.places, item.scalars, item.worker)
+            case Do(task):
+                read(state, task.span, task.note.checks, task.index, task.places, task.scalars, task.worker)
             case SetSlot(slot, value):
-                read(state, item.span, item.checks, value)
+                read(state, item.span, item.note.checks, value)
                 return {key: doubt for key, doubt in state.items() if key != slot}
             case Send():
-                read(state, item.span, item.checks, item.payload)
+                read(state, item.span, item.note.checks, item.payload)
             case Loop():
-                read(state, item.span, item.checks, item.start, item.stop, item.step)
+                read(state, item.span, item.note.checks, item.start, item.stop, item.step)
                 return loop(item, state)
             case Consume():
                 return again(item.body, state)
             case Choice(branches, otherwise):
                 ends: list[State] = []
                 for branch in branches:
-                    read(state, branch.span, branch.checks, branch.condition)
-                    ends.append(walk(branch.body, state))
-                return _either((*ends, walk(otherwise, state)))
+                    read(state, branch.span, branch.note.checks, branch.condition)
+                    ends.append(visit(branch.body, state))
+                return _either((*ends, visit(otherwise, state)))
             case Sequence(items):
                 for inner in items:
-                    state = walk(inner, state)
+                    state = visit(inner, state)
             case Sides(sides):
                 return apart(sides, state, "the sides of a combine")
             case Pipeline(processes):      # no process sets a slot
                 for process in processes:
-                    walk(process.body, state)
+                    visit(process.body, state)
             case _:
                 pass
         return state
 
-    def loop(item: Loop, state: State) -> State:
+    def loop(item: PlanLoop, state: State) -> State:
         if item.ordered:
             return again(item.body, state, item)
         doubts = {slot: Doubt(span, f"iterations of the loop over `{item.known_var.name}`") for slot, span in _set_in(item.body).items()}
         turn({**state, **doubts}, item)
         return {**state, **doubts}
 
-    def again(body: Sequence, state: State, item: Loop | None = None) -> State:
-        """Return the state after a body that runs any number of times, in order.
+    def again(body: Body, state: State, item: PlanLoop | None = None) -> State:
+        """A body that runs any number of times, each after the one before."""
+        once = _either((state, turn(state, item) if item is not None else visit(body, state)))
+        return _either((state, turn(once, item) if item is not None else visit(body, once)))
 
-        Two visits are enough: the second starts from the join of all states that may reach the body.
-        """
-        once = _either((state, turn(state, item) if item is not None else walk(body, state)))
-        return _either((state, turn(once, item) if item is not None else walk(body, once)))
-
-    def turn(state: State, item: Loop) -> State:
+    def turn(state: State, item: PlanLoop) -> State:
         if item.through is not None:
-            read(state, item.span, item.through.checks, item.through.value)
-        return walk(item.body, state)
+            read(state, item.span, item.through.note.checks, item.through.value)
+        return visit(item.body, state)
 
-    def apart(parts: tuple[Sequence, ...], state: State, called: str) -> State:
-        """Return the state after unordered parts: no part may read what another sets.
-
-        A slot that only one part sets is defined afterwards.
-        """
+    def apart(parts: tuple[Body, ...], state: State, called: str) -> State:
+        """Parts without an order: none may read what another one sets; behind them all, a slot that one part alone sets is known."""
         sets = [_set_in(part) for part in parts]
         end = dict(state)
         for number, part in enumerate(parts):
-            others = {slot: Doubt(span, called) for k, slots_set in enumerate(sets) if k != number for slot, span in slots_set.items()}
-            after = walk(part, {**state, **others})
+            others = {slot: Doubt(span, called) for k, found in enumerate(sets) if k != number for slot, span in found.items()}
+            after = visit(part, {**state, **others})
             for slot in sets[number]:
                 doubt = others.get(slot, after.get(slot))
                 if doubt is None:
@@ -111,7 +105,7 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
                     end[slot] = doubt
         return end
 
-    walk(plan.body, {})
+    visit(plan.body, {})
     return tuple(errors.values())
 
 
@@ -119,13 +113,13 @@ def _either(states: Iterable[State]) -> State:
     return {slot: doubt for state in states for slot, doubt in state.items()}
 
 
-def _set_in(body: Sequence) -> dict[int, Span]:
-    """Return the slots set in a body, each with the first line that sets it."""
-    first_lines: dict[int, Span] = {}
-    for item in items_in(body):
+def _set_in(body: Body) -> dict[int, Span]:
+    """Return the slots that are set in a body, each with the first line that does."""
+    found: dict[int, Span] = {}
+    for item in walk(body):
         if isinstance(item, SetSlot):
-            first_lines.setdefault(item.slot, item.span)
-    return first_lines
+            found.setdefault(item.slot, item.span)
+    return found
 
 
 def _slots_read(*roots: object) -> Iterator[int]:

@@ -11,19 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import IntEnum
 
-from pto_wsp.ir.plan import AwaitEvent, Consume, Item, Pipeline, Receive, RecordEvent, Send, TaskPlan
-from pto_wsp.ir.plan_walk import items_in
+from pto_wsp.ir.flow import RecordEvent, walk
+from pto_wsp.ir.plan import PlanPipeline, TaskPlan
 from pto_wsp.values import dataclass
 
 
-def communicates(item: Item) -> bool:
-    """Tell whether an item uses channels or events, so that it may wait for other processes."""
-    return any(isinstance(inner, Send | Receive | Consume | RecordEvent | AwaitEvent) for inner in items_in(item))
-
-
-def recorder_of(pipeline: Pipeline, event: int) -> int:
-    """Return the stream that records an event of a pipeline; 0 if none does."""
-    return next((process.stream for process in pipeline.processes for item in items_in(process.body)
+def recorder_of(pipeline: PlanPipeline, event: int) -> int:
+    """Return the stream that records an event of a pipeline, 0 for none."""
+    return next((process.stream for process in pipeline.processes for item in walk(process.body)
                  if isinstance(item, RecordEvent) and item.event == event), 0)
 
 
@@ -195,9 +190,9 @@ class EventState:
 class NetworkState:
     """The channels and events of a pipeline while it runs, by their numbers in the plan. `depths`: replacements of channel depths."""
 
-    def __init__(self, plan: TaskPlan, pipeline: Pipeline, depths: Mapping[int, int] | None = None) -> None:
-        new_depths = depths or {}
-        self.channels = {number: ChannelState(new_depths.get(number, channel.depth), channel.producers, channel.consumers)
+    def __init__(self, plan: TaskPlan, pipeline: PlanPipeline, depths: Mapping[int, int] | None = None) -> None:
+        known = depths or {}
+        self.channels = {number: ChannelState(known.get(number, channel.depth), channel.producers, channel.consumers)
                          for number in pipeline.channels for channel in (plan.channels[number],)}
         self.events = {number: EventState(recorder_of(pipeline, number)) for number in pipeline.events}
 

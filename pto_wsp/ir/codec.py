@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import TypeAlias, get_args, get_origin, get_type_hints
+from typing import TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.ir import tile
@@ -81,6 +81,9 @@ class NodeCodec:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
             raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
         given = {field.attribute: self.from_data(values[field.tag]) for field in entry.fields if field.tag in values}
+        if self._tags.note is not None and any("." in field.attribute for field in entry.fields):
+            noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
+            given["note"] = self._tags.note(**noted)
         return self._tags.wrapped(node(**given))
 
     def _leaf(self, kind: str, values: Mapping[str, Data]) -> object:
@@ -108,7 +111,7 @@ class NodeCodec:
 def _needed(kind: type, entry: NodeTag) -> tuple[str, ...]:
     """Return the tags of the fields without a default."""
     tags = {field.attribute: field.tag for field in entry.fields}
-    return tuple(tags[f.name] for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
+    return tuple(tags[f.name] for f in fields(kind) if f.name in tags and f.default is MISSING and f.default_factory is MISSING)
 
 
 IR = NodeCodec(WORKLOAD_TAGS)
@@ -162,8 +165,8 @@ def too_deep() -> WorkloadStructureError:
     return WorkloadStructureError("this JSON is nested too deep", here(), expected="what Workload.to_json() wrote")
 
 
-def _misfit(node: object, tags: Tags) -> str | None:
-    """Return a description of the first field that does not fit its declared type, or None."""
+def _misfit(node: object, tags: Tags, owner: object = None) -> str | None:
+    """Return what does not fit the types that the nodes declare, or None. `owner`: the node of a note."""
     if isinstance(node, int) and not -(1 << 63) <= node < 1 << 64:
         return f"a number of {node.bit_length()} bits, which has 64 at most"
     if isinstance(node, str) and not _is_utf8(node):
@@ -174,9 +177,10 @@ def _misfit(node: object, tags: Tags) -> str | None:
         return None
     for name, hint in _hints(type(node)).items():
         value = getattr(node, name)
-        if not _fits(value, hint):
-            return f"{tags.name(node)}.{_tag_of(tags, node, name)} is {value!r:.60}"
-        wrong = _misfit(value, tags)
+        if not _fits(value, hint, tags.level):
+            named, attribute = (node, name) if owner is None else (owner, f"note.{name}")
+            return f"{tags.name(named)}.{_tag_of(tags, named, attribute)} is {value!r:.60}"
+        wrong = _misfit(value, tags, node if tags.note is not None and isinstance(value, tags.note) else None)
         if wrong is not None:
             return wrong
     return None
@@ -199,19 +203,23 @@ def _hints(kind: type) -> Mapping[str, object]:
     return {name: hint for name, hint in get_type_hints(kind).items() if hint is not Span and name in {f.name for f in fields(kind)}}
 
 
-def _fits(value: object, hint: object) -> bool:
-    """Tell whether a value has an annotated type: a class, a union, or a tuple of one or several types."""
+def _fits(value: object, hint: object, level: Mapping[object, type]) -> bool:
+    """Tell whether a value is of an annotated type: classes, unions, tuples of one type or of several, type variables of `level`."""
+    if isinstance(hint, TypeVar):
+        return isinstance(value, level[hint])
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(args) == 2 and args[1] is Ellipsis:
-            return all(_fits(item, args[0]) for item in value)
-        return len(value) == len(args) and all(_fits(item, arg) for item, arg in zip(value, args, strict=True))
+            return all(_fits(item, args[0], level) for item in value)
+        return len(value) == len(args) and all(_fits(item, arg, level) for item, arg in zip(value, args, strict=True))
     if origin is frozenset:
-        return isinstance(value, frozenset) and all(_fits(item, args[0]) for item in value)
+        return isinstance(value, frozenset) and all(_fits(item, args[0], level) for item in value)
+    if isinstance(origin, type) and is_dataclass(origin):      # of a control tree: all of a tree is of one level
+        return isinstance(value, origin)
     if args:   # a union
-        return any(_fits(value, arg) for arg in args)
+        return any(_fits(value, arg, level) for arg in args)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if hint is float:

@@ -13,7 +13,7 @@ from enum import Enum
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_tags import PLAN_TAGS
-from pto_wsp.ir.tags import KERNEL_TAGS, PLAIN, Tags
+from pto_wsp.ir.tags import KERNEL_TAGS, PLAIN, Tags, value_of
 from pto_wsp.source import Span
 
 
@@ -42,12 +42,11 @@ def _canonical(node: object, tags: Tags, ids: dict[str, dict[int, int]]) -> Iter
         entry = tags.of_node(node)
         yield f"{entry.tag} {{"
         for field in entry.fields:
-            value = getattr(node, field.attribute)
             if field.tag == "id" and entry.tag in ids:
                 seen = ids[entry.tag]
-                yield f"#{seen.setdefault(value, len(seen))}"
+                yield f"#{seen.setdefault(getattr(node, field.attribute), len(seen))}"
             elif field.counts:
-                yield from _canonical(value, tags, ids)
+                yield from _canonical(value_of(node, field), tags, ids)
         yield "}"
 
 
@@ -83,5 +82,5 @@ def _spell(node: object, tags: Tags, words: list[str]) -> None:
         entry = tags.of_node(node)
         words.append(f"{entry.tag} {{")
         for field in entry.fields:
-            _spell(getattr(node, field.attribute), tags, words)
+            _spell(value_of(node, field), tags, words)
         words.append("}")

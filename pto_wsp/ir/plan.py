@@ -15,6 +15,7 @@ from typing import TypeAlias
 from pto_wsp.errors import OverlappingOutputsError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.execution_rules import ExecutionRules
+from pto_wsp.ir.flow import Branch, Choice, Consume, Flow, Loop, Pipeline, Process, Send, Sequence, SetSlot, Sides, Through
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
@@ -125,6 +126,14 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Precondition:
+    """What comes before a node evaluates its scalars: `checks` are made, and the elements in `waits` are waited for."""
+
+    checks: tuple[Check, ...] = ()
+    waits: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it.
 
@@ -143,7 +152,7 @@ class Submit:
     after: tuple[int, ...]
     n_brackets: int
     loops: tuple[Var, ...]
-    checks: tuple[Check, ...] = ()
+    note: Precondition = Precondition()
     worker: Scalar = _ZERO
     cost: Scalar = _ZERO
     lane: Scalar = _ZERO
@@ -151,152 +160,6 @@ class Submit:
     priority: Scalar = _ZERO
     position: Scalar = _ZERO
     traffic: Scalar = _ZERO
-    waits: tuple[Read, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Run `body` for var in range(start, stop, step); the bounds are evaluated once. `through`: in each turn its variable is its value,
-    after its own checks."""
-
-    var: Var
-    start: Scalar
-    stop: Scalar
-    step: Scalar
-    ordered: bool
-    body: Sequence
-    checks: tuple[Check, ...] = ()
-    through: Through | None = None
-    waits: tuple[Read, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-    @property
-    def known_var(self) -> Var:
-        """The variable that the user knows: what stands at the position in a row, else the loop's own."""
-        return self.var if self.through is None else self.through.var
-
-
-@dataclass(frozen=True, slots=True)
-class Through:
-    """The variable that a sparse row's position leads to, read in each turn of the loop. `waits` and `checks` come before, in the turn."""
-
-    var: Var
-    value: Scalar
-    checks: tuple[Check, ...] = ()
-    waits: tuple[Read, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A body with its condition; `waits`, then `checks`, come before the condition, and only when no earlier one held."""
-
-    condition: Scalar
-    body: Sequence
-    checks: tuple[Check, ...] = ()
-    waits: tuple[Read, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The first branch whose condition holds, else `otherwise`."""
-
-    branches: tuple[Branch, ...]
-    otherwise: Sequence
-
-
-@dataclass(frozen=True, slots=True)
-class SetSlot:
-    """Let a slot of the orchestrator hold a value."""
-
-    slot: int
-    value: Scalar
-    checks: tuple[Check, ...] = ()
-    waits: tuple[Read, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """Make the tensor of a slot anew; it is there until the end of the sequence around this."""
-
-    slot: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Give a token to a channel of the plan (by number) once the tasks of the handles in `after` have completed."""
-
-    channel: int
-    payload: tuple[Scalar, ...]
-    after: tuple[int, ...]
-    site: int
-    checks: tuple[Check, ...] = ()
-    waits: tuple[Read, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Receive:
-    """Take one token from a channel; its variables are bound to the end of the sequence around this."""
-
-    channel: int
-    vars: tuple[Var, ...]
-    site: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Consume:
-    """Take tokens in order until the channel is closed and empty, with `body` for each."""
-
-    channel: int
-    vars: tuple[Var, ...]
-    body: Sequence
-    site: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
-    """An event of the plan (by number) happens when everything before this in its process has completed."""
-
-    event: int
-    site: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitEvent:
-    """What follows in the process waits for the event: the n-th time for its n-th record."""
-
-    event: int
-    site: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A stream of its own, `replicas` times; `stream` is the number of the first, 0 being the program around all pipelines."""
-
-    name: str
-    body: Sequence
-    consumes: tuple[int, ...]
-    produces: tuple[int, ...]
-    replicas: int
-    stream: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Processes side by side, with channels and events (of the plan, by number) that are new each time control comes here."""
-
-    processes: tuple[Process, ...]
-    channels: tuple[int, ...] = ()
-    events: tuple[int, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
@@ -323,22 +186,18 @@ class Event:
     ref: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """Sequences without an order between them."""
-
-    sides: tuple[Sequence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """Items in program order."""
-
-    items: tuple[Item, ...]
-
-
-Item: TypeAlias = (Submit | Loop | Choice | SetSlot | Fresh | Sides | Sequence | Pipeline | Send | Receive | Consume | RecordEvent
-                   | AwaitEvent)
+Item: TypeAlias = Flow[Submit, Precondition]
+Body: TypeAlias = Sequence[Submit, Precondition]
+PlanThrough: TypeAlias = Through[Precondition]
+PlanLoop: TypeAlias = Loop[Submit, Precondition]
+PlanBranch: TypeAlias = Branch[Submit, Precondition]
+PlanChoice: TypeAlias = Choice[Submit, Precondition]
+PlanSlot: TypeAlias = SetSlot[Precondition]
+PlanSend: TypeAlias = Send[Precondition]
+PlanConsume: TypeAlias = Consume[Submit, Precondition]
+PlanProcess: TypeAlias = Process[Submit, Precondition]
+PlanPipeline: TypeAlias = Pipeline[Submit, Precondition]
+PlanSides: TypeAlias = Sides[Submit, Precondition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +221,7 @@ class TaskPlan:
     tensors: tuple[TensorSlot, ...]
     symbols: tuple[SymbolRef, ...]
     kernels: tuple[KernelUse, ...]
-    body: Sequence
+    body: Body
     n_sites: int
     rules: ExecutionRules = ExecutionRules()
     infer: bool = True           # edges from overlapping regions
@@ -377,17 +236,6 @@ class TaskPlan:
 def is_float_symbol(symbol: SymbolRef) -> bool:
     """Tell whether a symbol of a plan is bound to a float."""
     return symbol.dtype is not None and symbol.dtype.is_float
-
-
-def inner_vars(item: Item) -> tuple[Var, ...]:
-    """Return the variables that an item binds: in its body, or (of a `Receive`) to the end of the sequence around it."""
-    match item:
-        case Loop(var=var, through=through):
-            return (var,) if through is None else (var, through.var)
-        case Receive(vars=variables) | Consume(vars=variables):
-            return variables
-        case _:
-            return ()
 
 
 def outputs_clash(who: str, span: Span, params: tuple[str, str], views: tuple[str, str], what: str,

@@ -1,8 +1,8 @@
-"""The tags of plans: see `expr/tags.py`. In JSON they begin with `plan.`, because a plan's items are called like the workload's."""
+"""The tags of plans: see `ir/tags.py`. In JSON they begin with `plan.`, because a plan's items are called like the workload's."""
 
 from __future__ import annotations
 
-from pto_wsp.ir import execution_rules
+from pto_wsp.ir import execution_rules, flow
 from pto_wsp.ir import plan as m
 from pto_wsp.ir.tags import KERNEL_TAGS, Tags
 
@@ -14,25 +14,25 @@ PLAN_TAGS = Tags({
     m.ScalarValue: "ScalarValue: value dtype",
     m.Check: "Check: kind value lower upper subject param ~span",
     m.Read: "Read: slot offset",
-    m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks worker cost lane pool priority "
-              "position traffic waits ~span",
-    m.Loop: "Loop: var start stop step ordered body checks through waits ~span",
-    m.Through: "Through: var value checks waits",
-    m.Branch: "Branch: condition body checks waits ~span",
-    m.Choice: "Choice: branches otherwise",
-    m.SetSlot: "SetSlot: slot value checks waits ~span",
-    m.Fresh: "Fresh: slot ~span",
-    m.Send: "Send: channel payload after site checks waits ~span",
-    m.Receive: "Receive: channel vars site ~span",
-    m.Consume: "Consume: channel vars body site ~span",
-    m.RecordEvent: "RecordEvent: event site ~span",
-    m.AwaitEvent: "AwaitEvent: event site ~span",
-    m.Process: "Process: name body consumes produces replicas stream ~span",
-    m.Pipeline: "Pipeline: processes channels events ~span",
+    m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks=note.checks worker cost lane "
+              "pool priority position traffic waits=note.waits ~span",
+    flow.Loop: "Loop: var start stop step ordered body checks=note.checks through waits=note.waits ~span",
+    flow.Through: "Through: var value checks=note.checks waits=note.waits",
+    flow.Branch: "Branch: condition body checks=note.checks waits=note.waits ~span",
+    flow.Choice: "Choice: branches otherwise",
+    flow.SetSlot: "SetSlot: slot value checks=note.checks waits=note.waits ~span",
+    flow.Fresh: "Fresh: slot ~span",
+    flow.Send: "Send: channel payload after site checks=note.checks waits=note.waits ~span",
+    flow.Receive: "Receive: channel vars site ~span",
+    flow.Consume: "Consume: channel vars body site ~span",
+    flow.RecordEvent: "RecordEvent: event site ~span",
+    flow.AwaitEvent: "AwaitEvent: event site ~span",
+    flow.Process: "Process: name body consumes produces replicas stream ~span",
+    flow.Pipeline: "Pipeline: processes channels events ~span",
     m.Channel: "Channel: name depth n_payload producers consumers latency",
     m.Event: "Event: name ref",
-    m.Sides: "Sides: sides",
-    m.Sequence: "Sequence: items",
+    flow.Sides: "Sides: sides",
+    flow.Sequence: "Sequence: items",
     m.BoundAxis: "BoundAxis: name sparse slots rows",
     m.TaskPlan: "TaskPlan: name tensors symbols kernels body n_sites rules infer structure channels events n_streams axes calendar",
     execution_rules.ExecutionRules: "ExecutionRules: n_workers pool_size shared steals calendar starts at_home release release_n "
@@ -44,4 +44,5 @@ PLAN_TAGS = Tags({
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
     execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",
-}, below=KERNEL_TAGS, prefix="plan.")
+}, below=KERNEL_TAGS, prefix="plan.", wrappers={flow.Do: (m.Submit,)}, level={flow.Leaf: m.Submit, flow.Note: m.Precondition},
+   note=m.Precondition)

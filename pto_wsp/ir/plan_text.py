@@ -11,27 +11,22 @@ from collections.abc import Iterator
 from pto_wsp.errors import WorkloadStructureError
 from pto_wsp.ir.codec import Data, NodeCodec, check_types
 from pto_wsp.ir.execution_rules import print_rules
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.flow import (
     AwaitEvent,
-    Branch,
-    Check,
     Choice,
     Consume,
+    Do,
     Fresh,
-    Item,
     Loop,
     Pipeline,
-    Place,
     Receive,
     RecordEvent,
     Send,
     Sequence,
     SetSlot,
     Sides,
-    Submit,
-    TaskPlan,
-    Through,
 )
+from pto_wsp.ir.plan import Check, Item, Place, Precondition, TaskPlan
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.ir.waits import Reads
@@ -86,23 +81,23 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
                 yield f"{pad}side {k}:"
                 yield from _item(plan, side, depth + 1)
         case Loop():
-            yield from _before(plan, item, pad)
+            yield from _before(plan, item.note, pad)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
             if item.through is not None:
-                yield from _before(plan, item.through, f"{pad}  ")
+                yield from _before(plan, item.through.note, f"{pad}  ")
                 yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
             yield from _item(plan, item.body, depth + 1)
         case Choice(branches, otherwise):
             for k, branch in enumerate(branches):
-                yield from _before(plan, branch, pad)
+                yield from _before(plan, branch.note, pad)
                 yield f"{pad}{'elif' if k else 'if'} {print_scalar(branch.condition)}:"
                 yield from _item(plan, branch.body, depth + 1)
             if otherwise.items:
                 yield f"{pad}else:"
                 yield from _item(plan, otherwise, depth + 1)
         case SetSlot(slot, value):
-            yield from _before(plan, item, pad)
+            yield from _before(plan, item.note, pad)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"
         case Fresh(slot):
             yield f"{pad}make {plan.tensors[slot].ref.shown}"
@@ -111,7 +106,7 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
                 yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"
                 yield from _item(plan, process.body, depth + 1)
         case Send(channel, payload, after):
-            yield from _before(plan, item, pad)
+            yield from _before(plan, item.note, pad)
             yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))}) after {list(after)}"
         case Receive(channel, variables):
             yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
@@ -122,18 +117,18 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             yield f"{pad}record {plan.events[event].name}"
         case AwaitEvent(event):
             yield f"{pad}synchronize {plan.events[event].name}"
-        case Submit():
-            yield from _before(plan, item, pad)
-            use = plan.kernels[item.kernel]
-            args = [f"{param.name}={_place(plan, place)}" for param, place in zip(use.kernel.memory_params, item.places, strict=True)]
+        case Do(task):
+            yield from _before(plan, task.note, pad)
+            use = plan.kernels[task.kernel]
+            args = [f"{param.name}={_place(plan, place)}" for param, place in zip(use.kernel.memory_params, task.places, strict=True)]
             args += [f"{param.name}={print_scalar(value.value)}"
-                     for param, value in zip(use.kernel.scalar_params, item.scalars, strict=True)]
-            waits = f" after {list(item.after)}" if item.after else ""
+                     for param, value in zip(use.kernel.scalar_params, task.scalars, strict=True)]
+            waits = f" after {list(task.after)}" if task.after else ""
             more = "".join(f", {what} {print_scalar(value)}" for what, value in (
-                ("lane", item.lane), ("pool", item.pool), ("priority", item.priority), ("position", item.position),
-                ("bytes", item.traffic)) if value != Const(0))
-            yield (f"{pad}task {use.kernel.name}[{', '.join(print_scalar(i) for i in item.index)}]({', '.join(args)}) on "
-                   f"{print_scalar(item.worker)} for {print_scalar(item.cost)}{more}{waits}")
+                ("lane", task.lane), ("pool", task.pool), ("priority", task.priority), ("position", task.position),
+                ("bytes", task.traffic)) if value != Const(0))
+            yield (f"{pad}task {use.kernel.name}[{', '.join(print_scalar(i) for i in task.index)}]({', '.join(args)}) on "
+                   f"{print_scalar(task.worker)} for {print_scalar(task.cost)}{more}{waits}")
 
 
 def _place(plan: TaskPlan, place: Place) -> str:
@@ -142,9 +137,9 @@ def _place(plan: TaskPlan, place: Place) -> str:
     return f"{plan.tensors[place.slot].ref.shown}@{print_scalar(place.offset)}[{rows}:{down}, {cols}:{across}]"
 
 
-def _before(plan: TaskPlan, node: Submit | Loop | Through | Branch | SetSlot | Send, pad: str) -> Iterator[str]:
-    """Yield the checks and waits that precede a node's evaluation."""
-    for step in Reads.of(plan).preparation(node.waits, node.checks):
+def _before(plan: TaskPlan, note: Precondition, pad: str) -> Iterator[str]:
+    """What is checked and waited for before a node evaluates anything."""
+    for step in Reads.of(plan).preparation(note):
         if isinstance(step, Check):
             yield f"{pad}{_check(step)}"
         else:

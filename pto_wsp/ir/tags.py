@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pto_wsp.ir import kernel as k
@@ -24,7 +26,7 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 
 class FieldTag(NamedTuple):
-    """What a field is called, where a node keeps it, and whether it is a part of what the node means."""
+    """What a field is called, where a node keeps it (`note.checks`: in its note), and whether it is a part of what the node means."""
 
     tag: str
     attribute: str
@@ -52,10 +54,13 @@ class Tags:
 
     `nodes` and `enums`: for each class `"Tag: field field=attribute ~field"` and `"Tag: MEMBER MEMBER=NAME"`.
     `wrappers`: classes with one field, which are spelled as what stands in it, each with the classes that stand in it.
+    `level`: what the type variables of the control tree are at this level; `note`: the class of its notes, which are spelled in their node.
     """
 
     def __init__(self, nodes: Mapping[type, str], enums: Mapping[type[Enum], str], *, below: Tags | None = None, prefix: str = "",
-                 wrappers: Mapping[type, Iterable[type]] | None = None) -> None:
+                 wrappers: Mapping[type, Iterable[type]] | None = None, level: Mapping[object, type] = MappingProxyType({}),
+                 note: type | None = None) -> None:
+        self.level, self.note = level, note
         self.nodes: Mapping[type, NodeTag] = {**({} if below is None else below.nodes),
                                               **{kind: _node(text, prefix) for kind, text in nodes.items()}}
         self.enums: Mapping[type[Enum], EnumTag] = {**({} if below is None else below.enums),
@@ -128,10 +133,15 @@ def _enum(text: str, prefix: str) -> EnumTag:
     return EnumTag(tag, json, {name: member for member, name in parts})
 
 
+def value_of(node: object, field: FieldTag) -> object:
+    """Return the value of a field."""
+    return attrgetter(field.attribute)(node) if "." in field.attribute else getattr(node, field.attribute)
+
+
 def values_of(node: object, fields: Iterable[FieldTag]) -> Iterator[tuple[str, object]]:
     """Yield the tag and the value of each field."""
     for field in fields:
-        yield field.tag, getattr(node, field.attribute)
+        yield field.tag, value_of(node, field)
 
 
 KERNEL_TAGS = Tags({

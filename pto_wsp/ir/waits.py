@@ -17,8 +17,9 @@ from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Branch, Check, Choice, Item, Loop, Read, Send, Sequence, SetSlot, Sides, Submit, TaskPlan, TensorSlot
-from pto_wsp.ir.plan_walk import inner_items, map_items
+from pto_wsp.ir.flow import Choice, Do, Loop, Send, Sequence, SetSlot, Sides, children
+from pto_wsp.ir.plan import Check, Item, Precondition, Read, TaskPlan, TensorSlot
+from pto_wsp.ir.plan_walk import map_items
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.values import dataclass
@@ -66,8 +67,8 @@ class Reads:
             offset = s.add(offset, s.mul(position, stride))
         return offset
 
-    def preparation(self, waits: tuple[Read, ...], checks: tuple[Check, ...]) -> tuple[Step, ...]:
-        """Return a node's checks in order, each preceded by waits for the elements it compares, then the remaining waits."""
+    def preparation(self, note: Precondition) -> tuple[Step, ...]:
+        """Return the checks of a node in their order, and before each the elements that it compares; then what is left to wait for."""
         done: set[Read] = set()
 
         def rounds(reads: tuple[Read, ...]) -> Iterator[tuple[Read, ...]]:
@@ -82,10 +83,10 @@ class Reads:
                 left = tuple(read for read in left if read not in done)
 
         steps: list[Step] = []
-        for check in checks:
+        for check in note.checks:
             steps.extend(rounds(self.within(check.value, check.lower, check.upper)))
             steps.append(check)
-        steps.extend(rounds(waits))
+        steps.extend(rounds(note.waits))
         return tuple(steps)
 
 
@@ -106,33 +107,26 @@ def with_waits(plan: TaskPlan) -> TaskPlan:
 
 
 def _waiting(item: Item, within: Callable[..., tuple[Read, ...]]) -> Item:
+    def note(of: Precondition, *evaluated: object) -> Precondition:
+        return replace(of, waits=within(*((check.value, check.lower, check.upper) for check in of.checks), *evaluated))
+
     match item:
-        case Submit():
-            parts = tuple((place.offset, place.extent, place.stride) for place in item.places)
-            return replace(item, waits=within(*_compared(item.checks), item.index, *parts, item.scalars))
+        case Do(task):
+            parts = tuple((place.offset, place.extent, place.stride) for place in task.places)
+            return Do(replace(task, note=note(task.note, task.index, *parts, task.scalars)))
         case Loop(through=through):
-            walk = None if through is None else replace(through, waits=within(*_compared(through.checks), through.value))
-            return replace(item, waits=within(*_compared(item.checks), item.start, item.stop, item.step), through=walk)
+            walked = None if through is None else replace(through, note=note(through.note, through.value))
+            return replace(item, note=note(item.note, item.start, item.stop, item.step), through=walked)
         case Choice(branches):
-            return replace(item, branches=tuple(_waiting_branch(branch, within) for branch in branches))
+            return replace(item, branches=tuple(replace(branch, note=note(branch.note, branch.condition)) for branch in branches))
         case SetSlot():
-            return replace(item, waits=within(*_compared(item.checks), item.value))
+            return replace(item, note=note(item.note, item.value))
         case Send():
-            return replace(item, waits=within(*_compared(item.checks), item.payload))
+            return replace(item, note=note(item.note, item.payload))
         case _:
             return item
 
 
-def _waiting_branch(branch: Branch, within: Callable[..., tuple[Read, ...]]) -> Branch:
-    return replace(branch, waits=within(*_compared(branch.checks), branch.condition))
-
-
-def _compared(checks: tuple[Check, ...]) -> Iterator[object]:
-    for check in checks:
-        yield (check.value, check.lower, check.upper)
-
-
-# -- handles -----------------------------------------------------------------------------------------------------------
 Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first
 
 
@@ -196,8 +190,8 @@ def handle_uses(plan: TaskPlan) -> HandleUses:
 
     def walk(item: Item, path: Path) -> None:
         match item:
-            case Submit():
-                tasks.append(HandleTask(item.site, item.handle, item.after, path))
+            case Do(task):
+                tasks.append(HandleTask(task.site, task.handle, task.after, path))
             case Send():
                 tasks.append(HandleTask(_send_site(item.site), None, item.after, path))
             case Sequence(parts) | Sides(parts):
@@ -205,7 +199,7 @@ def handle_uses(plan: TaskPlan) -> HandleUses:
                 for position, part in enumerate(parts):
                     walk(part, (*path, (number, position)))
             case _:
-                for part in inner_items(item):
+                for part in children(item):
                     walk(part, path)
 
     walk(plan.body, ())

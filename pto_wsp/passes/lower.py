@@ -5,7 +5,7 @@ Numbers follow first use. The result has no effect of a schedule yet; the passes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import assert_never
 
@@ -14,29 +14,25 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Branch, Choice, Consume, Do, Fresh, Loop, Sequence, SetSlot, Sides, Through
 from pto_wsp.ir.kernel import Kernel, MemoryParam
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import (
+    Body,
     BoundAxis,
-    Branch,
     Check,
     CheckKind,
-    Choice,
-    Consume,
     FixedExtent,
-    Fresh,
     Item,
     KernelUse,
-    Loop,
     Place,
+    PlanBranch,
+    PlanLoop,
+    Precondition,
     ScalarValue,
-    Sequence,
-    SetSlot,
-    Sides,
     Submit,
     TaskPlan,
     TensorSlot,
-    Through,
 )
 from pto_wsp.ir.rewrite import nodes, outer_nodes
 from pto_wsp.ir.scalar import print_scalar
@@ -127,7 +123,7 @@ def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, .
                                          loop.axis.rows) for loop in loops))
 
 
-def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequence:
+def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Body:
     items: list[Item] = []
     for item in block.items:
         if isinstance(item, wl.Fixed):
@@ -142,14 +138,14 @@ def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Sequen
 def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
     match item:
         case wl.Task():
-            return _submit(item, loops, tables)
+            return Do(_submit(item, loops, tables))
         case wl.Loop():
             return _loop(item, loops, tables)
         case wl.Choice(branches, otherwise):
             return Choice(tuple(_branch(branch, loops, tables) for branch in branches), _block(otherwise, loops, tables))
         case wl.SetSlot(slot, value):
             tables.note(value)
-            return SetSlot(slot, value, tuple(dict.fromkeys(element_checks(value, item.span))), span=item.span)
+            return SetSlot(slot, value, _checked(element_checks(value, item.span)), item.span)
         case wl.Fresh(tensor):
             slot = tables.slot(tensor)
             tables.fresh.setdefault(slot, item.span)
@@ -186,7 +182,11 @@ def _refuse_unwritten(slots: tuple[TensorSlot, ...], fresh: Mapping[int, Span]) 
     ])
 
 
-def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:
+def _checked(checks: Iterable[Check]) -> Precondition:
+    return Precondition(tuple(dict.fromkeys(checks)))
+
+
+def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> PlanLoop:
     tables.note(loop.start, loop.stop, loop.step)
     checks = [check for bound in (loop.start, loop.stop) for check in element_checks(bound, loop.span)]
     if not isinstance(loop.stop, s.Const):   # a negative extent is a mistake, not an empty loop
@@ -195,15 +195,15 @@ def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> Loop:
     if loop.through is not None:
         tables.note(loop.through.value)
         tables.positions.add(loop.var.id)
-        through = Through(loop.through.var, loop.through.value, element_checks(loop.through.value, loop.span))
+        through = Through(loop.through.var, loop.through.value, Precondition(element_checks(loop.through.value, loop.span)))
     body = _block(loop.body, (*loops, *wl.bound_vars(loop)), tables)
-    return Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered, body, tuple(dict.fromkeys(checks)), through, span=loop.span)
+    return Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered, body, _checked(checks), through, loop.span)
 
 
-def _branch(branch: wl.Branch, loops: tuple[s.Var, ...], tables: _Tables) -> Branch:
+def _branch(branch: wl.Branch, loops: tuple[s.Var, ...], tables: _Tables) -> PlanBranch:
     tables.note(branch.condition)
-    checks = tuple(dict.fromkeys(element_checks(branch.condition, branch.span)))
-    return Branch(branch.condition, _block(branch.body, loops, tables), checks, span=branch.span)
+    note = _checked(element_checks(branch.condition, branch.span))
+    return Branch(branch.condition, _block(branch.body, loops, tables), note, branch.span)
 
 
 def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
@@ -232,7 +232,7 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
     labels = tuple(print_scalar(node) for node in index)
     site, tables.n_sites = tables.n_sites, tables.n_sites + 1
     return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
-                  task.after, len(task.index), loops, tuple(dict.fromkeys(checks)), span=task.span)
+                  task.after, len(task.index), loops, _checked(checks), span=task.span)
 
 
 def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool]:

@@ -11,7 +11,8 @@ from dataclasses import field
 
 from pto_wsp.errors import InternalError, PipelineError
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.plan import AwaitEvent, Channel, Event, Pipeline, Process, Receive, RecordEvent, Send, Sequence
+from pto_wsp.ir.flow import AwaitEvent, Pipeline, Process, Receive, RecordEvent, Send
+from pto_wsp.ir.plan import Body, Channel, Event, PlanPipeline, PlanSend, Precondition
 from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.tags import WORKLOAD_TAGS
 from pto_wsp.passes.task_checks import element_checks
@@ -200,8 +201,8 @@ class Network:
             raise InternalError(f"event {ref.name} is used outside a pipeline")
         return self._events[ref.id]
 
-    def pipeline(self, pipeline: wl.Pipeline, block: Callable[[wl.Block], Sequence]) -> Pipeline:
-        """Return a lowered pipeline and make it current; `block` lowers the body of a process."""
+    def pipeline(self, pipeline: wl.Pipeline, block: Callable[[wl.Block], Body]) -> PlanPipeline:
+        """Return a pipeline with its channels and events opened; `block` lowers the body of a process."""
         streams: list[int] = []
         for process in pipeline.processes:
             streams.append(self.n_streams)
@@ -223,10 +224,10 @@ class Network:
             for process, stream in zip(pipeline.processes, streams, strict=True))
         return Pipeline(processes, opened, events, pipeline.span)
 
-    def send(self, send: wl.Send) -> Send:
-        """Return a lowered send with its checks; the caller records its scalars."""
+    def send(self, send: wl.Send) -> PlanSend:
+        """Return a send with its checks; whoever calls notes its scalars."""
         checks = tuple(dict.fromkeys(check for value in send.payload for check in element_checks(value, send.span)))
-        return Send(self.channel(send.channel), send.payload, send.after, self.site(), checks, span=send.span)
+        return Send(self.channel(send.channel), send.payload, send.after, self.site(), Precondition(checks), send.span)
 
     def receive(self, receive: wl.Receive) -> Receive:
         """Return a lowered receive."""

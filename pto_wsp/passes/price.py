@@ -19,30 +19,33 @@ from pto_wsp.passes.schedule_keys import Keys
 
 
 def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
-    """Set the cost of every kernel and task (the latter by the schedule's cost function, if any) and the latency of channels.
+    """Set the cost of every kernel and task, and the latency of channels.
 
-    If cores share a memory with bounded bandwidth, also set the bytes that each task moves.
-    Raises: S103 for a cost function that names what a task does not have; C104 for an arch without the throughput of a unit.
+    A task's cost is that of the schedule's own function where there is one. Where cores share a memory with a bound, the bytes that each
+    task moves are set too.
+
+    Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
     """
     kernels = tuple(replace(use, cost=_price(use.kernel, context.arch)) for use in plan.kernels)
     channels = tuple(replace(channel, latency=context.arch.channels.latency_cycles) for channel in plan.channels)
     priced = replace(plan, kernels=kernels, channels=channels)
     graph = context.acting.task_graph
-    cost_key = None if graph is None or graph.trace is None else graph.trace.key
+    said = None if graph is None or graph.trace is None else graph.trace.key
     keys = Keys(priced)
-    bounded = bool(plan.rules.bytes_per_cycle)      # without a bound the bytes are unused
+    bounded = bool(plan.rules.bytes_per_cycle)      # else nobody asks what moves
     traffic = tuple(kernel_traffic(priced_kernel(use.kernel, context.arch)) for use in plan.kernels) if bounded else ()
 
     def price(task: Submit) -> Submit:
         moved = _of_task(priced, task, traffic[task.kernel]) if traffic else s.Const(0)
-        if cost_key is None:
+        if said is None:
             return replace(task, cost=_of_task(priced, task, priced.kernels[task.kernel].cost), traffic=moved)
         own = keys.of(task)
-        return replace(task, cost=own.natural(cost_key, "TracePolicy.cycles"), traffic=moved, checks=(*task.checks, *own.checks))
+        return replace(task, cost=own.natural(said, "TracePolicy.cycles"), traffic=moved,
+                       note=replace(task.note, checks=(*task.note.checks, *own.checks)))
 
-    result = map_submits(priced, price)
+    found = map_submits(priced, price)
     keys.raise_errors()
-    return replace(result, symbols=tuple(keys.symbols))
+    return replace(found, symbols=tuple(keys.symbols))
 
 
 @lru_cache(maxsize=1024)

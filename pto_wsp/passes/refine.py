@@ -6,24 +6,10 @@ from dataclasses import replace
 from math import prod
 
 from pto_wsp.errors import InternalError
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, walk
 from pto_wsp.ir.kernel import TileParam
-from pto_wsp.ir.plan import (
-    Branch,
-    Check,
-    Choice,
-    Consume,
-    Item,
-    Loop,
-    Pipeline,
-    Send,
-    Sequence,
-    SetSlot,
-    Sides,
-    Submit,
-    TaskPlan,
-    TensorSlot,
-)
-from pto_wsp.ir.plan_walk import items_in, numbered_checks, submits
+from pto_wsp.ir.plan import Body, Check, Item, PlanBranch, PlanChoice, Precondition, TaskPlan, TensorSlot
+from pto_wsp.ir.plan_walk import numbered_checks, submits
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const, SlotValue
 from pto_wsp.ir.view import declared
@@ -68,48 +54,48 @@ def drop_repeated_checks(plan: TaskPlan, context: Context) -> TaskPlan:
 def _without_repeats(plan: TaskPlan) -> TaskPlan:
     reads = Reads.of(plan)
 
-    def fresh(checks: tuple[Check, ...], held: set[Check]) -> tuple[Check, ...]:
+    def fresh(note: Precondition, held: set[Check]) -> Precondition:
         new: list[Check] = []
-        for check in checks:
+        for check in note.checks:
             if _may_change(check, reads):
                 new.append(check)
             elif _comparison(check) not in held:
                 held.add(_comparison(check))
                 new.append(check)
-        return tuple(new)
+        return replace(note, checks=tuple(new))
 
     def forget(held: set[Check], slots: set[int]) -> None:
         """Remove the checks that compare these slots, whose values have changed."""
         if slots:
             held -= {check for check in held if slots & _slots_in(check)}
 
-    def sequence(body: Sequence, held: set[Check]) -> Sequence:
-        return Sequence(tuple(walk(item, held) for item in body.items))
+    def sequence(body: Body, held: set[Check]) -> Body:
+        return Sequence(tuple(without(item, held) for item in body.items))
 
-    def choice(branches: tuple[Branch, ...], otherwise: Sequence, held: set[Check]) -> Choice:
-        """Visit a choice: the first condition is always evaluated, a later one only if the earlier ones are false."""
-        held_before = held
-        rewritten: list[Branch] = []
+    def choice(branches: tuple[PlanBranch, ...], otherwise: Body, held: set[Check]) -> PlanChoice:
+        """The first condition is always asked, a later one when those before it do not hold."""
+        asked = held
+        made: list[PlanBranch] = []
         for branch in branches:
-            checks = fresh(branch.checks, held_before)
-            rewritten.append(replace(branch, checks=checks, body=sequence(branch.body, set(held_before))))
-            held_before = set(held_before)
-        return Choice(tuple(rewritten), sequence(otherwise, held_before))
+            note = fresh(branch.note, asked)
+            made.append(replace(branch, note=note, body=sequence(branch.body, set(asked))))
+            asked = set(asked)
+        return Choice(tuple(made), sequence(otherwise, asked))
 
-    def walk(item: Item, held: set[Check]) -> Item:
+    def without(item: Item, held: set[Check]) -> Item:
         match item:
-            case Submit():
-                return replace(item, checks=fresh(item.checks, held))
+            case Do(task):
+                return Do(replace(task, note=fresh(task.note, held)))
             case Loop():
-                checks = fresh(item.checks, held)
-                forget(held, _set_in(item.body))      # before the body: the previous iteration may have set them
+                note = fresh(item.note, held)
+                forget(held, _set_in(item.body))      # ahead of the body: the turn before may have set them
                 inside = set(held)                    # the body may never run
-                through = None if item.through is None else replace(item.through, checks=fresh(item.through.checks, inside))
-                return replace(item, checks=checks, through=through, body=sequence(item.body, inside))
+                through = None if item.through is None else replace(item.through, note=fresh(item.through.note, inside))
+                return replace(item, note=note, through=through, body=sequence(item.body, inside))
             case SetSlot(slot):
-                checks = fresh(item.checks, held)
+                note = fresh(item.note, held)
                 forget(held, {slot})
-                return replace(item, checks=checks)
+                return replace(item, note=note)
             case Choice(branches, otherwise):
                 decided = choice(branches, otherwise, held)
                 forget(held, _set_in(item))
@@ -119,7 +105,7 @@ def _without_repeats(plan: TaskPlan) -> TaskPlan:
             case Sequence():
                 return sequence(item, held)
             case Send():
-                return replace(item, checks=fresh(item.checks, held))
+                return replace(item, note=fresh(item.note, held))
             case Consume():
                 forget(held, _set_in(item.body))
                 return replace(item, body=sequence(item.body, set(held)))
@@ -150,7 +136,7 @@ def _slots_in(check: Check) -> set[int]:
 
 
 def _set_in(item: Item) -> set[int]:
-    return {inner.slot for inner in items_in(item) if isinstance(inner, SetSlot)}
+    return {inner.slot for inner in walk(item) if isinstance(inner, SetSlot)}
 
 
 def _comparison(check: Check) -> Check:

@@ -15,9 +15,10 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import Column, ExecutionRules, FullWindow, Release, WindowUnit
+from pto_wsp.ir.flow import Do, Pipeline, children, rewrite, rewrite_leaves, walk
 from pto_wsp.ir.kernel import Kernel
-from pto_wsp.ir.plan import Check, CheckKind, Item, Pipeline, Process, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import inner_items, items_of, map_sequence, map_submits, submits
+from pto_wsp.ir.plan import Check, CheckKind, Item, PlanProcess, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import map_submits, submits
 from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.context import Context
@@ -138,7 +139,7 @@ def with_own_executors(plan: TaskPlan, most: int | None = None) -> tuple[TaskPla
     """
     first: dict[int, int] = {}     # first executor of each process with tasks, by its stream
     count = int(_has_tasks(plan.body, into_pipelines=False))
-    for item in items_of(plan):
+    for item in walk(plan.body):
         if isinstance(item, Pipeline):
             for process in item.processes:
                 if _has_tasks(process.body):
@@ -151,25 +152,22 @@ def with_own_executors(plan: TaskPlan, most: int | None = None) -> tuple[TaskPla
         return replace(item, processes=tuple(_on(process, first.get(process.stream, 0), folded) for process in item.processes))
 
     folded = most if most is not None and most < count else None
-    return replace(plan, body=map_sequence(plan.body, placed)), max(1, folded or count)
+    return replace(plan, body=rewrite(plan.body, placed)), max(1, folded or count)
 
 
-def _on(process: Process, executor: int, folded: int | None) -> Process:
-    """Assign the tasks of a process to an executor, and those of replica k to the k-th executor after it."""
+def _on(process: PlanProcess, executor: int, folded: int | None) -> PlanProcess:
+    """Let the tasks of a process run on an executor, those of its other replicas on the ones behind it."""
     worker: s.Scalar = s.Const(executor) if process.replicas == 1 else s.add(s.Const(executor), s.ReplicaIndex())
     if folded is not None:
         worker = s.binary(s.Op.MOD, worker, s.Const(folded))
 
-    def placed(item: Item) -> Item:
-        return replace(item, worker=worker) if isinstance(item, Submit) else item
-
-    return replace(process, body=map_sequence(process.body, placed))
+    return replace(process, body=rewrite_leaves(process.body, lambda task: replace(task, worker=worker)))
 
 
 def _has_tasks(item: Item, *, into_pipelines: bool = True) -> bool:
     if isinstance(item, Pipeline) and not into_pipelines:
         return False
-    return isinstance(item, Submit) or any(_has_tasks(inner, into_pipelines=into_pipelines) for inner in inner_items(item))
+    return isinstance(item, Do) or any(_has_tasks(inner, into_pipelines=into_pipelines) for inner in children(item))
 
 
 # -- homes -------------------------------------------------------------------------------------------------------------
@@ -236,7 +234,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         pool = pool_of(pools, own, plan.kernels[task.kernel].kernel, total)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
-                       checks=(*task.checks, *room_checks(schedule.window, plan, task), *own.checks))
+                       note=replace(task.note, checks=(*task.note.checks, *room_checks(schedule.window, plan, task), *own.checks)))
 
     placed = map_submits(plan, place)
     keys.raise_errors()

@@ -11,8 +11,8 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, CalendarError, KeyRangeError, KeyTraceError, WindowError, raise_all
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.plan import Check, CheckKind, Loop, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.ir.flow import Loop, walk
+from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.waits import has_waits
 from pto_wsp.schedule.calendar import MAX_EXECUTORS, Calendar
@@ -46,7 +46,7 @@ class Keys:
         self._said: set[tuple[str, str]] = set()
         self._names = tuple(use.kernel.name for use in plan.kernels)
         self.kernels = tuple(dict.fromkeys(self._names))
-        self._starts = {item.var.id: item for item in items_of(plan) if isinstance(item, Loop)}
+        self._starts = {item.var.id: item for item in walk(plan.body) if isinstance(item, Loop)}
 
     def kernel_of(self, task: Submit) -> str:
         """Return the name of a task's kernel."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import MemoryParam, TileParam
-from pto_wsp.ir.plan import Check, CheckKind, Item, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import map_items
+from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import map_submits
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Cut, Pick, Reshape, View, bounds_of, declared, place_of, print_view
@@ -92,10 +92,10 @@ def with_known_shapes(plan: TaskPlan) -> TaskPlan:
             case _:
                 return None
 
-    def without(item: Item) -> Item:
-        return replace(item, checks=tuple(check for check in item.checks if not _holds(check))) if isinstance(item, Submit) else item
+    def without(task: Submit) -> Submit:
+        return replace(task, note=replace(task.note, checks=tuple(check for check in task.note.checks if not _holds(check))))
 
-    return map_items(replace(plan, body=rewrite(plan.body, known)), without) if made else plan
+    return map_submits(replace(plan, body=rewrite(plan.body, known)), without) if made else plan
 
 
 def _holds(check: Check) -> bool:

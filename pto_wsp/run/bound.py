@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from pto_wsp.errors import BindingError, ContractError, DataDependentError, PtoError, UnboundSymbolError, raise_all
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Loop
 from pto_wsp.ir.layout import Contract
-from pto_wsp.ir.plan import BoundAxis, Loop, Submit, TaskPlan, TensorSlot, is_float_symbol
+from pto_wsp.ir.plan import BoundAxis, Submit, TaskPlan, TensorSlot, is_float_symbol
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const, SymbolRef
 from pto_wsp.ir.tensor import array_advice, kind_of

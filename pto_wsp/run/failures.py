@@ -18,8 +18,9 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import Stuck
 from pto_wsp.ir.execution_rules import FullWindow, WindowUnit
-from pto_wsp.ir.plan import CheckKind, Pipeline, Submit, TaskPlan, outputs_clash
-from pto_wsp.ir.plan_walk import NumberedCheck, items_of, numbered_checks, submits
+from pto_wsp.ir.flow import Pipeline, walk
+from pto_wsp.ir.plan import CheckKind, PlanPipeline, Submit, TaskPlan, outputs_clash
+from pto_wsp.ir.plan_walk import NumberedCheck, numbered_checks, submits
 from pto_wsp.ir.scalar import Const, Scalar, Var, is_unsigned, print_scalar
 from pto_wsp.ir.view import print_view
 from pto_wsp.ir.waits import has_waits
@@ -336,8 +337,8 @@ def bound_leaf(plan: TaskPlan, bindings: Bindings) -> Leaf:
     return leaf
 
 
-def _pipeline_of(plan: TaskPlan, stream: int) -> Pipeline | None:
-    for item in items_of(plan):
+def _pipeline_of(plan: TaskPlan, stream: int) -> PlanPipeline | None:
+    for item in walk(plan.body):
         if isinstance(item, Pipeline):
             for process in item.processes:
                 if process.stream <= stream < process.stream + process.replicas:

@@ -11,7 +11,18 @@ from typing import Protocol
 
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Branch, Check, Choice, Fresh, Item, Loop, Send, Sequence, SetSlot, Sides, Submit, TaskPlan, Through
+from pto_wsp.ir.flow import Choice, Do, Fresh, Loop, Sequence, SetSlot, Sides
+from pto_wsp.ir.plan import (
+    Body,
+    Check,
+    Item,
+    PlanBranch,
+    PlanLoop,
+    PlanSides,
+    Precondition,
+    Submit,
+    TaskPlan,
+)
 from pto_wsp.ir.plan_walk import NumberedCheck, numbered_checks
 from pto_wsp.ir.waits import HandleUses, Reads, Step, TrackedHandle, handle_uses
 from pto_wsp.run.bound import Array, Bindings, Number
@@ -162,15 +173,15 @@ class Orchestrator:
         self.checks = {id(numbered.check): numbered for numbered in numbered_checks(plan)}
         self.leaf: Callable[[s.Scalar], Number] = self._leaf
         self.reads = Reads.of(plan)
-        self.fresh: dict[int, int] = {}      # slot -> number of the tensor currently allocated
-        self.waited = -1     # node of the last wait, which later tasks depend on
-        self.steps: dict[int, tuple[Step, ...]] = {}      # by id() of a plan node
+        self.fresh: dict[int, int] = {}      # by slot: the number of the tensor that is there now
+        self.waited = -1     # the last wait: tasks made afterwards are made of what was read
+        self.steps: dict[int, tuple[Step, ...]] = {}      # by id() of what comes before a node of the plan
 
     def whole(self) -> None:
         """Write the whole stream."""
         self._sequence(self.plan.body, -1)
 
-    def _sequence(self, body: Sequence, after: int) -> int:
+    def _sequence(self, body: Body, after: int) -> int:
         for position, item in enumerate(body.items):
             after = self._collecting(body, position, lambda item=item, after=after: self._item(item, after))  # type: ignore[misc]
         for item in body.items:
@@ -178,7 +189,7 @@ class Orchestrator:
                 self.sink.release(Released(self.fresh.pop(item.slot)))
         return after
 
-    def _collecting(self, body: Sequence | Sides, position: int, run: Callable[[], int]) -> int:
+    def _collecting(self, body: Body | PlanSides, position: int, run: Callable[[], int]) -> int:
         closing = self.handles.closed_after(body, position)
         for handle in closing:
             self.collected[handle] = []
@@ -189,8 +200,8 @@ class Orchestrator:
 
     def _item(self, item: Item, after: int) -> int:
         match item:
-            case Submit():
-                return self._submit(item, after)
+            case Do(task):
+                return self._submit(task, after)
             case Sequence():
                 return self._sequence(item, after)
             case Sides(sides):
@@ -200,7 +211,7 @@ class Orchestrator:
             case Loop():
                 return self._loop(item, after)
             case SetSlot():
-                self._ready(item, after)
+                self._ready(item.note, after)
                 self.slot_values[item.slot] = self._int(item.value)
                 return after
             case Choice(branches, otherwise):
@@ -213,7 +224,7 @@ class Orchestrator:
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")
 
-    def _loop(self, loop: Loop, after: int) -> int:
+    def _loop(self, loop: PlanLoop, after: int) -> int:
         ends: list[int] = []
         outer = dict(self.vars)
         for value in self._bounds(loop, after):
@@ -227,24 +238,24 @@ class Orchestrator:
         self.vars = outer
         return after if loop.ordered else self._join(ends, after)
 
-    def _bounds(self, loop: Loop, after: int) -> range:
+    def _bounds(self, loop: PlanLoop, after: int) -> range:
         """Return the values of a loop's variable."""
-        self._ready(loop, after)
+        self._ready(loop.note, after)
         start, stop, step = (int(self._value(bound)) for bound in (loop.start, loop.stop, loop.step))
         return range(start, stop, step)
 
-    def _enter(self, loop: Loop, value: int, after: int) -> None:
-        """Begin an iteration: set the loop's variable, and for a sparse axis the variable it maps to."""
+    def _enter(self, loop: PlanLoop, value: int, after: int) -> None:
+        """Begin a turn of a loop: set its variable, and the one that it leads to."""
         self.sink.turn()
         self.vars[loop.var.id] = value
         if loop.through is not None:
-            self._ready(loop.through, after)
+            self._ready(loop.through.note, after)
             self.vars[loop.through.var.id] = self._int(loop.through.value)
 
-    def _chosen(self, branches: tuple[Branch, ...], otherwise: Sequence, after: int) -> Sequence:
-        """Return the body of the first branch with a true condition; later conditions are not evaluated."""
+    def _chosen(self, branches: tuple[PlanBranch, ...], otherwise: Body, after: int) -> Body:
+        """Return the body of the first branch whose condition holds; conditions behind it are not evaluated."""
         for branch in branches:
-            self._ready(branch, after)
+            self._ready(branch.note, after)
             if self._value(branch.condition):
                 return branch.body
         return otherwise
@@ -256,14 +267,14 @@ class Orchestrator:
         return empty if not distinct else distinct[0] if len(distinct) == 1 else self.sink.join(distinct)
 
     def _submit(self, task: Submit, after: int) -> int:
-        predecessors = tuple(node for handle in self.handles.waits(task.site) for node in self.collected[handle] if node >= 0)
-        self._ready(task, after, predecessors)
+        behind = tuple(node for handle in self.handles.waits(task.site) for node in self.collected[handle] if node >= 0)
+        self._ready(task.note, after, behind)
         views = tuple(PlacedView(p.slot, self._int(p.offset), (self._int(p.extent[0]), self._int(p.extent[1])),
                                  (self._int(p.stride[0]), self._int(p.stride[1])), self.fresh.get(p.slot)) for p in task.places)
         scalars = tuple(self._scalar(v.value, is_float=v.dtype.is_float) for v in task.scalars)
         order = tuple(node for node in (after if self.plan.structure else -1, self.waited) if node >= 0)
         instance = TaskInstance(task, tuple(self._int(i) for i in task.index), views, scalars, self._int(task.worker),
-                                self._int(task.cost), order, predecessors, self.stream, self._int(task.lane), self._int(task.pool),
+                                self._int(task.cost), order, behind, self.stream, self._int(task.lane), self._int(task.pool),
                                 self._int(task.priority), self._int(task.position), self._int(task.traffic))
         node = self.sink.submit(instance)
         if self.everything is not None:
@@ -273,11 +284,11 @@ class Orchestrator:
             self.collected[handle].append(node)
         return node if self.plan.structure else after
 
-    def _ready(self, node: Submit | Loop | Through | Branch | SetSlot | Send, after: int, behind: tuple[int, ...] = ()) -> None:
-        """Prepare a node's scalars for evaluation: run its checks, and wait for the elements that tasks write."""
-        steps = self.steps.get(id(node))
+    def _ready(self, note: Precondition, after: int, behind: tuple[int, ...] = ()) -> None:
+        """Make a node's scalars fit to be evaluated: check them, and wait for what tasks write."""
+        steps = self.steps.get(id(note))
         if steps is None:
-            steps = self.steps[id(node)] = self.reads.preparation(node.waits, node.checks)
+            steps = self.steps[id(note)] = self.reads.preparation(note)
         for step in steps:
             if isinstance(step, Check):
                 self._check(step)

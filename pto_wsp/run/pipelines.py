@@ -10,23 +10,22 @@ from collections import ChainMap
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait, communicates
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait
+from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
     Consume,
     Fresh,
-    Item,
     Loop,
     Pipeline,
-    Process,
     Receive,
     RecordEvent,
     Send,
     Sequence,
     Sides,
-    TaskPlan,
+    communicates,
 )
+from pto_wsp.ir.plan import Body, Item, PlanLoop, PlanPipeline, PlanProcess, PlanSend, PlanSides, TaskPlan
 from pto_wsp.ir.scalar import Var
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import describe_check, run_stuck_error
@@ -67,8 +66,8 @@ class _MainProgram(Orchestrator):
     def _item(self, item: Item, after: int) -> int:
         return self._pipeline(item, after) if isinstance(item, Pipeline) else super()._item(item, after)
 
-    def _pipeline(self, pipeline: Pipeline, after: int) -> int:
-        """Start all streams, run them round-robin, and continue after all have ended."""
+    def _pipeline(self, pipeline: PlanPipeline, after: int) -> int:
+        """Start all streams, let them take turns, and go on when all have ended."""
         network = NetworkState(self.plan, pipeline)
         started = self.sink.mark(MarkInstance(self.stream, MarkFlag.RESTS))
         streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
@@ -104,8 +103,8 @@ class _Stream(Orchestrator):
 
     talks: dict[int, bool]
 
-    def __init__(self, main: _MainProgram, process: Process, replica: int, network: NetworkState) -> None:
-        vars(self).update(vars(main))     # all streams share the counts, the sink and the facts about the plan
+    def __init__(self, main: _MainProgram, process: PlanProcess, replica: int, network: NetworkState) -> None:
+        vars(self).update(vars(main))     # the counts, the sink and what is known of the plan are those of all
         self.leaf = self._leaf
         self.vars = dict(main.vars)
         self.slot_values = dict(main.slot_values)
@@ -169,7 +168,7 @@ class _Stream(Orchestrator):
             cached = self.talks[id(item)] = communicates(item)
         return cached
 
-    def _collected(self, body: Sequence | Sides, position: int, steps: Steps) -> Steps:
+    def _collected(self, body: Body | PlanSides, position: int, steps: Steps) -> Steps:
         closing = self.handles.closed_after(body, position)
         for handle in closing:
             self.collected[handle] = []
@@ -178,7 +177,7 @@ class _Stream(Orchestrator):
             self.collected[handle] = [self._join(self.collected[handle], -1)]
         return after
 
-    def _turns(self, loop: Loop, after: int) -> Steps:
+    def _turns(self, loop: PlanLoop, after: int) -> Steps:
         ends: list[int] = []
         outer = dict(self.vars)
         for value in self._bounds(loop, after):
@@ -191,21 +190,21 @@ class _Stream(Orchestrator):
         self.vars = outer
         return after if loop.ordered else self._join(ends, after)
 
-    def _send(self, send: Send, after: int) -> Steps:
+    def _send(self, send: PlanSend, after: int) -> Steps:
         channel, latency = self.network.channels[send.channel], self.plan.channels[send.channel].latency
         while (wait := channel.send_waits(self.stream)) is not None:
             yield self._stuck(send.site, wait, send.channel, channel.n_sent, channel.send_peer(wait))
-        predecessors = tuple(node for handle in self.handles.send_waits(send.site) for node in self.collected[handle] if node >= 0)
-        self._ready(send, after, predecessors)
+        behind = tuple(node for handle in self.handles.send_waits(send.site) for node in self.collected[handle] if node >= 0)
+        self._ready(send.note, after, behind)
         payload = tuple(self._int(value) for value in send.payload)
         slot, sent = channel.slot(), after
-        if slot is not None:    # at depth 0 the token blocks the sender until its receiver has it
+        if slot is not None:    # at depth 0 the token itself holds the sender, until it has met its consumer and is there
             meets = channel.depth == 0
-            sent = self._hold(EdgeReason.CHANNEL, Stall.CHANNEL_FULL, send.site, (slot, *(predecessors if meets else ())), after,
+            sent = self._hold(EdgeReason.CHANNEL, Stall.CHANNEL_FULL, send.site, (slot, *(behind if meets else ())), after,
                               latency if meets else 0)
         token = sent
         if channel.depth:
-            token = self._mark(MarkFlag(0), EdgeReason.CHANNEL, Stall.NONE, send.site, predecessors, sent, latency)
+            token = self._mark(MarkFlag(0), EdgeReason.CHANNEL, Stall.NONE, send.site, behind, sent, latency)
         channel.send(Token(token, payload, self.stream, send.site))
         self.counts.n_steps += 1
         return sent if self.plan.structure else after

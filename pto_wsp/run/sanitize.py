@@ -22,9 +22,10 @@ import numpy.typing as npt
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.errors import PtoError, RunRaceError, StrayAccessError, UnwrittenError
 from pto_wsp.ir import plan as pm
+from pto_wsp.ir.flow import Do, Loop, Pipeline, Sides, children
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.ir.plan_walk import inner_items, submits
+from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import Var
 from pto_wsp.run.bound import Array, Bindings
 from pto_wsp.run.failures import replay_text, task_name
@@ -223,9 +224,9 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
     paths: dict[int, tuple[pm.Item, ...]] = {}
 
     def walk(item: pm.Item, around: tuple[pm.Item, ...]) -> None:
-        if isinstance(item, pm.Submit):
-            paths[item.site] = (*around, item)
-        for inner in inner_items(item):
+        if isinstance(item, Do):
+            paths[item.leaf.site] = (*around, item)
+        for inner in children(item):
             walk(inner, (*around, item))
 
     walk(plan.body, ())
@@ -233,32 +234,32 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
     other = one if race.second.is_mark else paths[race.second.site]
     common = [a for a, b in zip(one, other, strict=False) if a is b]
     for item in common:
-        if isinstance(item, pm.Loop) and not item.ordered and _differ(item, one[-1], race.first, other[-1], race.second):
+        if isinstance(item, Loop) and not item.ordered and _differ(item, one[-1], race.first, other[-1], race.second):
             name = item.known_var.name
             return (f"different iterations of the loop over `{name}` at {item.span}",
                     f"loop over `{name}` with P.seq, or index what is written by `{name}`")
     match common[-1]:
-        case pm.Sides():
+        case Sides():
             return "two sides of combine, or of `|`", "put the one after the other: `>>` or sequential(...)"
-        case pm.Pipeline(span=span):
+        case Pipeline(span=span):
             return f"two processes of the pipeline at {span}", "order them through a channel or an event"
         case _:
-            processes = (process for item in common if isinstance(item, pm.Pipeline) for process in item.processes)
+            processes = (process for item in common if isinstance(item, Pipeline) for process in item.processes)
             for process in processes:
                 if process.replicas > 1 and any(item is process.body for item in common):
                     return f"replicas of process `{process.name}`", "give each token a place of its own, or run the process once"
             return "tasks that no statement orders", "wait for the first: after=[handle]"
 
 
-def _differ(loop: pm.Loop, one: pm.Item, first: Access, other: pm.Item, second: Access) -> bool:
-    """Tell whether two tasks may be in different iterations of a loop, judging by their indices."""
-    assert isinstance(one, pm.Submit) and isinstance(other, pm.Submit)
-    mine, its = (_value_of(loop, task, access) for task, access in ((one, first), (other, second)))
+def _differ(loop: pm.PlanLoop, one: pm.Item, first: Access, other: pm.Item, second: Access) -> bool:
+    """Tell whether two tasks are of different iterations of a loop, as far as their indices say."""
+    assert isinstance(one, Do) and isinstance(other, Do)
+    mine, its = (_value_of(loop, task, access) for task, access in ((one.leaf, first), (other.leaf, second)))
     return second.is_mark or mine is None or its is None or mine != its
 
 
-def _value_of(loop: pm.Loop, task: pm.Submit, access: Access) -> int | None:
-    variables = {var.id for var in pm.inner_vars(loop)}
+def _value_of(loop: pm.PlanLoop, task: pm.Submit, access: Access) -> int | None:
+    variables = {var.id for var in loop.bound}
     for node, value in zip(task.index, access.index, strict=False):
         if isinstance(node, Var) and node.id in variables:
             return value

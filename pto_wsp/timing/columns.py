@@ -22,8 +22,9 @@ from pto_wsp.artifact.build import Runtime
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.execution_rules import Column as Kept
-from pto_wsp.ir.plan import Check, Pipeline, Send, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import NumberedCheck, items_in, items_of, map_submits, submits
+from pto_wsp.ir.flow import Pipeline, Send, leaves, walk
+from pto_wsp.ir.plan import Check, Precondition, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import NumberedCheck, map_submits, submits
 from pto_wsp.ir.scalar import COMPARISONS, Number, Op, print_scalar, wrap_i64
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import describe_check
@@ -235,9 +236,9 @@ class RecordedTasks:
 
     @cached_property
     def first_streams(self) -> Mapping[int, int]:
-        """The stream of a process's first replica, by task site."""
-        return {task.site: process.stream for item in items_of(self.plan) if isinstance(item, Pipeline) for process in item.processes
-                for task in items_in(process.body) if isinstance(task, Submit)}
+        """By site of a process: the stream of its first replica."""
+        return {task.site: process.stream for item in walk(self.plan.body) if isinstance(item, Pipeline) for process in item.processes
+                for task in leaves(process.body)}
 
     @cached_property
     def index_begin(self) -> np.ndarray[Any, Any]:
@@ -345,7 +346,7 @@ def _columnar(plan: TaskPlan, task: Submit) -> Submit:
     scalars = tuple(replace(value, value=s.ParamScalar(param.name, param.dtype))
                     for param, value in zip(kernel.scalar_params, task.scalars, strict=True))
     index = tuple(node if isinstance(node, s.Var | s.Const) else s.BracketIndex(k) for k, node in enumerate(task.index))
-    return replace(task, index=index, places=places, scalars=scalars, checks=(), waits=())
+    return replace(task, index=index, places=places, scalars=scalars, note=Precondition())
 
 
 Array = np.ndarray[Any, Any]
@@ -395,7 +396,7 @@ def _check_keys(tasks: RecordedTasks, said: dict[int, Submit]) -> None:
     """
     first: tuple[int, Check, SiteColumns, int, int, int] | None = None
     for task, at, columns in tasks.leaves():
-        for check in said[task.site].checks:
+        for check in said[task.site].note.checks:
             value, lower, upper = (np.broadcast_to(_evaluated(tasks, task, part, "key", columns), tasks.numbers(at).shape)
                                    for part in (check.value, check.lower, check.upper))
             wrong = np.flatnonzero((value < lower) | (value > upper))
@@ -430,7 +431,7 @@ def _evaluated(tasks: RecordedTasks, task: Submit, node: s.Scalar, name: str, co
 def mark_delays(tasks: RecordedTasks, plan: TaskPlan) -> Array | None:
     """Return the delay in cycles of each mark under `plan`; None if no mark has a delay."""
     n = int(tasks.raw.n_marks)
-    latency = {item.site: plan.channels[item.channel] for item in items_of(plan) if isinstance(item, Send)}
+    latency = {item.site: plan.channels[item.channel] for item in walk(plan.body) if isinstance(item, Send)}
     delays = tasks.view("mark_delay", n, np.int64)
     if not any(channel.latency for channel in latency.values()) and not delays.any():
         return None

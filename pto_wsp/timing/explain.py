@@ -25,8 +25,8 @@ import numpy as np
 
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.ir.execution_rules import Release
-from pto_wsp.ir.plan import AwaitEvent, Consume, Receive, RecordEvent, Send, TaskPlan
-from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
+from pto_wsp.ir.plan import PlanConsume, PlanSend, TaskPlan
 from pto_wsp.run.failures import TaskNames
 from pto_wsp.run.record import NodeKind, RecordColumns
 from pto_wsp.run.simulator import Held, SimResult
@@ -305,8 +305,8 @@ class Explainer:
         return "" if item is None else f" at {item.span.short}"
 
     @cached_property
-    def _items(self) -> dict[int, Send | Receive | Consume | RecordEvent | AwaitEvent]:
-        return {item.site: item for item in items_of(self._plan) if isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent)}
+    def _items(self) -> dict[int, PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent]:
+        return {item.site: item for item in walk(self._plan.body) if isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent)}
 
     # -- chains of causes ----------------------------------------------------------------------------------------------
 

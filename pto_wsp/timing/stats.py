@@ -11,8 +11,8 @@ from dataclasses import field
 import numpy as np
 
 from pto_wsp.ir.execution_rules import WindowUnit
-from pto_wsp.ir.plan import Consume, Receive, Send, TaskPlan
-from pto_wsp.ir.plan_walk import items_of
+from pto_wsp.ir.flow import Consume, Receive, Send, walk
+from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.record import RecordColumns, Stall
 from pto_wsp.run.simulator import SimResult
 from pto_wsp.timing.marked_edges import Completion
@@ -314,7 +314,7 @@ def channel_stats(plan: TaskPlan, columns: RecordColumns, sim: SimResult) -> tup
     """Return the channels of a stream with their tokens; empty for a stream with more marks than _MOST_MARKS."""
     if sim.tasks is None or columns.first_node > 0 or not plan.channels or len(columns.mark_node) > _MOST_MARKS:
         return ()
-    ends = {item.site: (item.channel, isinstance(item, Send)) for item in items_of(plan) if isinstance(item, Send | Receive | Consume)}
+    ends = {item.site: (item.channel, isinstance(item, Send)) for item in walk(plan.body) if isinstance(item, Send | Receive | Consume)}
     completion = Completion(columns, sim.tasks.submit, sim.tasks.complete)
     changes: list[list[tuple[int, int, int]]] = [[] for _ in plan.channels]     # (time, node, 1 or -1)
     for node, site, stall in zip(columns.mark_node.tolist(), columns.mark_site.tolist(), columns.mark_stall.tolist(), strict=True):

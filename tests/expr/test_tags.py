@@ -55,12 +55,18 @@ def whole() -> Workload:
                                                (PLAN_TAGS, (plan, execution_rules))], ids=["kernel", "workload", "plan"])
 def test_a_table_has_each_class_of_its_level_with_every_field(tags: Tags, modules: tuple[Any, ...]) -> None:
     own = [kind for module in modules for kind in vars(module).values()
-           if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__]
+           if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__ and kind is not plan.Precondition]
     assert own and not [kind for kind in own if kind not in tags.nodes]
     for kind, entry in tags.nodes.items():
-        assert {(field.attribute, field.counts) for field in entry.fields} == {(f.name, f.compare) for f in fields(kind)}, kind
+        spelled = {(field.attribute.partition(".")[0], field.counts) for field in entry.fields}
+        assert spelled == {(f.name, f.compare) for f in fields(kind)}, kind
     for enum, said in tags.enums.items():
         assert list(said.members) == [member.name for member in enum]
+
+
+def renamed(attribute: str) -> str:
+    """Return another name for a field; that of the note, which is spelled in its node, stays."""
+    return attribute if attribute.startswith("note.") or attribute == "note" else f"new_{attribute}"
 
 
 class Renamed:
@@ -71,16 +77,18 @@ class Renamed:
         self.enums: dict[type[Enum], Any] = {}
         levels: dict[str, tuple[dict[type, str], dict[type[Enum], str]]] = {"": ({}, {}), "plan.": ({}, {})}
         for kind, entry in tags.nodes.items():
-            made = make_dataclass(f"New{kind.__name__}", [f"new_{field.attribute}" for field in entry.fields], frozen=True)
+            names = dict.fromkeys(renamed(field.attribute).partition(".")[0] for field in entry.fields)
+            made = make_dataclass(f"New{kind.__name__}", names, frozen=True)
             self.kinds[kind] = made
             nodes, _ = levels[entry.json.removesuffix(entry.tag)]
-            nodes[made] = f"{entry.tag}: " + " ".join(f"{'' if f.counts else '~'}{f.tag}=new_{f.attribute}" for f in entry.fields)
+            nodes[made] = f"{entry.tag}: " + " ".join(f"{'' if f.counts else '~'}{f.tag}={renamed(f.attribute)}" for f in entry.fields)
         for enum, said in tags.enums.items():
             members: Any = Enum(f"New{enum.__name__}", {f"NEW_{m.name}": m.value for m in enum})   # type: ignore[misc]
             self.enums[enum] = members
             _, enums = levels[said.json.removesuffix(said.tag)]
             enums[members] = f"{said.tag}: " + " ".join(f"{tag}=NEW_{name}" for name, tag in said.members.items())
-        self.tags = Tags(*levels["plan."], below=Tags(*levels[""]), prefix="plan.")
+        self.tags = Tags(*levels["plan."], below=Tags(*levels[""]), prefix="plan.", level=tags.level, note=tags.note,
+                         wrappers={kind: [self.kinds[inner] for inner in inside] for kind, inside in tags.wrappers.items()})
         self.old = tags
 
     def of(self, node: object) -> Any:
@@ -90,7 +98,10 @@ class Renamed:
             return self.enums[type(node)][f"NEW_{node.name}"]
         if not is_dataclass(node) or isinstance(node, Span):
             return node
-        return self.kinds[type(node)](*(self.of(getattr(node, field.attribute)) for field in self.old.nodes[type(node)].fields))
+        if type(node) not in self.kinds:       # a wrapper or a note, which has no tag
+            return type(node)(**{f.name: self.of(getattr(node, f.name)) for f in fields(node)})
+        given = {field.attribute.partition(".")[0] for field in self.old.nodes[type(node)].fields}
+        return self.kinds[type(node)](**{renamed(name): self.of(getattr(node, name)) for name in given})
 
 
 def test_other_names_in_python_give_the_same_json_of_a_workload() -> None:

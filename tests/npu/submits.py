@@ -16,11 +16,12 @@ import numpy as np
 
 from pto_wsp import Program, Workload
 from pto_wsp.arch.instances import builtin_arch
+from pto_wsp.ir.flow import leaves
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.npu.emit.orchestration import emit_orchestration, orchestration_headers
 from pto_wsp.npu.plan.arguments import mark_between_tasks, tensor_directions
-from pto_wsp.npu.plan.model import NpuPlan, launches_of
+from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.ops.entry import Unit
 from pto_wsp.passes.context import Context
@@ -104,7 +105,7 @@ def _parts(workload: Workload, plan: NpuPlan) -> dict[str, int]:
     """How many tasks each kernel has become, by its name."""
     tasks = lower(workload.node)
     names = {task.site: tasks.kernels[task.kernel].kernel.name for task in submits(tasks)}
-    return {name: sum(launch.source == site for launch in launches_of(plan.body)) for site, name in names.items()}
+    return {name: sum(launch.source == site for launch in leaves(plan.body)) for site, name in names.items()}
 
 
 def _owners(graph: Graph, sizes: list[int]) -> dict[int, int]:

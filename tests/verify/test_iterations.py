@@ -7,8 +7,9 @@ import pytest
 from pto_wsp.check.iterations import Answer, Example, Given, Impossible, Iterations, Level, Open
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Consume, Loop, Sequence, Through
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.plan import Consume, Loop, Sequence, Through
+from pto_wsp.ir.plan import Precondition
 from pto_wsp.ir.scalar import Binary, Const, Element, Op, SymbolRef, Var
 
 ROW, COL = Var("i", 1), Var("j", 2)
@@ -20,7 +21,7 @@ NOTHING: frozenset[int] = frozenset()
 def loop(var: Var, stop: s.Scalar | int, start: int = 0, step: s.Scalar | int = 1, through: Through | None = None) -> Loop:
     def node(value: s.Scalar | int) -> s.Scalar:
         return Const(value) if isinstance(value, int) else value
-    return Loop(var, node(start), node(stop), node(step), False, Sequence(()), through=through)
+    return Loop(var, node(start), node(stop), node(step), False, Sequence(()), Precondition(), through)
 
 
 def above(levels: list[Level], lhs: s.Scalar, rhs: int, written: frozenset[int] = NOTHING) -> Answer:
@@ -71,7 +72,7 @@ def test_what_a_table_holds_is_the_same_each_time_unless_tasks_write_it(written:
 
 
 def test_a_sparse_row_leads_to_what_its_table_holds() -> None:
-    inside = loop(ROW, 4, through=Through(COL, Element(TABLE, (ROW,))))
+    inside = loop(ROW, 4, through=Through(COL, Element(TABLE, (ROW,)), Precondition()))
     limit = Given(Binary(Op.LT, Element(TABLE, (ROW,)), Const(3)), True)
     assert above([inside, limit], COL, 2) == Impossible()
     assert above([inside], COL, 2) == Open()

@@ -17,16 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
-from pto_wsp.ir.kernel import Role
-from pto_wsp.ir.layout import Layout
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.flow import (
     AwaitEvent,
-    Branch,
-    Check,
     Choice,
     Consume,
+    Do,
     Fresh,
-    Item,
     Loop,
     Pipeline,
     Process,
@@ -36,6 +32,21 @@ from pto_wsp.ir.plan import (
     Sequence,
     SetSlot,
     Sides,
+)
+from pto_wsp.ir.kernel import Role
+from pto_wsp.ir.layout import Layout
+from pto_wsp.ir.plan import (
+    Check,
+    Item,
+    PlanBranch,
+    PlanChoice,
+    PlanConsume,
+    PlanLoop,
+    PlanPipeline,
+    PlanProcess,
+    PlanSend,
+    PlanSides,
+    PlanSlot,
     Submit,
     TaskPlan,
 )
@@ -144,13 +155,13 @@ class Taken:
     `asked`: the branch's own condition is being evaluated, so the branch is not yet chosen.
     """
 
-    choice: Choice
+    choice: PlanChoice
     number: int
     asked: bool = False
 
     @property
-    def refused(self) -> tuple[Branch, ...]:
-        """The earlier branches, whose conditions are false."""
+    def refused(self) -> tuple[PlanBranch, ...]:
+        """The branches whose conditions do not hold."""
         return self.choice.branches[:self.number]
 
     @property
@@ -159,15 +170,15 @@ class Taken:
         return None if self.asked or self.number == len(self.choice.branches) else self.choice.branches[self.number].condition
 
 
-def token_number(consumer: Consume) -> Var:
-    """Return the variable that counts the tokens of a consumer's channel over all replicas: the number of the current iteration's token."""
+def token_number(consumer: PlanConsume) -> Var:
+    """Return the variable that counts the tokens of a consumer's channel: which one is taken in this turn, all replicas together."""
     return Var("token", _TOKEN_NUMBERS - consumer.site)
 
 
 _TOKEN_NUMBERS = -(1 << 32)      # variable ids, disjoint from those of loops
 
-Level: TypeAlias = Loop | Taken | Consume | Receive | Process
-Statement: TypeAlias = Submit | Loop | Branch | SetSlot | Send
+Level: TypeAlias = PlanLoop | Taken | PlanConsume | Receive | PlanProcess
+Statement: TypeAlias = Submit | PlanLoop | PlanBranch | PlanSlot | PlanSend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,12 +230,12 @@ class Contest:
     `pipeline`: the pipeline of the processes if `node` is a pipeline or a process. `around`: the pipeline that contains or is `node`.
     """
 
-    node: Loop | Sides | Pipeline | Process
+    node: PlanLoop | PlanSides | PlanPipeline | PlanProcess
     slot: int
     depth: int
     groups: tuple[tuple[Access, ...], ...]
-    pipeline: Pipeline | None = None
-    around: Pipeline | None = None
+    pipeline: PlanPipeline | None = None
+    around: PlanPipeline | None = None
 
 
 def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]:
@@ -265,7 +276,7 @@ class _Walk:
         self.reads = Reads.of(plan)
         self.found: list[Contest] = []
         self.touched: dict[int, Touched] = {}
-        self.around: Pipeline | None = None
+        self.around: PlanPipeline | None = None
 
     def keep(self, accesses: BySlot, depth: int) -> None:
         """Record accesses of tensors that are allocated anew in each iteration of the levels before `depth`."""
@@ -275,9 +286,9 @@ class _Walk:
     def visit(self, item: Item, levels: tuple[Level, ...]) -> BySlot:
         """Return the accesses inside an item, by slot."""
         match item:
-            case Submit():
-                return _merged((self._read(item, levels, item.index, item.scalars, *((p.offset, p.extent, p.stride) for p in item.places)),
-                                self._task(item, levels)))
+            case Do(task):
+                return _merged((self._read(task, levels, task.index, task.scalars, *((p.offset, p.extent, p.stride) for p in task.places)),
+                                self._task(task, levels)))
             case Sequence(items):
                 return self._sequence(items, levels)
             case Loop():
@@ -288,10 +299,9 @@ class _Walk:
                 return _merged((self._read(item, levels, item.start, item.stop, item.step), inside))
             case Consume():
                 return self.visit(item.body, (*levels, item))
-            case Choice(branches, otherwise):
-                bodies = (*(branch.body for branch in branches), otherwise)
+            case Choice(branches):
                 asked = (self._read(branch, (*levels, Taken(item, k, asked=True)), branch.condition) for k, branch in enumerate(branches))
-                return _merged((*asked, *(self.visit(body, (*levels, Taken(item, k))) for k, body in enumerate(bodies))))
+                return _merged((*asked, *(self.visit(body, (*levels, Taken(item, k))) for k, body in enumerate(item.bodies))))
             case Sides(sides):
                 parts = tuple(self.visit(side, levels) for side in sides)
                 self._meet(item, len(levels), parts)
@@ -312,25 +322,25 @@ class _Walk:
                 assert_never(item)
 
     def _read(self, statement: Statement, levels: tuple[Level, ...], *roots: object) -> BySlot:
-        """Return the elements that the workload reads for a statement, of tensors that tasks write."""
-        checks = tuple(check for check in statement.checks if not self.reads.elements(check.value, check.lower, check.upper))
-        accesses_by_slot: BySlot = {}
+        """The elements that the workload reads for a statement, of tensors that tasks write."""
+        checks = tuple(check for check in statement.note.checks if not self.reads.elements(check.value, check.lower, check.upper))
+        found: BySlot = {}
         for element in self.reads.elements(*roots):
             slot = self.reads.slots[element.tensor.id]
             view = View(element.tensor, tuple(Pick(0, index) for index in element.index))
             who = f"the workload's read of {print_scalar(element)}"
-            accesses_by_slot.setdefault(slot, []).append(Access(statement, who, "", slot, Role.IN, view, levels, checks))
-        return accesses_by_slot
+            found.setdefault(slot, []).append(Access(statement, who, "", slot, Role.IN, view, levels, checks))
+        return found
 
     def _task(self, task: Submit, levels: tuple[Level, ...]) -> BySlot:
-        accesses_by_slot: BySlot = {}
+        found: BySlot = {}
         kernel = self.plan.kernels[task.kernel].kernel
         for param, place in zip(kernel.memory_params, task.places, strict=True):
             who = f"{kernel.name}({param.name})"
-            accesses_by_slot.setdefault(place.slot, []).append(
-                Access(task, who, param.name, place.slot, place.role, place.view, levels, task.checks))
-        self.by_site[task.site] = tuple(access for accesses in accesses_by_slot.values() for access in accesses)
-        return accesses_by_slot
+            found.setdefault(place.slot, []).append(
+                Access(task, who, param.name, place.slot, place.role, place.view, levels, task.note.checks))
+        self.by_site[task.site] = tuple(access for accesses in found.values() for access in accesses)
+        return found
 
     def _sequence(self, items: tuple[Item, ...], levels: tuple[Level, ...]) -> BySlot:
         parts: list[BySlot] = []
@@ -349,14 +359,14 @@ class _Walk:
         self.keep({slot: merged.pop(slot) for slot in made if slot in merged}, depth)
         return merged
 
-    def _process(self, process: Process, levels: tuple[Level, ...], pipeline: Pipeline) -> BySlot:
+    def _process(self, process: PlanProcess, levels: tuple[Level, ...], pipeline: PlanPipeline) -> BySlot:
         inside = self.visit(process.body, (*levels, process))
         if process.replicas > 1:
             self._meet(process, len(levels), (inside,), pipeline)
         return inside
 
-    def _meet(self, node: Loop | Sides | Pipeline | Process, depth: int, parts: tuple[BySlot, ...],
-              pipeline: Pipeline | None = None) -> None:
+    def _meet(self, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, depth: int, parts: tuple[BySlot, ...],
+              pipeline: PlanPipeline | None = None) -> None:
         if self.ordered and not isinstance(node, Loop):
             return
         alone = 1 if isinstance(node, Loop | Process) else 2       # number of groups that can race

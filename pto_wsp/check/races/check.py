@@ -27,18 +27,17 @@ from pto_wsp.check.skeleton import NotKnown
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.channels import communicates
+from pto_wsp.ir.flow import Loop, Pipeline, Process, SetSlot, Sides, communicates, walk
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.plan import Item, Loop, Pipeline, Process, SetSlot, Sides, Submit, TaskPlan
-from pto_wsp.ir.plan_walk import items_in, items_of, submits
+from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSides, Submit, TaskPlan
+from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import Scalar
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
 
-# -- errors ------------------------------------------------------------------------------------------------------------
-def pipeline_error(found: Unordered, node: Loop | Sides | Pipeline | Process, plan: TaskPlan) -> RaceError:
-    """Return the error for two task instances in processes; the notes say how many tokens each process has moved."""
+def pipeline_error(found: Unordered, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, plan: TaskPlan) -> RaceError:
+    """Return the error of two instances in processes, with the order of tokens that leaves them free."""
     pair = found.witness.pair
     homes = [level for access in pair.accesses for level in access.levels[pair.depth:pair.depth + 1] if isinstance(level, Process)]
     notes: list[str] = []
@@ -51,18 +50,15 @@ def pipeline_error(found: Unordered, node: Loop | Sides | Pipeline | Process, pl
         "no chain of program order, tokens, credits and events leads from one to the other",))
 
 
-def _moved(channel: int, home: Process, n: int) -> str:
-    """Return how many tokens of a channel a process has moved, as text; empty if the process does not use the channel."""
+def _moved(channel: int, home: PlanProcess, n: int) -> str:
+    """Say how many tokens of a channel a process has moved; empty where it does not use the channel."""
     if channel in home.produces:
         return f"{n} sent"
     return f"{n} taken" if channel in home.consumes else ""
 
 
-def race_error(witness: Witness, node: Loop | Sides | Pipeline | Process, order: tuple[str, ...] = ()) -> RaceError:
-    """Return the error for a witness.
-
-    `node`: the construct that leaves the two accesses unordered; `order`: notes on the order of tokens.
-    """
+def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, order: tuple[str, ...] = ()) -> RaceError:
+    """Return the error of a witness; `node`: what leaves the two without an order; `order`: how tokens leave them so."""
     first, second = witness.pair.accesses
     name = first.view.tensor.shown
     both_write = first.role.writes and second.role.writes
@@ -90,7 +86,7 @@ def _where(witness: Witness, side: int) -> str:
     return f" where {iteration}" if iteration else ""
 
 
-def _free(node: Loop | Sides | Pipeline | Process) -> str:
+def _free(node: PlanLoop | PlanSides | PlanPipeline | PlanProcess) -> str:
     match node:
         case Loop():
             return f"iterations of `{node.known_var.name}`"
@@ -102,7 +98,7 @@ def _free(node: Loop | Sides | Pipeline | Process) -> str:
             return "processes"
 
 
-def _help(witness: Witness, node: Loop | Sides | Pipeline | Process, *, overwritten: bool) -> str:
+def _help(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, *, overwritten: bool) -> str:
     name = witness.pair.first.view.tensor.shown
     match node:
         case Loop():
@@ -266,13 +262,13 @@ def _loops(plan: TaskPlan, data: Data) -> Iterator[Finding]:
         node = contest.node
         if not needed.get(id(node)):
             needed[id(node)] = any(not _proved_apart(pair, data) for pair in pairs_of(contest, data))
-    for item in items_of(plan):
+    for item in walk(plan.body):
         if isinstance(item, Loop) and needed.get(id(item)) is False and _runs_again(item) and not _has_other_order(item):
             yield Finding(_CHECK, Verdict.LINT,
                           f"P.seq over {item.known_var.name} at {item.span.short}: its iterations touch different elements, P would do")
 
 
-def _runs_again(loop: Loop) -> bool:
+def _runs_again(loop: PlanLoop) -> bool:
     """Tell whether a loop may have two iterations."""
     match loop.start, loop.stop, loop.step:
         case s.Const(start), s.Const(stop), s.Const(step):
@@ -282,8 +278,8 @@ def _runs_again(loop: Loop) -> bool:
 
 
 def _has_other_order(item: Item) -> bool:
-    """Tell whether iterations depend on each other by other means than tensor elements: slots, tokens, events."""
-    return communicates(item) or any(isinstance(inner, SetSlot) for inner in items_in(item))
+    """Tell whether iterations hand something on beside elements: slots, tokens, events."""
+    return communicates(item) or any(isinstance(inner, SetSlot) for inner in walk(item))
 
 
 def _handles(plan: TaskPlan, data: Data) -> Iterator[Finding]:

@@ -18,7 +18,8 @@ from pto_wsp.check.affine.solve import Unsat, solve
 from pto_wsp.check.races.accesses import Access, Contest, Taken, region_of
 from pto_wsp.check.races.question import Data, Pair, Question
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Loop, Process, Submit, inner_vars
+from pto_wsp.ir.flow import Loop, Process, bound_vars
+from pto_wsp.ir.plan import PlanLoop, Submit
 from pto_wsp.ir.scalar import Op, Scalar
 
 _FEW_LINES = 4
@@ -52,7 +53,7 @@ def pairs_among(accesses: tuple[Access, ...], depth: int, data: Data) -> Iterato
             yield pair
 
 
-def _meeting(ours: list[Access], theirs: list[Access], depth: int, loop: Loop | None, data: Data) -> Iterator[Pair]:
+def _meeting(ours: list[Access], theirs: list[Access], depth: int, loop: PlanLoop | None, data: Data) -> Iterator[Pair]:
     if len(ours) * len(theirs) >= _FEW_PAIRS and _apart_in_one_dimension(ours, theirs, depth, loop, data):
         return
     for first, second in _overlapping(ours, theirs):
@@ -90,7 +91,7 @@ def _meaning(access: Access, depth: int, data: Data) -> Hashable:
         match level:
             case Loop():
                 parts += [level.start, level.stop, level.step, *(() if level.through is None else (level.through.value,))]
-                names.update({var: s.Var("", -len(names) - 1 - k) for k, var in enumerate(inner_vars(level))})
+                names.update({var: s.Var("", -len(names) - 1 - k) for k, var in enumerate(bound_vars(level))})
                 levels.append(level.through is None)
             case Taken():
                 parts += [*(branch.condition for branch in level.refused), *(() if level.held is None else (level.held,))]
@@ -106,8 +107,8 @@ def _meaning(access: Access, depth: int, data: Data) -> Hashable:
     return (tuple(levels), tuple(s.substitute(part, names.get) for part in parts), tuple(line.terms for line in lines), len(region.equal))
 
 
-def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int, loop: Loop | None, data: Data) -> bool:
-    """Tell whether one dimension alone proves all pairs apart, given only the shared levels and the loop at which the pairs part."""
+def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int, loop: PlanLoop | None, data: Data) -> bool:
+    """Tell whether all pairs are apart in a dimension, seen from the levels that they share and the loop where they part alone."""
     for dim in range(ours[0].view.tensor.rank):
         lines = [_lines(accesses, dim, depth + (loop is not None)) for accesses in (ours, theirs)]
         if not lines[0] or not lines[1]:
@@ -177,8 +178,8 @@ def _line_key(access: Access, dim: int, depth: int) -> tuple[object, ...] | None
         return None
     line = region.dims[dim]
     extents = tuple(region.extents[number] for number, _ in line.terms)
-    shared_vars = {var.id for level in access.levels[:depth] if isinstance(level, Loop) for var in inner_vars(level)}
-    if any(isinstance(leaf, s.Var) and leaf.id not in shared_vars for node in (line.start, *extents) for leaf in s.leaves(node)):
+    known = {var.id for level in access.levels[:depth] if isinstance(level, Loop) for var in bound_vars(level)}
+    if any(isinstance(leaf, s.Var) and leaf.id not in known for node in (line.start, *extents) for leaf in s.leaves(node)):
         return None
     return (line.start, tuple(factor for _, factor in line.terms), extents)
 

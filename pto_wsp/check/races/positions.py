@@ -13,21 +13,21 @@ from typing import TypeAlias
 
 from pto_wsp.check.races.accesses import Level, Taken, token_number
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import AwaitEvent, Choice, Consume, Item, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sequence, Sides, Submit
-from pto_wsp.ir.plan_walk import inner_items
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Loop, Receive, RecordEvent, Send, Sequence, Sides, children
+from pto_wsp.ir.plan import Item, PlanConsume, PlanLoop, PlanPipeline, PlanProcess, PlanSend, Submit
 from pto_wsp.ir.scalar import Op
 from pto_wsp.values import dataclass
 
-Path: TypeAlias = tuple[tuple[Item, int], ...]      # from a body down to an item: (construct, number of the part that leads on)
-EndStatement: TypeAlias = Send | Receive | Consume | RecordEvent | AwaitEvent
-Repeats: TypeAlias = Loop | Consume
+Path: TypeAlias = tuple[tuple[Item, int], ...]      # from a body down to an item: what is around it, and which of its parts leads on
+EndStatement: TypeAlias = PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent
+Repeats: TypeAlias = PlanLoop | PlanConsume
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class End:
     """A statement at one end of a channel or event. `levels`: the levels around, outermost first; a consumer is a level of itself."""
 
-    process: Process
+    process: PlanProcess
     statement: EndStatement
     levels: tuple[Level, ...]
     path: Path
@@ -86,25 +86,25 @@ class _Count:
     each_turn: bool
 
 
-def ends_in(process: Process, kinds: tuple[type, ...], number: int) -> Iterator[End]:
-    """Yield the statements of these kinds on a channel or event in a process."""
+def ends_in(process: PlanProcess, kinds: tuple[type, ...], number: int) -> Iterator[End]:
+    """Yield the statements of these kinds at a channel, or event, in a process."""
     yield from (End(process, statement, levels, path) for statement, levels, path in _ends(process.body, kinds, number, (), ()))
 
 
-def only_end(pipeline: Pipeline, kinds: tuple[type, ...], number: int) -> End | None:
-    """Return the only statement of these kinds on a channel; None if there is no or more than one."""
-    ends = [end for process in pipeline.processes for end in ends_in(process, kinds, number)]
-    return ends[0] if len(ends) == 1 else None
+def only_end(pipeline: PlanPipeline, kinds: tuple[type, ...], number: int) -> End | None:
+    """Return the one statement of these kinds at a channel; None where there are several."""
+    found = [end for process in pipeline.processes for end in ends_in(process, kinds, number)]
+    return found[0] if len(found) == 1 else None
 
 
 def path_to(item: Item, target: object) -> Path | None:
-    """Return the path from an item down to an item inside; None if `target` is not inside."""
-    if item is target:
+    """Return the way from an item down to one inside it."""
+    if item is target or (isinstance(item, Do) and item.leaf is target):
         return ()
-    for number, inner in enumerate(inner_items(item)):
+    for at, inner in enumerate(children(item)):
         below = path_to(inner, target)
         if below is not None:
-            return ((item, number), *below)
+            return ((item, at), *below)
     return None
 
 
@@ -180,15 +180,15 @@ def _ends(item: Item, kinds: tuple[type, ...], number: int, levels: tuple[Level,
                 yield from _ends(inner, kinds, number, levels, (*path, (item, at)))
                 if isinstance(inner, Receive):
                     levels = (*levels, inner)
-        case Choice(branches, otherwise):
-            for at, body in enumerate((*(branch.body for branch in branches), otherwise)):
+        case Choice():
+            for at, body in enumerate(item.bodies):
                 yield from _ends(body, kinds, number, (*levels, Taken(item, at)), (*path, (item, at)))
         case Loop() | Consume():
             if isinstance(item, kinds) and isinstance(item, Consume) and item.channel == number:
                 yield item, (*levels, item), path
             yield from _ends(item.body, kinds, number, (*levels, item), (*path, (item, 0)))
         case _:
-            for at, inner in enumerate(inner_items(item)):
+            for at, inner in enumerate(children(item)):
                 yield from _ends(inner, kinds, number, levels, (*path, (item, at)))
 
 
@@ -247,8 +247,8 @@ def _turn(level: Repeats) -> s.Scalar:
     return passed if level.step == s.Const(1) else s.binary(Op.FLOORDIV, passed, level.step)
 
 
-def _extent(loop: Loop) -> s.Scalar:
-    """Return the number of iterations of a loop; if the loop starts at 0, a run-time check keeps `stop` from being negative."""
+def _extent(loop: PlanLoop) -> s.Scalar:
+    """Return how many turns a loop has; where it starts at 0, a check of the loop keeps `stop` from being negative."""
     extent = s.ceil_div(s.sub(loop.stop, loop.start), loop.step)
     return extent if loop.start == s.Const(0) and not isinstance(extent, s.Const) else s.maximum(extent, s.Const(0))
 
@@ -262,6 +262,6 @@ def _is_fixed(extent: s.Scalar) -> bool:
     return all(isinstance(leaf, s.Const | s.SymbolRef | s.DimOf) for leaf in s.leaves(extent))
 
 
-def _is_positive(loop: Loop) -> bool:
+def _is_positive(loop: PlanLoop) -> bool:
     extent = _extent(loop)
     return isinstance(extent, s.Const) and int(extent.value) > 0

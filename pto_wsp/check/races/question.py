@@ -19,8 +19,9 @@ from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, fresh
 from pto_wsp.check.affine.scalars import Application, Scope, Translator
 from pto_wsp.check.races.accesses import Access, Level, Line, Region, Taken, region_of, token_number
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import Consume, Loop, Process, Receive
 from pto_wsp.ir.layout import Contract, TensorRef
-from pto_wsp.ir.plan import Consume, Loop, Process, Receive, TaskPlan
+from pto_wsp.ir.plan import PlanLoop, TaskPlan
 from pto_wsp.ir.view import Cut, Pick, Step, as_declared, bounds_of
 from pto_wsp.values import dataclass
 
@@ -50,7 +51,7 @@ class Route:
 
     side: int
     hops: tuple[Hop, ...] = ()
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[PlanLoop, ...] = ()
     turns: tuple[tuple[Hop, ...], ...] = ()
     replicas: bool = False
 
@@ -125,7 +126,7 @@ class Pair:
     first: Access
     second: Access
     depth: int
-    loop: Loop | None
+    loop: PlanLoop | None
 
     @property
     def accesses(self) -> tuple[Access, Access]:
@@ -342,8 +343,8 @@ class Question:
         self.scopes.append(self.translator.scope(bound))
         return len(self.scopes) - 1
 
-    def _along_row(self, loop: Loop) -> None:
-        """Add that columns rise along a sparse row: if both sides iterate over the same row, the later position has the larger column."""
+    def _along_row(self, loop: PlanLoop) -> None:
+        """The columns of a sparse row rise: where both sides walk the same row, the later position has the larger column."""
         if loop.through is None or any(self.number(bound, 0) != self.number(bound, 1) for bound in (loop.start, loop.stop)):
             return
         ends = {(start.tensor.id, value.tensor.id) if isinstance(start, s.Element) and isinstance(value, s.Element) else None

@@ -19,10 +19,9 @@ from pto_wsp.check.races.accesses import Contest, Level
 from pto_wsp.check.races.filters import is_apart
 from pto_wsp.check.races.positions import End, Path, ends_in, last_before, next_behind, next_of, only_end, path_to
 from pto_wsp.check.races.question import Chain, Data, Hop, Link, Order, Origin, Pair, Question, Route
-from pto_wsp.ir.channels import communicates
-from pto_wsp.ir.plan import AwaitEvent, Consume, Item, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sides, Submit
-from pto_wsp.ir.plan import Sequence as PlanSequence
-from pto_wsp.ir.plan_walk import items_in
+from pto_wsp.ir.flow import AwaitEvent, Consume, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sides, communicates, walk
+from pto_wsp.ir.flow import Sequence as PlanSequence
+from pto_wsp.ir.plan import Item, PlanConsume, PlanLoop, PlanPipeline, PlanProcess, Submit
 from pto_wsp.values import dataclass
 
 _MOST_PROCESSES = 5      # processes on one chain
@@ -52,8 +51,8 @@ class Network:
     origins: Mapping[int, Origin]
 
 
-def network_of(pipeline: Pipeline, depths: Sequence[int]) -> Network:
-    """Return the counted communication of a pipeline. `depths`: the depths of the plan's channels."""
+def network_of(pipeline: PlanPipeline, depths: Sequence[int]) -> Network:
+    """Return what is counted of a pipeline. `depths`: of the plan's channels."""
     sends = {channel: sent for channel in pipeline.channels if (sent := only_end(pipeline, (Send,), channel)) is not None}
     return Network(_hops(pipeline, depths), sends, _origins(pipeline))
 
@@ -70,19 +69,19 @@ def chains_of(network: Network, pair: Pair, *, structure: bool) -> Iterator[Chai
     yield from chains[:_MOST_CHAINS]
 
 
-def _origins(pipeline: Pipeline) -> Mapping[int, Origin]:
-    origins: dict[int, Origin] = {}
+def _origins(pipeline: PlanPipeline) -> Mapping[int, Origin]:
+    found: dict[int, Origin] = {}
     for channel in pipeline.channels:
-        sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
+        sent, taken = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
         if sent is None or not isinstance(sent.statement, Send):
             continue
-        counted = received is not None and sent.is_countable and received.is_countable
-        origins[channel] = Origin(sent.levels, sent.statement.payload, sent.position if counted else None,
-                                received.position if counted and received is not None else None)
-    return origins
+        counted = taken is not None and sent.is_countable and taken.is_countable
+        found[channel] = Origin(sent.levels, sent.statement.payload, sent.position if counted else None,
+                                taken.position if counted and taken is not None else None)
+    return found
 
 
-def _hops(pipeline: Pipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
+def _hops(pipeline: PlanPipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
     hops: list[_Hop] = []
     for channel in pipeline.channels:
         sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
@@ -99,13 +98,13 @@ def _hops(pipeline: Pipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
     return tuple(hops)
 
 
-def _ways(hops: tuple[_Hop, ...], home: Process, other: Process, so_far: tuple[_Hop, ...] = ()) -> Iterator[tuple[_Hop, ...]]:
-    """Yield the simple paths of hops from one process to another (or from replica to replica)."""
-    process = so_far[-1].arrives.process if so_far else home
+def _ways(hops: tuple[_Hop, ...], home: PlanProcess, other: PlanProcess, so_far: tuple[_Hop, ...] = ()) -> Iterator[tuple[_Hop, ...]]:
+    """Yield the ways from one process to another (or from replica to replica) that come to no process twice."""
+    at = so_far[-1].arrives.process if so_far else home
     passed = [hop.leaves.process for hop in so_far]
     for hop in hops:
         after = hop.arrives.process
-        if hop.leaves.process is not process:
+        if hop.leaves.process is not at:
             continue
         if after is other:
             yield (*so_far, hop)
@@ -162,11 +161,9 @@ def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
                  same if None not in takes and takes[0] is takes[1] else 0)
 
 
-def _routes(contest: Contest, pipeline: Pipeline, network: Network, pair: Pair, *, structure: bool) -> Iterator[Route]:
-    """Yield the routes between the processes of two accesses in both directions; between replicas, the route by their distinct tokens.
-
-    Without `structure` a token waits only for the tasks that it was sent with.
-    """
+def _routes(contest: Contest, pipeline: PlanPipeline, network: Network, pair: Pair, *, structure: bool) -> Iterator[Route]:
+    """Yield the routes of tokens and events from the process of one access to that of the other, either way; and of two replicas of a
+    process the one that says that they have taken different tokens. Without `structure` a token waits for the task that it is of alone."""
     if isinstance(contest.node, Process):
         yield from _of_replicas(network, pair)
         return
@@ -229,8 +226,8 @@ def _only_send(network: Network, channel: int) -> End | None:
     return sent if sent is not None and _is_one(sent.process, sent.levels) else None
 
 
-def _is_one(process: Process, around: Iterable[object]) -> bool:
-    """Tell whether a statement inside `around` runs in one replica per iteration: a token goes to one replica."""
+def _is_one(process: PlanProcess, around: Iterable[object]) -> bool:
+    """Tell whether what is inside these happens in one replica each time: a token is taken by one."""
     return process.replicas == 1 or any(isinstance(level, Consume) for level in around)
 
 
@@ -241,21 +238,21 @@ def _of_replicas(network: Network, pair: Pair) -> Iterator[Route]:
         yield Route(0, turns=(turn,), replicas=True)
 
 
-def _around_both(before: Path, after: Path) -> tuple[Loop | Consume, ...] | None:
-    """Return the loops and consumers around both statements if the first precedes the second in each iteration; None otherwise."""
-    common: list[Loop | Consume] = []
+def _around_both(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, ...] | None:
+    """Return what repeats both of two statements, where the first comes before the second each time; None where it does not."""
+    around: list[PlanLoop | PlanConsume] = []
     for (item, here), (other, there) in zip(before, after, strict=False):
         if item is not other or isinstance(item, Pipeline):
             return None
         if here != there:
-            return tuple(common) if isinstance(item, PlanSequence) and here < there else None
+            return tuple(around) if isinstance(item, PlanSequence) and here < there else None
         if isinstance(item, Loop | Consume):
-            common.append(item)
+            around.append(item)
     return None
 
 
-def _turn(network: Network, consumer: Consume) -> tuple[Hop, ...] | None:
-    """Return the hops that identify an iteration of a consumer: the loops around the send of its token, and recursively from there."""
+def _turn(network: Network, consumer: PlanConsume) -> tuple[Hop, ...] | None:
+    """Return what tells one turn of a consumer from another: the loops around the send of its token, and so on from there."""
     hops: list[Hop] = []
     pending, seen = [consumer], {consumer.channel}
     while pending:
@@ -272,8 +269,8 @@ def _turn(network: Network, consumer: Consume) -> tuple[Hop, ...] | None:
     return tuple(hops)
 
 
-def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, statement: object) -> bool:
-    """Tell whether an event that is recorded once follows a statement in `home`, and the other process awaits the event before its own."""
+def _event_between(pipeline: PlanPipeline, home: PlanProcess, path: Path, other: Level, statement: object) -> bool:
+    """Tell whether an event of a process, which happens once, comes after a statement, and another one waits for it before its own."""
     theirs = path_to(other.body, statement) if isinstance(other, Process) else None
     if not isinstance(other, Process) or not theirs:
         return False
@@ -284,4 +281,4 @@ def _event_between(pipeline: Pipeline, home: Process, path: Path, other: Level, 
 
 def _records(item: Item, event: int) -> int:
     """Count the statements that record an event."""
-    return sum(isinstance(inner, RecordEvent) and inner.event == event for inner in items_in(item))
+    return sum(isinstance(inner, RecordEvent) and inner.event == event for inner in walk(item))

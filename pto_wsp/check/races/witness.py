@@ -21,8 +21,8 @@ from pto_wsp.check.races.accesses import Access, Line, Region, Taken, region_of
 from pto_wsp.check.races.question import Data, Pair, Question
 from pto_wsp.check.skeleton import Budget, NotKnown, Number, Skeletons, WatchedTask
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Consume, Loop, Pipeline, Receive, Submit, TaskPlan, inner_vars, is_float_symbol
-from pto_wsp.ir.plan_walk import items_in
+from pto_wsp.ir.flow import Consume, Loop, Receive, bound_vars, leaves
+from pto_wsp.ir.plan import PlanPipeline, Submit, TaskPlan, is_float_symbol
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, as_declared, bounds_of
 from pto_wsp.values import dataclass
@@ -77,7 +77,7 @@ def witness_of(pair: Pair, question: Question, point: Mapping[Key, int]) -> Witn
         raise NoWitness("the regions are the same")
     sides = tuple(tuple((var.name, numbers.value(var, side)) for var in access.variables) for side, access in enumerate(pair.accesses))
     outer = {var.id: numbers.value(var, 0) for level in pair.first.levels[:pair.depth] if isinstance(level, Loop)
-             for var in inner_vars(level)}
+             for var in bound_vars(level)}
     shared = numbers.shared(pair)
     return Witness(pair, (sides[0], sides[1]), numbers.given(), shared, outer)
 
@@ -233,8 +233,9 @@ class Unordered:
     tokens: tuple[Mapping[int, int], Mapping[int, int]]
 
 
-def unordered_instances(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, *, apart: bool = True) -> Unordered | None:
-    """Return two unordered task instances that share an element; None if there are none.
+def unordered_instances(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, *, apart: bool = True) -> Unordered | None:
+    """Return two instances of the accesses of a witness that share an element and have no order, with its sizes, or others for sizes
+    that are symbols; None where there are none. `apart`: the two are in different processes or replicas.
 
     Sizes are the witness's, or others for symbols without a default. `apart`: the instances must be in different processes or replicas.
     Raises: NotKnown if the processes cannot run without their tasks, or exceed the budget.
@@ -242,7 +243,7 @@ def unordered_instances(plan: TaskPlan, pipeline: Pipeline, witness: Witness, da
     first, second = witness.pair.accesses
     if not isinstance(first.statement, Submit) or not isinstance(second.statement, Submit):
         raise NotKnown("the workload reads it itself")
-    if any(isinstance(item, Submit) and item.after for item in items_in(pipeline)):
+    if any(task.after for task in leaves(pipeline)):
         raise NotKnown("after= orders tasks of its processes")
     instances, why = None, None
     for sizes in _sizes(plan, witness):
@@ -266,7 +267,8 @@ def _sizes(plan: TaskPlan, witness: Witness) -> Iterator[Mapping[str, int]]:
         yield {**witness.given, **{name: max(size, witness.given.get(name, 0)) for name in free}}
 
 
-def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int], *, apart: bool) -> Unordered | None:
+def _found(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, given: Mapping[str, int], *,
+           apart: bool) -> Unordered | None:
     pair = witness.pair
     key = ("tasks", id(pipeline), *sorted(given.items()), *sorted(witness.outer.items()))
     if key not in data.kept:
@@ -291,12 +293,9 @@ def _found(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, giv
     return None
 
 
-def _tasks(plan: TaskPlan, pipeline: Pipeline, witness: Witness, data: Data, given: Mapping[str, int]) -> list[WatchedTask] | str:
-    """Return the watched tasks of a pipeline run with these sizes, or the reason why the run is not possible as text.
-
-    The list is empty if a check fails before the first task.
-    """
-    submits = {item.site: item for item in items_in(pipeline) if isinstance(item, Submit)}
+def _tasks(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, given: Mapping[str, int]) -> list[WatchedTask] | str:
+    """Return the tasks of a pipeline with these sizes, none where a run with them ends before its first one; or why that is not known."""
+    submits = {task.site: task for task in leaves(pipeline)}
     skeletons = Skeletons(plan, _leaf_with(data, given), Budget(_BUDGET), dict(witness.outer), sites=frozenset(submits))
     try:
         if skeletons.run(pipeline).rows:
@@ -326,8 +325,8 @@ def _is_of(task: WatchedTask, access: Access) -> bool:
 
 
 def _passes(task: WatchedTask, submit: Submit) -> bool:
-    """Tell whether the known checks of an instance hold."""
-    for check in submit.checks:
+    """Tell whether the checks of an instance hold, as far as they are known."""
+    for check in submit.note.checks:
         try:
             if not task.value(check.lower) <= task.value(check.value) <= task.value(check.upper):
                 return False

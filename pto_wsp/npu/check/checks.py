@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.check.verdict import Finding, Verdict
-from pto_wsp.ir.plan import Send, SetSlot
+from pto_wsp.ir.flow import Choice, Do, Loop, Send, SetSlot, walk
 from pto_wsp.npu.check.flags import check_flags, check_hazards
 from pto_wsp.npu.check.forms import check_forms
 from pto_wsp.npu.check.places import check_places
 from pto_wsp.npu.isa.tile_program import TileProgram
 from pto_wsp.npu.plan.guards import Checked, Late
-from pto_wsp.npu.plan.model import Fork, Launch, NpuPlan, Repeat, items_of
+from pto_wsp.npu.plan.model import NpuPlan
 
 
 def check_regions(program: TileProgram, arch: Arch) -> tuple[Finding, ...]:
@@ -42,14 +42,16 @@ def with_late_checks(findings: Sequence[Finding], plan: NpuPlan) -> tuple[Findin
 
 
 def _checked(plan: NpuPlan) -> Iterator[Checked]:
-    for item in items_of(plan.body):
+    for item in walk(plan.body):
         match item:
-            case Launch() | SetSlot() | Send():
+            case Do(launch):
+                yield launch
+            case SetSlot() | Send():
                 yield item
-            case Repeat(lead=lead):
-                yield from (item,) if lead is None else (item, lead)
-            case Fork(ways):
-                yield from ways
+            case Loop(through=through):
+                yield from (item,) if through is None else (item, through)
+            case Choice(branches):
+                yield from branches
             case _:
                 pass
 

@@ -15,22 +15,8 @@ from collections.abc import Iterator, Mapping
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Receive, SetSlot
-from pto_wsp.npu.plan.model import (
-    Descriptor,
-    Drain,
-    Fork,
-    Launch,
-    NpuItem,
-    NpuPlan,
-    Passed,
-    Repeat,
-    Scope,
-    Window,
-    inner_items,
-    items_of,
-    launches_of,
-)
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Receive, SetSlot, children, leaves, walk
+from pto_wsp.npu.plan.model import Descriptor, Launch, NpuChoice, NpuItem, NpuPlan, Passed, Scope, Window
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, TensorOf, resource_of, site_of
 from pto_wsp.npu.plan.waits import Overwrites, RememberedReads, overwrites, remembered_reads
 from pto_wsp.values import dataclass
@@ -77,10 +63,10 @@ def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None, looke
     """
     reads = remembered_reads(plan) if remembered is None else remembered
     looked_up = overwrites(plan) if looked_up is None else looked_up
-    for seed in range(MOST_WAYS if any(isinstance(item, Fork) for item in items_of(plan.body)) else 1):
+    for seed in range(MOST_WAYS if any(isinstance(item, Choice) for item in walk(plan.body)) else 1):
         _check_tasks(tuple(_first_tasks(plan, seed, looked_up)), reads)
     both = [slot for slot, tensor in enumerate(plan.tensors) if tensor.reads and tensor.writes]
-    again = sorted({argument.slot for launch in launches_of(plan.body) for position, argument in enumerate(launch.arguments)
+    again = sorted({argument.slot for launch in leaves(plan.body) for position, argument in enumerate(launch.arguments)
                     if isinstance(argument, Descriptor) and (site_of(launch), position) in looked_up})
     return (*(Finding(f"writes behind reads of {plan.tensors[slot].ref.shown}", Verdict.PROVED,
                       "the reads are remembered, and named to the runtime" if TensorOf(slot) in reads.tensors else
@@ -115,58 +101,60 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_T
     slots: dict[s.Scalar, int] = {}       # and payloads of tokens
     passed: set[tuple[Resource, int]] = set()      # intermediates that a task has allocated
 
-    def walk(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
+    def visit(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
         nonlocal n_tasks, n_runs, n_turns
         known = {**known, **slots}
         match item:
-            case Launch():
+            case Do(launch):
                 n_tasks += 1
                 if n_tasks <= MOST_TASKS:
                     accesses = []
-                    for position, argument in enumerate(item.arguments):
+                    for position, argument in enumerate(launch.arguments):
                         turn = made.get(resource_of(argument), 0)
                         first = isinstance(argument, Passed) and (resource_of(argument), turn) not in passed
                         passed.add((resource_of(argument), turn))
-                        accesses.append(_Access(resource_of(argument), turn, argument.role.reads or (site_of(item), position) in looked_up,
+                        reads = argument.role.reads or (site_of(launch), position) in looked_up
+                        accesses.append(_Access(resource_of(argument), turn, reads,
                                                 argument.role.writes, first or (isinstance(argument, Descriptor) and argument.allocates),
                                                 _box(plan, argument, known)))
-                    yield _Task(item, tuple(accesses))
-            case Repeat(var, start, stop, step, lead=lead):
+                    yield _Task(launch, tuple(accesses))
+            case Loop(var, start, stop, step, through=through):
                 turns = range(*(_value(node, known) for node in (start, stop, step)))
                 for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
                     if n_tasks >= MOST_TASKS or n_turns >= MOST_TURNS_IN_ALL:
                         return
                     n_turns += 1
                     inside = {**known, var: turn}
-                    if lead is not None:
-                        inside[lead.var] = _value(lead.value, inside)
-                    yield from walk(item.body, inside, made)
-            case Fork():
-                yield from walk(item.bodies[_taken(item, known, chosen)], known, made)
+                    if through is not None:
+                        inside[through.var] = _value(through.value, inside)
+                    yield from visit(item.body, inside, made)
+            case Choice():
+                yield from visit(item.bodies[_taken(item, known, chosen)], known, made)
             case Receive(vars=variables):
                 slots.update(dict.fromkeys(variables, 0))
-            case Drain(_, variables, body):
+            case Consume(_, variables, body):
                 for turn in range(_SMALL):
-                    yield from walk(body, {**known, **dict.fromkeys(variables, turn)}, made)
+                    yield from visit(body, {**known, **dict.fromkeys(variables, turn)}, made)
             case SetSlot(slot, value):
                 slots[s.SlotValue(slot)] = _value(value, known)
-            case Scope(intermediates, body, tensors):
+            case Scope(items, intermediates, tensors):
                 n_runs += 1
                 owned: tuple[Resource, ...] = (*(IntermediateOf(own.id) for own in intermediates), *map(TensorOf, tensors))
-                yield from walk(body, known, {**made, **dict.fromkeys(owned, n_runs)})
+                for part in items:
+                    yield from visit(part, known, {**made, **dict.fromkeys(owned, n_runs)})
             case _:
-                for part in inner_items(item):
-                    yield from walk(part, known, made)
-    return walk(plan.body, {}, {})
+                for part in children(item):
+                    yield from visit(part, known, made)
+    return visit(plan.body, {}, {})
 
 
-def _taken(fork: Fork, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
-    """Return the body of a fork that runs: by its conditions if they depend on loop variables only, else at random."""
-    for position, way in enumerate(fork.ways):
+def _taken(fork: NpuChoice, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
+    """Return which body of a fork runs: by the variables of loops where they decide, else any."""
+    for position, way in enumerate(fork.branches):
         plain = all(isinstance(leaf, s.Var) for leaf in s.leaves(way.condition))
         if _value(way.condition, known) if plain else chosen.random() < 0.5:
             return position
-    return len(fork.ways)
+    return len(fork.branches)
 
 
 def _box(plan: NpuPlan, argument: Descriptor | Passed, known: Mapping[s.Scalar, int]) -> tuple[range, ...]:

@@ -22,6 +22,22 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import plan as m
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Choice,
+    Communication,
+    Consume,
+    Do,
+    Fresh,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    Send,
+    SetSlot,
+    Sides,
+)
+from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.kernel_walk import operand_types, piece_of, uses_of, writes_buffer
 from pto_wsp.ir.rewrite import nodes
@@ -236,7 +252,7 @@ class _Tasks:
                  scope: Scope) -> None:
         self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
         self.variables: dict[s.Var, str] = {}
-        held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | m.SetSlot)})
+        held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | SetSlot)})
         self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in held}
         self.ends: dict[tuple[str, int], str] = {}      # channels and events, by number
         self.stream = ""                                # of the current process
@@ -245,9 +261,9 @@ class _Tasks:
     def item(self, item: m.Item, depth: int) -> None:
         """Append the lines of an item of the plan."""
         match item:
-            case m.Submit():
-                self.submit(item, depth)
-            case m.Loop(var=var, start=start, stop=stop, step=step, body=body):
+            case Do(task):
+                self.submit(task, depth)
+            case Loop(var=var, start=start, stop=stop, step=step, body=body):
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
                 self.variables[var] = self.scope.take(var.name, "i")
                 self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", item.span)
@@ -255,40 +271,40 @@ class _Tasks:
                     found = self.variables[item.through.var] = self.scope.take(item.through.var.name, "i")
                     self.lines.put(depth + 1, f"{found} = {self.scalar(item.through.value)}", item.span)
                 self.body(body, depth + 1)
-            case m.Choice(branches, otherwise):
+            case Choice(branches, otherwise):
                 for position, branch in enumerate(branches):
                     self.lines.put(depth, f"{'elif' if position else 'if'} {self.scalar(branch.condition)}:", branch.span)
                     self.body(branch.body, depth + 1)
                 if otherwise.items:
                     self.lines.put(depth, "else:", UNKNOWN)
                     self.body(otherwise, depth + 1)
-            case m.Fresh(slot):
+            case Fresh(slot):
                 ref = self.plan.tensors[slot].ref
                 self.lines.put(depth, f"{self.tensors[ref.id]} = np.zeros({ref.shape}, {spell_dtype(ref.dtype)})", item.span)
-            case m.SetSlot(slot, value):
+            case SetSlot(slot, value):
                 self.lines.put(depth, f"{self.slots[slot]} = {self.scalar(value)}", item.span)
-            case m.Sides(sides):
+            case Sides(sides):
                 for side in sides:
                     self.item(side, depth)
-            case m.Pipeline():
+            case Pipeline():
                 self.pipeline(item, depth)
-            case m.Send() | m.Receive() | m.Consume() | m.RecordEvent() | m.AwaitEvent():
+            case Send() | Receive() | Consume() | RecordEvent() | AwaitEvent():
                 self.communicate(item, depth)
-            case m.Sequence(items):
+            case PlanSequence(items):
                 for inner in items:
                     self.item(inner, depth)
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan for the NPU")
 
-    def body(self, body: m.Sequence, depth: int) -> None:
-        """Append the lines of a body, or `pass` for an empty one."""
+    def body(self, body: m.Body, depth: int) -> None:
+        """Add the lines of a piece that needs one."""
         before = len(self.lines.out)
         self.item(body, depth)
         if len(self.lines.out) == before:
             self.lines.out.append(f"{INDENT * depth}pass")
 
-    def pipeline(self, pipeline: m.Pipeline, depth: int) -> None:
-        """Append the processes of a pipeline as generators, and the call that runs them alternately."""
+    def pipeline(self, pipeline: m.PlanPipeline, depth: int) -> None:
+        """Add the processes of a pipeline as generators, which take turns."""
         for number in pipeline.channels:
             channel = self.plan.channels[number]
             self.ends["channel", number] = self.scope.take(channel.name, "channel")
@@ -308,26 +324,26 @@ class _Tasks:
                             for what, numbers in (("channel", pipeline.channels), ("event", pipeline.events)))
         self.lines.put(depth, f"_take_turns({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
 
-    def communicate(self, item: m.Send | m.Receive | m.Consume | m.RecordEvent | m.AwaitEvent, depth: int) -> None:
-        """Append the lines of a process's channel or event operation."""
+    def communicate(self, item: Communication[m.Precondition] | m.PlanConsume, depth: int) -> None:
+        """Add what a process does with a channel or an event."""
         match item:
-            case m.Send(channel, payload):
+            case Send(channel, payload):
                 token = "".join(f"{self.scalar(value)}, " for value in payload).rstrip(" ")
                 sent = f"_send_token({self.ends['channel', channel]}, {self.stream}, ({token}))"
                 self.lines.put(depth, f"yield from {sent}", item.span)
-            case m.Receive(channel, variables):
+            case Receive(channel, variables):
                 names = self.received(variables)
                 self.lines.put(depth, f"{names}yield from _take_token({self.ends['channel', channel]}, {self.stream})", item.span)
-            case m.Consume(channel, variables, body):
+            case Consume(channel, variables, body):
                 token = self.scope.take("token", "token")
                 taken = f"(yield from _take_token({self.ends['channel', channel]}, {self.stream}))"
                 self.lines.put(depth, f"while ({token} := {taken}) is not None:", item.span)
                 if variables:
                     self.lines.put(depth + 1, f"{self.received(variables)}{token}", item.span)
                 self.body(body, depth + 1)
-            case m.RecordEvent(event):
+            case RecordEvent(event):
                 self.lines.put(depth, f'{self.ends["event", event]}["records"] += 1', item.span)
-            case m.AwaitEvent(event):
+            case AwaitEvent(event):
                 self.lines.put(depth, f"yield from _await_event({self.ends['event', event]}, {self.stream})", item.span)
 
     def received(self, variables: tuple[s.Var, ...]) -> str:

@@ -35,7 +35,25 @@ from pto_wsp.c.render import CComment, CIdent, Unit, render
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError, raise_all
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import AwaitEvent, Check, Receive, RecordEvent, Send, SetSlot, is_float_symbol
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Choice,
+    Communication,
+    Consume,
+    Do,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    Send,
+    SetSlot,
+    Sides,
+    communicates,
+    leaves,
+    walk,
+)
+from pto_wsp.ir.flow import Sequence as PlanSequence
+from pto_wsp.ir.plan import Check, Precondition, is_float_symbol
 from pto_wsp.ir.waits import TrackedHandle
 from pto_wsp.npu.emit.orchestration_launches import (
     FunctionScope,
@@ -51,21 +69,16 @@ from pto_wsp.npu.plan.arguments import allocated_by_launches, tensor_directions
 from pto_wsp.npu.plan.descriptors import runtime_errors
 from pto_wsp.npu.plan.guards import Checked, Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, Late, guards_of
 from pto_wsp.npu.plan.model import (
-    Block,
-    Communication,
-    Drain,
-    Fork,
-    Launch,
-    Network,
+    NpuBody,
+    NpuChoice,
+    NpuConsume,
     NpuItem,
+    NpuLoop,
+    NpuPipeline,
     NpuPlan,
-    Repeat,
+    NpuProcess,
+    NpuSides,
     Scope,
-    Stage,
-    Unordered,
-    communicates,
-    items_of,
-    launches_of,
 )
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, Task, TensorOf, n_launches, statements, surely_submits
 from pto_wsp.npu.plan.waits import UNKNOWN_TASKS, last_tasks, waits_of
@@ -92,7 +105,7 @@ class BodyLowering(LaunchLowering):
             opening.append(self._ids(after))
         return (*opening, *body)
 
-    def _block(self, block: Block, after: str | None) -> Iterator[c.Stmt]:
+    def _block(self, block: NpuBody, after: str | None) -> Iterator[c.Stmt]:
         parts = statements(block)
         for position, statement in enumerate(parts):
             for handle in self.waits.handles.closed_after(block, position):
@@ -103,28 +116,28 @@ class BodyLowering(LaunchLowering):
         match statement:
             case Task():
                 yield from self._task(statement, after, alone=alone)
-            case Repeat():
+            case Loop():
                 yield from self._repeat(statement, after)
-            case Fork():
+            case Choice():
                 for position in range(len(statement.bodies)):
                     for handle in self.waits.handles.closed_after(statement, position):
                         yield self._opened(handle)
                 yield from self._ways(statement, 0, after)
             case SetSlot():
                 yield from self._set(statement)
-            case Scope(body=body):
-                yield from self._scope(statement, partial(self._block, body, after), implicit=alone)
-            case Block():
+            case Scope():
+                yield from self._scope(statement, partial(self._block, statement, after), implicit=alone)
+            case PlanSequence():
                 yield from self._block(statement, after)
-            case Unordered():
+            case Sides():
                 yield from self._sides(statement, after)
-            case Network() | Drain() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            case Pipeline() | Consume() | Send() | Receive() | RecordEvent() | AwaitEvent():
                 yield from self._communicate(statement, after)
             case _:
                 assert_never(statement)
 
-    def _communicate(self, statement: Network | Drain | Communication, after: str | None) -> Iterator[c.Stmt]:
-        """Yield the statements of a pipeline, or of a process's channel or event operation."""
+    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+        """A pipeline, or what a process in it does with channels and events."""
         raise InternalError(f"{type(statement).__name__} without a lowering of pipelines")
 
     def _opened(self, handle: TrackedHandle) -> c.Stmt:
@@ -132,8 +145,8 @@ class BodyLowering(LaunchLowering):
         self.handles[handle] = self._list_name(handle.variable)
         return self._ids(self.handles[handle])
 
-    def _repeat(self, loop: Repeat, after: str | None) -> Iterator[c.Stmt]:
-        yield c.Comment(f"{loop.span.short}: for {(loop.lead or loop).var.name}")
+    def _repeat(self, loop: NpuLoop, after: str | None) -> Iterator[c.Stmt]:
+        yield c.Comment(f"{loop.span.short}: for {loop.known_var.name}")
         yield from self._checked(loop)
         yield from self._joined(after, loop.body)
         if after is None or not self._is_named(loop.body):
@@ -148,15 +161,12 @@ class BodyLowering(LaunchLowering):
             if ends:
                 yield self._replaced(after, ends)
 
-    def _ways(self, fork: Fork, position: int, after: str | None) -> Iterator[c.Stmt]:
-        """Yield the branches of a fork from `position` on.
-
-        Each branch starts from `after`, and leaves in `after` the ids with which it ends.
-        """
-        if position == len(fork.ways):
+    def _ways(self, fork: NpuChoice, position: int, after: str | None) -> Iterator[c.Stmt]:
+        """The ways of a fork from one on. What comes next in each waits for `after`, which holds then what the way has ended with."""
+        if position == len(fork.branches):
             yield from self._block(fork.otherwise, after)
             return
-        way = fork.ways[position]
+        way = fork.branches[position]
         yield c.Comment(f"{way.span.short}: {'elif' if position else 'when'}")
         yield from self._checked(way)
         asked = self.scope.scalar(way.condition)
@@ -170,7 +180,7 @@ class BodyLowering(LaunchLowering):
         self.scope.names, self.short = names, known[0] & known[1]
         yield c.If(asked, bodies[0], bodies[1])
 
-    def _set(self, item: SetSlot) -> Iterator[c.Stmt]:
+    def _set(self, item: SetSlot[Precondition]) -> Iterator[c.Stmt]:
         yield from self._checked(item)
         yield c.Assign(self.scope.slot(item.slot), self.scope.scalar(item.value))
 
@@ -179,7 +189,7 @@ class BodyLowering(LaunchLowering):
         for check in self.late.checks_of(item):
             yield unless_within(check, self.scope, self.leave, "no more tasks are submitted")
 
-    def _sides(self, whole: Unordered, after: str | None) -> Iterator[c.Stmt]:
+    def _sides(self, whole: NpuSides, after: str | None) -> Iterator[c.Stmt]:
         for side in whole.sides:
             yield from self._joined(after, side)
         ends = self._list_name("ends") if after is not None and any(map(self._is_waited_for, whole.sides)) else ""
@@ -192,8 +202,8 @@ class BodyLowering(LaunchLowering):
         if ends and after is not None:
             yield self._replaced(after, ends)
 
-    def _turn(self, body: Block, after: str, ends: str) -> Iterator[c.Stmt]:
-        """Yield one of several unordered bodies: it starts from `after` and adds the ids with which it ends to `ends`, if given."""
+    def _turn(self, body: NpuBody, after: str, ends: str) -> Iterator[c.Stmt]:
+        """One of several parts without an order: it starts from `after` and adds what it ends with to `ends`, where that is asked for."""
         if not self._is_named(body):
             yield from self._block(body, after)
             return
@@ -215,23 +225,23 @@ class BodyLowering(LaunchLowering):
         self.short.discard(after)
         return c.If(c.Infix(">", c.Call(f"{ends}.size", ()), c.Int(0)), (c.Assign(c.Name(after), c.Name(ends)),))
 
-    def _joined(self, after: str | None, body: Block) -> Iterator[c.Stmt]:
-        """Yield a join of `after` if the body has tasks that wait for many ids."""
-        bounds = [self.waits.order.waits.get(launch.source, 0) for launch in launches_of(body)]
+    def _joined(self, after: str | None, body: NpuBody) -> Iterator[c.Stmt]:
+        """Several tasks wait for the same others: many of those are joined once, before."""
+        bounds = [self.waits.order.waits.get(launch.source, 0) for launch in leaves(body)]
         if after is not None and any(map(is_many, bounds)):
             yield from self._join(after)
 
-    def _is_waited_for(self, body: Block) -> bool:
-        """Return whether a later statement waits for the last tasks of a body."""
+    def _is_waited_for(self, body: NpuBody) -> bool:
+        """Tell whether something is told to wait for what a body ends with."""
         lasts = last_tasks(body)
         return UNKNOWN_TASKS in lasts or not self.waits.order.counts.isdisjoint(lasts)
 
-    def _is_named(self, body: Block) -> bool:
-        """Return whether a stated edge may point to any task of a body."""
-        return communicates(body) or any(launch.source in self.waits.order.counts for launch in launches_of(body))
+    def _is_named(self, body: NpuBody) -> bool:
+        """Tell whether something is told to wait for anything in a body."""
+        return communicates(body) or any(launch.source in self.waits.order.counts for launch in leaves(body))
 
-    def _for(self, loop: Repeat, body: Callable[[], Iterator[c.Stmt]], unchanged: AbstractSet[str | None]) -> Iterator[c.Stmt]:
-        """Yield a loop. `unchanged`: the id lists that its iterations do not change."""
+    def _for(self, loop: NpuLoop, body: Callable[[], Iterator[c.Stmt]], unchanged: AbstractSet[str | None]) -> Iterator[c.Stmt]:
+        """A loop. `unchanged`: lists that its turns leave alone, of those that this function knows about."""
         names, short = self.scope.names, self.short
         start = self.scope.scalar(loop.start)
         (before, stop), (also, step) = (self._once(node, f"{c.c_ident(loop.var.name)}_{what}")
@@ -240,10 +250,10 @@ class BodyLowering(LaunchLowering):
         self.scope.names, self.short = names.inner(), {name for name in short if name in unchanged}
         type_, name = self._counter(loop.var)
         self.depth += 1
-        lead = () if loop.lead is None else tuple(self._checked(loop.lead))
+        lead = () if loop.through is None else tuple(self._checked(loop.through))
         inner = tuple(body())
-        if loop.lead is not None:
-            lead = (*lead, *self._let(loop.lead.var, loop.lead.value))
+        if loop.through is not None:
+            lead = (*lead, *self._let(loop.through.var, loop.through.value))
             inner = (*lead, *inner)
         self.depth -= 1
         self.scope.names, self.short = names, {name for name in short if name in unchanged}
@@ -288,8 +298,8 @@ class BodyLowering(LaunchLowering):
                 return c.Construct(f"pto_wsp::Readers<{self.scope.plan.tensors[slot].ref.rank}>", self._readers(resource))
 
     def _allocated(self, scope: Scope) -> Iterator[c.Stmt]:
-        """Yield allocations of the scope's tensors that no launch allocates."""
-        plan, known = self.scope.plan, allocated_by_launches(scope.body)
+        """Allocate those of the workload's intermediate tensors that no launch is given new."""
+        plan, known = self.scope.plan, allocated_by_launches(scope)
         for slot in scope.tensors:
             if slot in known:
                 continue
@@ -313,8 +323,8 @@ class BodyLowering(LaunchLowering):
         yield from self._held(task)
         if ends or after is None or task.source not in self.waits.order.counts:
             yield from self._parts(task.items, after, ends if task.source in self.waits.order.counts else "", alone=alone)
-        elif len(task.items) == 1 and isinstance(task.items[0], Launch):
-            yield from self._launch(task.items[0], after, after, replaces=True)
+        elif len(task.items) == 1 and isinstance(task.items[0], Do):
+            yield from self._launch(task.items[0].leaf, after, after, replaces=True)
         else:
             own = self._list_name("ends")
             yield self._ids(own)
@@ -325,8 +335,8 @@ class BodyLowering(LaunchLowering):
         self.scope.held = {}
 
     def _held(self, task: Task) -> Iterator[c.Stmt]:
-        """Yield reads of the elements that the task depends on and that tasks write: once, because the task may write them itself."""
-        own = tuple(inner.intermediates for item in task.items for inner in items_of(item) if isinstance(inner, Scope))
+        """Elements that tasks write are read once for a task, which may write them itself in a part of it."""
+        own = tuple(inner.intermediates for item in task.items for inner in walk(item) if isinstance(inner, Scope))
         for node in self.late.waited_for((own, tuple((launch.arguments, launch.scalars) for launch in task.launches))):
             name = self.scope.names.take(f"{self.scope.tensor_name(node.tensor)}_value")
             yield c.Declare("const double" if node.tensor.dtype.is_float else "const int64_t", name, self.scope.scalar(node))
@@ -335,14 +345,14 @@ class BodyLowering(LaunchLowering):
     def _parts(self, items: tuple[NpuItem, ...], after: str | None, ends: str, *, alone: bool) -> Iterator[c.Stmt]:
         for item in items:
             match item:
-                case Launch():
-                    yield from self._launch(item, after, ends)
-                case Scope(body=inside):
-                    yield from self._scope(item, partial(self._parts, inside.items, after, ends, alone=False),
+                case Do(launch):
+                    yield from self._launch(launch, after, ends)
+                case Scope(inside):
+                    yield from self._scope(item, partial(self._parts, inside, after, ends, alone=False),
                                            implicit=alone and len(items) == 1)
-                case Repeat(body=body):
+                case Loop(body=body):
                     yield from self._for(item, partial(self._parts, body.items, after, ends, alone=False), {after})
-                case Unordered(parts) | Block(parts):
+                case Sides(parts) | PlanSequence(parts):
                     yield from self._parts(parts, after, ends, alone=False)
 
 
@@ -426,8 +436,8 @@ class PipelineLowering(BodyLowering):
 
     # -- processes
 
-    def _communicate(self, statement: Network | Drain | Communication, after: str | None) -> Iterator[c.Stmt]:
-        if isinstance(statement, Network):
+    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+        if isinstance(statement, Pipeline):
             yield from self._network(statement, after)
             return
         plan, list_ = self.scope.plan, after or self.nothing
@@ -442,7 +452,7 @@ class PipelineLowering(BodyLowering):
                 may = c.Call(f"{called}.may_take", (_STREAM, c.Name(list_)))
                 yield self._wait(may, statement.span, what, c.Call(f"{called}.drained", ()))
                 yield from self._take(channel, variables, list_)
-            case Drain(channel, variables, body):
+            case Consume(channel, variables, body):
                 called = self.channels[channel]
                 yield c.Comment(f"{statement.span.short}: consume")
                 what = f"consume({plan.channels[channel].name})"
@@ -467,7 +477,7 @@ class PipelineLowering(BodyLowering):
                 yield call(f"{called}.await", count, c.Name(list_))
                 yield c.Assign(count, c.Int(1), "+=")
 
-    def _send(self, send: Send, after: str) -> Iterator[c.Stmt]:
+    def _send(self, send: Send[Precondition], after: str) -> Iterator[c.Stmt]:
         called = self.channels[send.channel]
         yield c.Comment(f"{send.span.short}: send")
         yield self._wait(c.Call(f"{called}.may_send", (_STREAM,)), send.span, f"send({self.scope.plan.channels[send.channel].name})")
@@ -500,15 +510,15 @@ class PipelineLowering(BodyLowering):
         ends = () if never is None else (c.If(never, (c.Return(c.Call("network.leaves", (says,))),)),)
         return c.Block((c.Label(f"wait_{self.frame.n_labels}"), *ends, c.If(c.Prefix("!", may), (waits,))))
 
-    def _network(self, network: Network, after: str | None) -> Iterator[c.Stmt]:
-        yield c.Comment(f"{network.span.short}: {', '.join(stage.name for stage in network.stages)}")
+    def _network(self, network: NpuPipeline, after: str | None) -> Iterator[c.Stmt]:
+        yield c.Comment(f"{network.span.short}: {', '.join(stage.name for stage in network.processes)}")
         names = self.scope.names
         self.scope.names = names.inner()
         self.scope.features.add("PTO_WSP_EDGES")
         yield c.Block(tuple(self._inside(network, after)))
         self.scope.names = names
 
-    def _inside(self, network: Network, after: str | None) -> Iterator[c.Stmt]:
+    def _inside(self, network: NpuPipeline, after: str | None) -> Iterator[c.Stmt]:
         plan, names = self.scope.plan, self.scope.names
         yield c.Construct("pto_wsp::Network", "network")
         for number in network.channels:
@@ -526,7 +536,7 @@ class PipelineLowering(BodyLowering):
             yield self._ids(self.nothing)
         turns: list[c.Stmt] = []
         frames: list[str] = []
-        for stage in network.stages:
+        for stage in network.processes:
             name = names.fresh(stage.name)
             process, frame = names.take(f"{name}_process"), names.take(f"{name}_frame")
             yield from self._stage(stage, after, name, process, frame)
@@ -536,7 +546,7 @@ class PipelineLowering(BodyLowering):
                 turns.append(c.If(c.Infix("==", c.Name("stream"), c.Int(stage.stream + replica)),
                                   (c.Return(c.Call(process, (c.Name(own),))),)))
         yield c.Closure("run", "int stream", "pto_wsp::Step", (*turns, c.Return(_LEAVES)))
-        ran = c.Call("network.run", (c.Int(network.stages[0].stream), c.Int(len(frames)), c.Name("run")))
+        ran = c.Call("network.run", (c.Int(network.processes[0].stream), c.Int(len(frames)), c.Name("run")))
         yield c.If(c.Prefix("!", ran), (self.leave,))
         if after is not None:
             ends = names.take("ends")
@@ -546,8 +556,8 @@ class PipelineLowering(BodyLowering):
                 yield c.If(moved, (call(f"{ends}.add", c.Name(f"{own}.after")),))
             yield self._replaced(after, ends)
 
-    def _stage(self, stage: Stage, after: str | None, name: str, process: str, frame: str) -> Iterator[c.Stmt]:
-        """Yield the frame of a process, once per replica, and its closure."""
+    def _stage(self, stage: NpuProcess, after: str | None, name: str, process: str, frame: str) -> Iterator[c.Stmt]:
+        """The frame of a process, as many as there are replicas, and its function."""
         outer = (self.frame, self.leave, self.short, self.scope.names)
         own = self.frame = _Frame({"at": "int", "stream": "int"})
         self.leave, self.short, self.scope.names = c.Return(_LEAVES), set(), self.scope.names.inner()
@@ -588,8 +598,8 @@ class _OrchestrationUnit(Unit):
 
 
 def orchestration_headers(plan: NpuPlan) -> tuple[str, ...]:
-    """Return the package headers that the orchestration includes, in order; their sources are in csrc/npu."""
-    has_pipelines = any(isinstance(item, Network) for item in items_of(plan.body))
+    """Return the headers of the package that its orchestration includes, in order; they lie in csrc/npu."""
+    has_pipelines = any(isinstance(item, Pipeline) for item in walk(plan.body))
     return ("pto_wsp_abi.h", "pto_wsp_channels.h") if has_pipelines else ("pto_wsp_abi.h",)
 
 

@@ -24,6 +24,8 @@ from typing import assert_never
 
 from pto_wsp.errors import DeviceLimitError, raise_all
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import Do, Loop, Sides, leaves
+from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import Kernel, Role, Store, TileParam
 from pto_wsp.ir.layout import Layout, TensorRef
 from pto_wsp.ir.plan import Check, CheckKind, Place, Submit, TaskPlan, TensorSlot
@@ -31,21 +33,7 @@ from pto_wsp.ir.plan_walk import map_submits
 from pto_wsp.ir.rewrite import nodes, rewrite
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, declared, print_view
 from pto_wsp.npu.isa.runtime import limit
-from pto_wsp.npu.plan.model import (
-    Around,
-    Block,
-    Descriptor,
-    Launch,
-    NpuItem,
-    NpuKernel,
-    NpuPlan,
-    Repeat,
-    Scope,
-    Unordered,
-    Window,
-    launches_of,
-    launches_within,
-)
+from pto_wsp.npu.plan.model import Around, Descriptor, Launch, NpuBody, NpuItem, NpuKernel, NpuLoop, NpuPlan, Scope, Window, launches_within
 from pto_wsp.npu.tiles.touches import linear
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -99,25 +87,25 @@ def add_allocations(plan: NpuPlan) -> NpuPlan:
     return replace(plan, body=body)
 
 
-def _with_makers(body: Block) -> Block:
-    """Return a body in which the first user of each scope's tensor allocates the tensor, if it can."""
+def _with_makers(body: NpuBody) -> NpuBody:
+    """Return a body in which the first launch that uses a tensor of a scope in it makes the tensor, where it can."""
     def change(node: object) -> object | None:
         match node:
-            case Scope(intermediates, inner, tensors) if tensors:
-                items, users = list(inner.items), _Users({}).of(frozenset(tensors), inner.items)
+            case Scope(inner, _, tensors) if tensors:
+                items, users = list(inner), _Users({}).of(frozenset(tensors), inner)
                 for slot, at in users.items():
                     for first in at[:1]:
                         items[first] = _allocating(items[first], slot)
-                return Scope(intermediates, Block(tuple(items)), tensors)
+                return replace(node, items=tuple(items))
             case _:
                 return None
 
     return rewrite(body, change)
 
 
-def allocated_by_launches(body: Block) -> frozenset[int]:
-    """Return the slots of the tensors that launches of a body allocate."""
-    return frozenset(found.slot for launch in launches_of(body) for found in launch.arguments
+def allocated_by_launches(body: NpuBody) -> frozenset[int]:
+    """Return the slots of the tensors that launches of a body make."""
+    return frozenset(found.slot for launch in leaves(body) for found in launch.arguments
                      if isinstance(found, Descriptor) and found.allocates)
 
 
@@ -133,13 +121,13 @@ class _Users:
         return {slot: [at for at, used in enumerate(found) if slot in used] for slot in slots}
 
     def _used(self, item: NpuItem) -> Iterator[int]:
-        yield from (found.slot for launch in launches_of(item) for found in launch.arguments if isinstance(found, Descriptor))
+        yield from (found.slot for launch in leaves(item) for found in launch.arguments if isinstance(found, Descriptor))
         if self.read:
             yield from (self.read[node.tensor.id] for node in nodes(item) if isinstance(node, s.Element) and node.tensor.id in self.read)
 
 
-def _scoped(body: Block, slots: Set[int], users_of: _Users) -> Block:
-    """Return a body with a scope around the statements that use each tensor, in the narrowest block that contains all users."""
+def _scoped(body: NpuBody, slots: Set[int], users_of: _Users) -> NpuBody:
+    """Return a body with a scope around the statements that use each of these tensors, in the narrowest block that holds them all."""
     users = users_of.of(slots, body.items)
     inner = {slot: at[0] for slot, at in users.items() if len(at) == 1 and _may_hold_scopes(body.items[at[0]])}
     items = list(body.items)
@@ -151,20 +139,20 @@ def _scoped(body: Block, slots: Set[int], users_of: _Users) -> Block:
         found += items[at:first]
         for slot in made:
             items[users[slot][0]] = _allocating(items[users[slot][0]], slot)
-        found.append(Scope((), Block(tuple(items[first:last + 1])), made))
+        found.append(Scope(tuple(items[first:last + 1]), (), made))
         at = last + 1
-    return Block((*found, *items[at:]))
+    return PlanSequence((*found, *items[at:]))
 
 
 def _allocating(item: NpuItem, slot: int) -> NpuItem:
     """Return the item, marked as the tensor's allocator if it is one launch that writes the whole tensor and nothing else."""
     match item:
-        case Launch(arguments=arguments):
+        case Do(Launch(arguments=arguments) as launch):
             whole = Descriptor(slot, Role.OUT)
             concerned = [found for found in arguments if found.role.writes or (isinstance(found, Descriptor) and found.slot == slot)]
             if concerned != [whole]:
                 return item
-            return replace(item, arguments=tuple(replace(whole, allocates=True) if found == whole else found for found in arguments))
+            return Do(replace(launch, arguments=tuple(replace(whole, allocates=True) if found == whole else found for found in arguments)))
         case _:
             return item
 
@@ -184,22 +172,22 @@ def _runs(users: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, tuple[i
 def _may_hold_scopes(item: NpuItem) -> bool:
     """Return whether a scope may be placed inside an item: not inside one task, nor in a loop, whose iterations share the tensor."""
     match item:
-        case Block() | Unordered():
-            return len({launch.source for launch in launches_of(item)}) > 1
+        case PlanSequence() | Sides():
+            return len({launch.source for launch in leaves(item)}) > 1
         case _:
             return False
 
 
 def _scoped_inside(item: NpuItem, slots: Set[int], users_of: _Users) -> NpuItem:
     match item:
-        case Block():
+        case PlanSequence():
             return _scoped(item, slots, users_of)
-        case Unordered(sides):
+        case Sides(sides):
             users = users_of.of(slots, sides)
             shared = {slot for slot, at in users.items() if len(at) > 1}
-            inside = Unordered(tuple(_scoped(side, {slot for slot, at in users.items() if at == [position]}, users_of)
+            inside = Sides(tuple(_scoped(side, {slot for slot, at in users.items() if at == [position]}, users_of)
                                      for position, side in enumerate(sides)))
-            return Scope((), Block((inside,)), tuple(sorted(shared))) if shared else inside
+            return Scope((inside,), (), tuple(sorted(shared))) if shared else inside
         case _:
             return item
 
@@ -230,7 +218,7 @@ def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, ar
     False under a fork, whose branch may not run.
     """
     access = use.access[position]
-    loops = tuple(one for one in around if isinstance(one, Repeat))
+    loops = tuple(one for one in around if isinstance(one, Loop))
     if len(loops) < len(around):
         return False
     if not _stores_all(use.kernel, position) or access.row_step != 1 or access.col_step != 1:     # steps skip elements
@@ -257,8 +245,8 @@ def _stores_all(kernel: Kernel, position: int) -> bool:
         and stmt.valid_rows is None and stmt.valid_cols is None and stmt.value.type.shape == param.type.shape for stmt in kernel.body)
 
 
-def _tiled(offset: s.Scalar, shape: s.Scalar, extent: int, loops: Mapping[s.Var, Repeat]) -> frozenset[s.Var] | None:
-    """Return the loop variables whose iterations cover an extent with windows at `offset`; None if the coverage is not evident."""
+def _tiled(offset: s.Scalar, shape: s.Scalar, extent: int, loops: Mapping[s.Var, NpuLoop]) -> frozenset[s.Var] | None:
+    """Return the loop variables by which windows along one dimension cover its extent, None where that is not plain."""
     size = _constant(shape)
     if offset == s.Const(0) and size == extent:
         return frozenset()
@@ -297,8 +285,8 @@ def _reaches(end: s.Scalar, extent: int) -> bool:
     return found is not None and not found.terms and found.number >= extent
 
 
-def _turns(loop: Repeat) -> bool:
-    """Return whether a loop surely runs at least once."""
+def _turns(loop: NpuLoop) -> bool:
+    """Tell whether a loop surely runs at least once."""
     start, stop = _constant(declared(loop.start)), _constant(declared(loop.stop))
     return start is not None and stop is not None and stop > start
 
@@ -336,7 +324,7 @@ def merge_dims(plan: TaskPlan) -> TaskPlan:
                 checks.append(Check(CheckKind.TILE, s.DimOf(whole, 0), s.Const(whole.shape[0]), s.Const(whole.shape[0]), whole.shown,
                                     span=one.span))
             places.append(place)
-        return replace(one, places=tuple(places), checks=(*one.checks, *dict.fromkeys(checks)))
+        return replace(one, places=tuple(places), note=replace(one.note, checks=(*one.note.checks, *dict.fromkeys(checks))))
 
     changed = map_submits(plan, task)
     raise_all(errors)

@@ -21,9 +21,10 @@ from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Choice, Do, Loop, Send, SetSlot, children, leaves, walk
 from pto_wsp.ir.kernel import Kernel, MemoryParam, TileParam
 from pto_wsp.ir.layout import Layout
-from pto_wsp.ir.plan import Check, CheckKind, Send, SetSlot, Submit, TaskPlan
+from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
@@ -31,20 +32,7 @@ from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, declared, p
 from pto_wsp.npu.isa.runtime import limit
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.arguments import MAX_DIMS, extents_of
-from pto_wsp.npu.plan.model import (
-    Fork,
-    Launch,
-    NpuItem,
-    NpuKernel,
-    NpuPlan,
-    Repeat,
-    Reshaped,
-    Scope,
-    Window,
-    inner_items,
-    items_of,
-    launches_of,
-)
+from pto_wsp.npu.plan.model import NpuItem, NpuKernel, NpuPlan, Reshaped, Scope, Window
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -228,7 +216,7 @@ READS_COMPUTED = "tensormap_and_ringbuffer"
 def limit_errors(plan: NpuPlan) -> tuple[PtoError, ...]:
     """Return an error for each task, and for the program, that exceeds a limit of the runtime."""
     errors: list[PtoError] = []
-    for launch in launches_of(plan.body):
+    for launch in leaves(plan.body):
         kernel = plan.kernels[launch.kernel]
         for what, found, most in (("tensors", len(launch.arguments), MAX_TENSORS), ("scalars", len(launch.scalars), MAX_SCALARS)):
             if found > most:
@@ -244,11 +232,11 @@ def _too_deep(item: NpuItem, depth: int) -> Iterator[PtoError]:
     """Yield an error for the first scope that is nested too deeply."""
     depth += isinstance(item, Scope)
     if depth > MAX_SCOPES:
-        yield DeviceLimitError("tensors that the runtime allocates lie in too many scopes", next(launches_of(item)).span,
+        yield DeviceLimitError("tensors that the runtime allocates lie in too many scopes", next(leaves(item)).span,
                                expected=f"at most {MAX_SCOPES} scopes, that around all tasks among them", found=f"{depth}",
                                help="make some of the tensors outside of the innermost loops")
         return
-    for inner in inner_items(item):
+    for inner in children(item):
         yield from _too_deep(inner, depth)
 
 
@@ -274,7 +262,7 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
     """
     errors: list[PtoError] = []
     written = {slot.ref.id for slot in plan.tensors if slot.writes or slot.allocated}
-    found = ((span, node) for item in items_of(plan.body) for span, parts in _asked(item) for node in nodes(parts)
+    found = ((span, node) for item in walk(plan.body) for span, parts in _asked(item) for node in nodes(parts)
              if isinstance(node, s.Element))
     for span, node in dict.fromkeys(found):
         if runtime != READS_COMPUTED and node.tensor.id in written:
@@ -292,18 +280,18 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
 def _asked(item: NpuItem) -> Iterator[tuple[Span, object]]:
     """Yield the scalars that an item evaluates while tasks are created, with source positions; nested items are left out."""
     match item:
-        case Launch():
-            yield item.span, item
+        case Do(launch):
+            yield launch.span, launch
         case SetSlot(value=value):
             yield item.span, value
         case Send(payload=payload):
             yield item.span, payload
-        case Repeat(start=start, stop=stop, step=step, lead=lead):
-            yield item.span, (start, stop, step, () if lead is None else lead.value)
-        case Fork(ways):
-            yield from ((way.span, way.condition) for way in ways)
-        case Scope(intermediates, body) if intermediates:
-            yield next(launches_of(body)).span, intermediates
+        case Loop(start=start, stop=stop, step=step, through=through):
+            yield item.span, (start, stop, step, () if through is None else through.value)
+        case Choice(branches):
+            yield from ((branch.span, branch.condition) for branch in branches)
+        case Scope(intermediates=intermediates) if intermediates:
+            yield next(leaves(item)).span, intermediates
         case _:
             pass
 
@@ -346,7 +334,7 @@ def extent_checks(task: Submit, kernel: Kernel, arguments: Sequence[Described], 
                 dims = _differing_dims(extent, same)      # no loop changes dimensions of tensors, so one comparison of them is enough
                 for value, wanted in ((extent, same),) if dims is None else dims:
                     check(value, wanted, at)
-    made = {(check.value, check.lower, check.upper) for check in task.checks}
+    made = {(check.value, check.lower, check.upper) for check in task.note.checks}
     return tuple(check for check in found if (check.value, check.lower, check.upper) not in made)
 
 

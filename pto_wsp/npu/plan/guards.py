@@ -17,14 +17,15 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Check, Receive, Send, SetSlot
+from pto_wsp.ir.flow import Branch, Choice, Consume, Do, Loop, Receive, Send, SetSlot, Through, children, walk
+from pto_wsp.ir.plan import Check, Precondition
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Op
 from pto_wsp.ir.waits import waited_for
-from pto_wsp.npu.plan.model import Drain, Fork, Launch, Lead, NpuItem, NpuPlan, Repeat, Way, inner_items, items_of
+from pto_wsp.npu.plan.model import Launch, NpuChoice, NpuItem, NpuLoop, NpuPlan
 from pto_wsp.values import dataclass
 
-Checked = Launch | Repeat | Lead | Way | SetSlot | Send
+Checked: TypeAlias = Launch | NpuLoop | Through[Precondition] | Branch[Launch, Precondition] | SetSlot[Precondition] | Send[Precondition]
 
 
 class Late:
@@ -32,8 +33,8 @@ class Late:
 
     def __init__(self, plan: NpuPlan) -> None:
         self._written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
-        # Slots and variables with values that tasks computed or that tokens carried.
-        self._values: set[s.Scalar] = {var for item in items_of(plan.body) if isinstance(item, Receive | Drain) for var in item.vars}
+        # Slots and variables that hold what tasks have computed, or what a token has brought.
+        self._values: set[s.Scalar] = {var for item in walk(plan.body) if isinstance(item, Receive | Consume) for var in item.vars}
         self._checks: dict[int, tuple[Check, ...]] = {}
         n_known = -1
         while n_known != len(self._values):          # iterate to a fixed point: a slot set late in a loop is late in the next iteration
@@ -47,7 +48,7 @@ class Late:
     def early_checks_of(self, item: Checked) -> tuple[Check, ...]:
         """Return the checks of an item that can be tested before any task is submitted."""
         late = self.checks_of(item)
-        return tuple(check for check in item.checks if not any(check is other for other in late))
+        return tuple(check for check in item.note.checks if not any(check is other for other in late))
 
     def is_late(self, *nodes: s.Scalar) -> bool:
         """Return whether any of the scalars depends on results of tasks."""
@@ -61,34 +62,36 @@ class Late:
 
     def _walk(self, item: NpuItem, *, late: bool) -> None:
         match item:
-            case Launch() | Send():
+            case Do(launch):
+                self._note(launch, late=late)
+            case Send():
                 self._note(item, late=late)
-            case Drain(body=body):
+            case Consume(body=body):
                 self._walk(body, late=True)
             case SetSlot(slot, value):
                 self._note(item, late=late)
                 if late or self.is_late(value):
                     self._values.add(s.SlotValue(slot))
-            case Repeat(start=start, stop=stop, step=step, lead=lead):
+            case Loop(start=start, stop=stop, step=step, through=through):
                 self._note(item, late=late)
                 late = late or self.is_late(start, stop, step)
-                if lead is not None:
-                    self._note(lead, late=late)
-                    if self.is_late(lead.value):
-                        self._values.add(lead.var)
+                if through is not None:
+                    self._note(through, late=late)
+                    if self.is_late(through.value):
+                        self._values.add(through.var)
                 self._walk(item.body, late=late)
-            case Fork(ways, otherwise):
-                for way in ways:
+            case Choice(branches, otherwise):
+                for way in branches:
                     self._note(way, late=late)
                     late = late or self.is_late(way.condition)
                     self._walk(way.body, late=late)
                 self._walk(otherwise, late=late)
             case _:
-                for inner in inner_items(item):
+                for inner in children(item):
                     self._walk(inner, late=late)
 
     def _note(self, item: Checked, *, late: bool) -> None:
-        checks = tuple(check for check in item.checks if late or self.is_late(check.value, check.lower, check.upper))
+        checks = tuple(check for check in item.note.checks if late or self.is_late(check.value, check.lower, check.upper))
         if checks:
             self._checks[id(item)] = checks
 
@@ -218,39 +221,41 @@ def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tupl
 
 def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
     match item:
-        case Launch() | Send():
+        case Do(launch):
+            yield from late.early_checks_of(launch)
+        case Send():
             yield from late.early_checks_of(item)
-        case Drain():
-            pass           # the number and payloads of tokens are unknown before the run
+        case Consume():
+            pass           # nobody knows yet how many tokens come, or what they carry
         case SetSlot(slot, value):
             yield from late.early_checks_of(item)
             if not late.is_late(s.SlotValue(slot)):
                 yield GuardSlot(slot, value)
-        case Repeat():
+        case Loop():
             yield from late.early_checks_of(item)
             if not late.is_late(item.start, item.stop, item.step):
                 yield from _around(item, _once(_turn(item, late)))
-        case Fork():
+        case Choice():
             yield from _ways(item, 0, late)
         case _:
-            for inner in inner_items(item):
+            for inner in children(item):
                 yield from _guards(inner, late)
 
 
-def _turn(loop: Repeat, late: Late) -> Iterator[Guard]:
-    if loop.lead is not None:
-        yield from late.early_checks_of(loop.lead)
-        if not late.is_late(loop.lead.value):
-            yield GuardLet(loop.lead.var, loop.lead.value)
+def _turn(loop: NpuLoop, late: Late) -> Iterator[Guard]:
+    if loop.through is not None:
+        yield from late.early_checks_of(loop.through)
+        if not late.is_late(loop.through.value):
+            yield GuardLet(loop.through.var, loop.through.value)
     yield from _guards(loop.body, late)
 
 
-def _ways(fork: Fork, position: int, late: Late) -> Iterator[Guard]:
-    """Yield the guards from branch `position` of a fork on: a branch's condition is evaluated if all earlier ones are false."""
-    if position == len(fork.ways):
+def _ways(fork: NpuChoice, position: int, late: Late) -> Iterator[Guard]:
+    """What is checked from a way of a fork on: its condition is asked where no earlier one holds."""
+    if position == len(fork.branches):
         yield from _guards(fork.otherwise, late)
         return
-    way = fork.ways[position]
+    way = fork.branches[position]
     yield from late.early_checks_of(way)
     if not late.is_late(way.condition):      # a late condition leaves the branch unknown
         yield GuardFork(way.condition, _once(_guards(way.body, late)), _once(_ways(fork, position + 1, late)))
@@ -294,7 +299,7 @@ def _always_holds(check: Check) -> bool:
             return False
 
 
-def _around(loop: Repeat, guards: tuple[Guard, ...]) -> Iterator[Guard]:
+def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
     match loop.start, loop.stop, loop.step:
         case s.Const(start), s.Const(stop), s.Const(step):
             turns = range(int(start), int(stop), int(step))
@@ -313,10 +318,10 @@ def _around(loop: Repeat, guards: tuple[Guard, ...]) -> Iterator[Guard]:
         yield GuardLoop(loop.var, loop.start, loop.stop, loop.step, tuple(inside))
 
 
-def _is_bound(check: Check, loop: Repeat) -> bool:
-    """Return whether a check must stay in its loop: it reads a sparse lead or a slot, neither affine in the loop variable."""
+def _is_bound(check: Check, loop: NpuLoop) -> bool:
+    """Tell whether a check has to stay in its loop: it may differ from turn to turn in what is no number times the variable."""
     leaves = {leaf for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)}
-    return (loop.lead is not None and loop.lead.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
+    return (loop.through is not None and loop.through.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
 
 
 def _outside(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:

@@ -11,9 +11,21 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import (
+    Choice,
+    Consume,
+    Do,
+    Flow,
+    Loop,
+    Pipeline,
+    Process,
+    Sequence,
+    Sides,
+    children,
+)
 from pto_wsp.ir.kernel import Kernel, Role
-from pto_wsp.ir.plan import AwaitEvent, Channel, Check, Receive, RecordEvent, ScalarValue, Send, SetSlot, TensorSlot
-from pto_wsp.ir.scalar import Scalar, SymbolRef, Var
+from pto_wsp.ir.plan import Channel, Precondition, ScalarValue, TensorSlot
+from pto_wsp.ir.scalar import Scalar, SymbolRef
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.ops.entry import Unit
 from pto_wsp.source import UNKNOWN, Span
@@ -88,122 +100,31 @@ class Launch:
     labels: tuple[str, ...]
     handle: int
     after: tuple[int, ...]
-    checks: tuple[Check, ...] = ()
+    note: Precondition = Precondition()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """A body with intermediates of its own, freed behind it. One whose launches have one source is that task, whatever loops it has.
+NpuItem: TypeAlias = Flow[Launch, Precondition]
+NpuBody: TypeAlias = Sequence[Launch, Precondition]
+NpuLoop: TypeAlias = Loop[Launch, Precondition]
+NpuChoice: TypeAlias = Choice[Launch, Precondition]
+NpuSides: TypeAlias = Sides[Launch, Precondition]
+NpuConsume: TypeAlias = Consume[Launch, Precondition]
+NpuPipeline: TypeAlias = Pipeline[Launch, Precondition]
+NpuProcess: TypeAlias = Process[Launch, Precondition]
+Around: TypeAlias = NpuLoop | NpuChoice | NpuConsume | NpuPipeline      # what makes it depend on a run how often something inside is done
 
-    `tensors`: slots of the workload's own intermediate tensors, which are made where the body begins where no launch in it allocates
+
+@dataclass(frozen=True, slots=True)
+class Scope(Sequence[Launch, Precondition]):
+    """Items with intermediates of their own, freed behind them. One whose launches have one source is that task, whatever loops it has.
+
+    `tensors`: slots of the workload's own intermediate tensors, which are made where the scope begins where no launch in it allocates
     them. It is no task then.
     """
 
-    intermediates: tuple[Intermediate, ...]
-    body: Block
+    intermediates: tuple[Intermediate, ...] = ()
     tensors: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """What a position of a sparse row leads to: in each turn of its loop `var` is `value`, which its checks protect."""
-
-    var: Var
-    value: Scalar
-    checks: tuple[Check, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Run `body` for var in range(start, stop, step). `ordered`: its turns come one after the other. `lead`: of a sparse walk."""
-
-    var: Var
-    start: Scalar
-    stop: Scalar
-    step: Scalar
-    ordered: bool
-    body: Block
-    checks: tuple[Check, ...] = ()
-    lead: Lead | None = None
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-    @property
-    def bound(self) -> tuple[Var, ...]:
-        """The variables that have another value in each turn."""
-        return (self.var,) if self.lead is None else (self.var, self.lead.var)
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A body of a fork with its condition; `checks` come before the condition, and only where no earlier condition held."""
-
-    condition: Scalar
-    body: Block
-    checks: tuple[Check, ...] = ()
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """The first way whose condition holds, else `otherwise`."""
-
-    ways: tuple[Way, ...]
-    otherwise: Block
-
-    @property
-    def bodies(self) -> tuple[Block, ...]:
-        """What may run: one of these does."""
-        return (*(way.body for way in self.ways), self.otherwise)
-
-
-@dataclass(frozen=True, slots=True)
-class Unordered:
-    """Blocks without an order between them."""
-
-    sides: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """Take tokens from a channel of the plan in order, until it is closed and empty, with `body` for each."""
-
-    channel: int
-    vars: tuple[Var, ...]
-    body: Block
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A process of a network, `replicas` times; `stream` is the number of the first."""
-
-    name: str
-    body: Block
-    replicas: int
-    stream: int
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """Processes side by side, with channels and events of the plan that are new each time control comes here."""
-
-    stages: tuple[Stage, ...]
-    channels: tuple[int, ...]
-    events: tuple[int, ...]
-    span: Span = field(default=UNKNOWN, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Items in program order."""
-
-    items: tuple[NpuItem, ...]
-
-
-Communication: TypeAlias = Send | Receive | RecordEvent | AwaitEvent
-NpuItem: TypeAlias = Launch | Repeat | Fork | SetSlot | Unordered | Scope | Block | Network | Drain | Communication
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +135,7 @@ class NpuPlan:
     tensors: tuple[TensorSlot, ...]
     symbols: tuple[SymbolRef, ...]
     kernels: tuple[NpuKernel, ...]
-    body: Block
+    body: NpuBody
     infer: bool = True           # edges from overlapping regions
     structure: bool = True       # edges from program order
     channels: tuple[Channel, ...] = ()
@@ -226,45 +147,10 @@ class NpuPlan:
         return tuple(slot for slot in self.tensors if not slot.allocated)
 
 
-Around: TypeAlias = Repeat | Fork | Drain | Network      # what makes it depend on a run how often something inside is done
-
-
-def inner_items(item: NpuItem) -> tuple[NpuItem, ...]:
-    """Return the items directly inside an item, in program order."""
-    match item:
-        case Repeat(body=body) | Scope(body=body) | Drain(body=body):
-            return (body,)
-        case Fork():
-            return item.bodies
-        case Unordered(parts) | Block(parts):
-            return parts
-        case Network(stages):
-            return tuple(stage.body for stage in stages)
-        case Launch() | SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():
-            return ()
-
-
-def items_of(item: NpuItem) -> Iterator[NpuItem]:
-    """Yield an item and every one inside it, parents first."""
-    yield item
-    for inner in inner_items(item):
-        yield from items_of(inner)
-
-
-def communicates(item: NpuItem) -> bool:
-    """Tell whether a process that does an item may have to wait for others in it."""
-    return any(isinstance(inner, Drain | Send | Receive | RecordEvent | AwaitEvent) for inner in items_of(item))
-
-
-def launches_of(item: NpuItem) -> Iterator[Launch]:
-    """Yield every launch of an item."""
-    return (inner for inner in items_of(item) if isinstance(inner, Launch))
-
-
 def launches_within(item: NpuItem, around: tuple[Around, ...] = ()) -> Iterator[tuple[Launch, tuple[Around, ...]]]:
     """Yield every launch of an item with the loops and forks around it, outermost first."""
-    if isinstance(item, Launch):
-        yield item, around
-    inside = (*around, item) if isinstance(item, Repeat | Fork | Drain | Network) else around
-    for inner in inner_items(item):
+    if isinstance(item, Do):
+        yield item.leaf, around
+    inside = (*around, item) if isinstance(item, Loop | Choice | Consume | Pipeline) else around
+    for inner in children(item):
         yield from launches_within(inner, inside)

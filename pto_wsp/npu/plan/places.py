@@ -16,28 +16,44 @@ from itertools import takewhile
 from math import prod
 from typing import TypeAlias
 
+from pto_wsp.errors import unreachable
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Choice,
+    Communication,
+    Consume,
+    Do,
+    Fresh,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    Send,
+    SetSlot,
+    Sides,
+    children,
+    leaves,
+    walk,
+)
+from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import Role
-from pto_wsp.ir.plan import AwaitEvent, Receive, RecordEvent, Send, SetSlot
+from pto_wsp.ir.plan import Precondition
 from pto_wsp.ir.waits import waited_for
 from pto_wsp.npu.plan.model import (
-    Block,
-    Communication,
     Descriptor,
-    Drain,
-    Fork,
     Launch,
-    Network,
+    NpuBody,
+    NpuChoice,
+    NpuConsume,
     NpuItem,
+    NpuLoop,
+    NpuPipeline,
     NpuPlan,
+    NpuSides,
     Passed,
-    Repeat,
     Scope,
-    Unordered,
     Window,
-    inner_items,
-    items_of,
-    launches_of,
 )
 from pto_wsp.npu.tiles.touches import linear
 from pto_wsp.values import dataclass
@@ -52,8 +68,8 @@ class Task:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Return the launches of the task in program order."""
-        return tuple(launch for item in self.items for launch in launches_of(item))
+        """Its launches in program order."""
+        return tuple(launch for item in self.items for launch in leaves(item))
 
     @property
     def count(self) -> int | None:
@@ -61,33 +77,38 @@ class Task:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = Task | Repeat | Fork | SetSlot | Unordered | Scope | Block | Network | Drain | Communication
+Statement: TypeAlias = (Task | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline | NpuConsume
+                        | Communication[Precondition])
 
 
-def statements(block: Block) -> tuple[Statement, ...]:
-    """Return the statements of a block in order, with the launches of one task merged into a `Task`."""
-    merged: list[Statement] = []
+def statements(block: NpuBody) -> tuple[Statement, ...]:
+    """Return the statements of a block in order."""
+    found: list[Statement] = []
     for item in block.items:
         statement = _statement(item)
-        last = merged[-1] if merged else None
+        last = found[-1] if found else None
         if isinstance(statement, Task) and isinstance(last, Task) and last.source == statement.source:
-            merged[-1] = Task(last.source, (*last.items, item))
+            found[-1] = Task(last.source, (*last.items, item))
         else:
-            merged.append(statement)
-    return tuple(merged)
+            found.append(statement)
+    return tuple(found)
 
 
 def _statement(item: NpuItem) -> Statement:
     match item:
-        case Launch(source=source):
-            return Task(source, (item,))
+        case Do(launch):
+            return Task(launch.source, (item,))
         case Scope(tensors=()):
-            sources = {launch.source for launch in launches_of(item)}
+            sources = {launch.source for launch in leaves(item)}
             return Task(sources.pop(), (item,)) if len(sources) == 1 else item
-        case Block(items):
+        case Scope():
+            return item
+        case PlanSequence(items):
             parts = [part for part in map(_statement, items) if isinstance(part, Task)]
             alone = len(parts) == len(items) and len({part.source for part in parts}) == 1
             return Task(parts[0].source, items) if alone else item
+        case Fresh():
+            unreachable("a tensor made outside a scope")
         case _:
             return item
 
@@ -97,22 +118,20 @@ def surely_submits(statement: Statement) -> bool:
     match statement:
         case Task(items=items):
             return any(n_launches(item) not in (None, 0) for item in items)
-        case Repeat(body=body):
+        case Loop(body=body):
             return bool(turns_of(statement)) and surely_submits(body)
-        case Fork():
+        case Choice():
             return all(map(surely_submits, statement.bodies))
-        case Unordered(sides):
+        case Sides(sides):
             return any(map(surely_submits, sides))
-        case Scope(body=body):
-            return surely_submits(body)
-        case Block():
+        case PlanSequence():
             return any(map(surely_submits, statements(statement)))
-        case SetSlot() | Network() | Drain() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case SetSlot() | Pipeline() | Consume() | Send() | Receive() | RecordEvent() | AwaitEvent():
             return False
 
 
-def turns_of(loop: Repeat) -> int | None:
-    """Return the trip count of a loop, None if the count is known only at run time."""
+def turns_of(loop: NpuLoop) -> int | None:
+    """Return how often a loop runs, None where that is known only at run time."""
     match loop.start, loop.stop, loop.step:
         case s.Const(start), s.Const(stop), s.Const(step):
             return len(range(int(start), int(stop), int(step)))
@@ -120,9 +139,9 @@ def turns_of(loop: Repeat) -> int | None:
             return None
 
 
-def turns_of_tokens(drain: Drain) -> Repeat:
-    """Return a loop that represents the receipt of tokens: its trip count and the payloads are unknown."""
-    return Repeat(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body)
+def turns_of_tokens(drain: NpuConsume) -> NpuLoop:
+    """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times a turn."""
+    return Loop(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body, Precondition())
 
 
 def times(*counts: int | None) -> int | None:
@@ -146,20 +165,18 @@ def total(counts: Iterable[int | None]) -> int | None:
 def n_launches(item: NpuItem) -> int | None:
     """Return the number of tasks that an item submits, None if the number is known only at run time."""
     match item:
-        case Launch():
+        case Do():
             return 1
-        case Repeat(body=body):
+        case Loop(body=body):
             return times(turns_of(item), n_launches(body))
-        case Scope(body=body):
-            return n_launches(body)
-        case Fork():
+        case Choice():
             counts = {n_launches(body) for body in item.bodies}
             return counts.pop() if len(counts) == 1 else None
-        case Unordered(parts) | Block(parts):
+        case Sides(parts) | PlanSequence(parts):
             return total(n_launches(part) for part in parts)
-        case Network() | Drain():
+        case Pipeline() | Consume():
             return None
-        case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
             return 0
 
 
@@ -184,16 +201,17 @@ Moved: TypeAlias = frozenset[s.Var | s.SlotValue | Contents | Instance]      # v
 
 
 def always_moving(plan: NpuPlan) -> Moved:
-    """Return the values that may change between any two tasks: slots that are set, token payloads, and elements that tasks write."""
-    items = tuple(items_of(plan.body))
+    """Return what may change between any two tasks: slots that are set, what tokens carry, and elements that are read and that tasks
+    write."""
+    items = tuple(walk(plan.body))
     return frozenset((*(s.SlotValue(item.slot) for item in items if isinstance(item, SetSlot)),
-                      *(var for item in items if isinstance(item, Receive | Drain) for var in item.vars),
+                      *(var for item in items if isinstance(item, Receive | Consume) for var in item.vars),
                       *(Contents(slot.ref.id) for slot in plan.tensors if waited_for(slot))))
 
 
-def left_behind(item: Repeat | Scope) -> Moved:
-    """Return the values that change when control leaves an iteration of a loop, or a scope."""
-    return frozenset(item.bound) if isinstance(item, Repeat) else frozenset(map(Instance, item.tensors))
+def left_behind(item: NpuLoop | Scope) -> Moved:
+    """Return what is something else outside of a loop's turn, or of a scope."""
+    return frozenset(item.bound) if isinstance(item, Loop) else frozenset(map(Instance, item.tensors))
 
 
 def overlaps(one: Descriptor | Passed, other: Descriptor | Passed, moved: Moved) -> bool:
@@ -240,10 +258,10 @@ def _edge(first: tuple[Launch, Moved], then: tuple[Launch, Moved], moved: Moved)
 def _with_inner(items: Sequence[NpuItem]) -> Iterator[tuple[Launch, Moved]]:
     """Yield the launches of a task with the variables of the loops around them inside the task."""
     for item in items:
-        if isinstance(item, Launch):
-            yield item, frozenset()
-        for launch, inner in _with_inner(inner_items(item)):
-            yield launch, inner | left_behind(item) if isinstance(item, Repeat) else inner
+        if isinstance(item, Do):
+            yield item.leaf, frozenset()
+        for launch, inner in _with_inner(children(item)):
+            yield launch, inner | left_behind(item) if isinstance(item, Loop) else inner
 
 
 def depends_on(argument: Descriptor) -> Iterator[s.Var | s.SlotValue | Contents]:
@@ -302,7 +320,7 @@ class Place:
 
     launch: Launch
     position: int
-    loops: tuple[Repeat, ...]
+    loops: tuple[NpuLoop, ...]
     ways: frozenset[_Way]
     process: tuple[int, int, bool] | None
 
@@ -317,31 +335,32 @@ class PlaceMap:
     forks: int = 0
     process: tuple[int, int, bool] | None = None     # the process that `note` is in
 
-    def note(self, item: NpuItem, loops: tuple[Repeat, ...], ways: frozenset[_Way]) -> None:
-        """Record the launches of an item in program order."""
+    def note(self, item: NpuItem, loops: tuple[NpuLoop, ...], ways: frozenset[_Way]) -> None:
+        """Go through an item in program order."""
         match item:
-            case Launch():
-                self.places.append(Place(item, len(self.places), loops, ways, self.process))
-            case Drain():                    # the token count may be zero, so no launch inside surely runs
+            case Do(launch):
+                self.places.append(Place(launch, len(self.places), loops, ways, self.process))
+            case Consume():                    # as often as tokens come: none of its launches surely runs
                 fork = self.forks = self.forks + 1
                 self.note(item.body, (*loops, turns_of_tokens(item)), ways | {(fork, 0)})
-            case Network(stages):
+            case Pipeline(stages):
                 network = self.forks = self.forks + 1
                 for number, stage in enumerate(stages):
                     self.process = (network, number, stage.replicas == 1)
                     self.note(stage.body, loops, ways)
                 self.process = None
-            case Fork():
+            case Choice():
                 fork = self.forks = self.forks + 1
                 for way, body in enumerate(item.bodies):
                     self.note(body, loops, ways | {(fork, way)})
-            case Scope(intermediates, _, tensors):
+            case Scope(items, intermediates, tensors):
                 self.depths.update({IntermediateOf(made.id): len(loops) for made in intermediates})
                 self.depths.update({TensorOf(slot): len(loops) for slot in tensors})
-                self.note(item.body, loops, ways)
+                for inner in items:
+                    self.note(inner, loops, ways)
             case _:
-                for inner in inner_items(item):
-                    self.note(inner, (*loops, item) if isinstance(item, Repeat) else loops, ways)
+                for inner in children(item):
+                    self.note(inner, (*loops, item) if isinstance(item, Loop) else loops, ways)
 
 
 def site_of(launch: Launch) -> Site:
@@ -365,7 +384,7 @@ def places_of(plan: NpuPlan) -> PlaceMap:
     return places
 
 
-def common_loops(one: Place, other: Place) -> tuple[Repeat, ...]:
+def common_loops(one: Place, other: Place) -> tuple[NpuLoop, ...]:
     """Return the loops around both of two launches, outermost first."""
     return tuple(mine for mine, _ in takewhile(lambda pair: pair[0] is pair[1], zip(one.loops, other.loops, strict=False)))
 

@@ -18,45 +18,27 @@ from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.plan import (
+from pto_wsp.ir.flow import (
     AwaitEvent,
+    Branch,
     Choice,
     Consume,
+    Do,
     Fresh,
-    Item,
     Loop,
     Pipeline,
+    Process,
     Receive,
     RecordEvent,
-    ScalarValue,
     Send,
     Sequence,
     SetSlot,
     Sides,
-    Submit,
-    TaskPlan,
 )
+from pto_wsp.ir.plan import Body, Item, Precondition, ScalarValue, Submit, TaskPlan
 from pto_wsp.npu.plan.arguments import add_allocations, with_known_extents
 from pto_wsp.npu.plan.descriptors import NpuUse, NpuUses, empty_errors, find_uses, limit_errors
-from pto_wsp.npu.plan.model import (
-    Block,
-    Descriptor,
-    Drain,
-    Fork,
-    Intermediate,
-    Launch,
-    Lead,
-    Network,
-    NpuItem,
-    NpuKernel,
-    NpuPlan,
-    Passed,
-    Repeat,
-    Scope,
-    Stage,
-    Unordered,
-    Way,
-)
+from pto_wsp.npu.plan.model import Descriptor, Intermediate, Launch, NpuBody, NpuItem, NpuKernel, NpuPlan, Passed, Scope
 from pto_wsp.npu.plan.parts import Part, SplitKernel
 from pto_wsp.npu.plan.passes import NPU_PASSES
 from pto_wsp.npu.plan.split_kernel import split_kernel
@@ -107,46 +89,46 @@ class _Lowering:
     numbers: dict[object, int] = field(default_factory=dict)
     n_intermediates: int = 0
 
-    def block(self, body: Sequence) -> Block:
+    def block(self, body: Body) -> NpuBody:
         """Return the items of a sequence."""
         return self.rest(body.items)
 
-    def rest(self, items: tuple[Item, ...]) -> Block:
-        """Return items in order. Tensors that a body makes share one scope, from the first of them to the end of the body."""
+    def rest(self, items: tuple[Item, ...]) -> NpuBody:
+        """Return items in order. Tensors that are made anew lie in one scope, from the first of them to the end."""
         def is_made(item: Item) -> bool:
             return isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated     # the tensors of a .pto file are not allocated
 
         made = tuple(item.slot for item in items if isinstance(item, Fresh) and is_made(item))
         first = next((position for position, item in enumerate(items) if is_made(item)), len(items))
         before, rest = (tuple(self.item(item) for item in part if not is_made(item)) for part in (items[:first], items[first:]))
-        return Block((*before, Scope((), Block(rest), made)) if made else before)
+        return Sequence((*before, Scope(rest, (), made)) if made else before)
 
     def item(self, item: Item) -> NpuItem:
         """Return the item of the NPU plan for an item of the task plan."""
         match item:
-            case Submit():
-                return self.task(item)
+            case Do(task):
+                return self.task(task)
             case Loop():
-                lead = None if item.through is None else Lead(item.through.var, item.through.value, item.through.checks)
-                return Repeat(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.checks, lead, item.span)
+                return Loop(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.note, item.through,
+                            item.span)
             case Choice(branches, otherwise):
-                return Fork(tuple(Way(one.condition, self.block(one.body), one.checks, one.span) for one in branches),
-                            self.block(otherwise))
+                return Choice(tuple(Branch(one.condition, self.block(one.body), one.note, one.span) for one in branches),
+                              self.block(otherwise))
             case SetSlot():
                 return item
             case Sides(sides):
-                return Unordered(tuple(self.block(side) for side in sides))
+                return Sides(tuple(self.block(side) for side in sides))
             case Sequence():
                 return self.block(item)
             case Pipeline(processes, channels, events):
-                return Network(tuple(Stage(one.name, self.block(one.body), one.replicas, one.stream, one.span) for one in processes),
-                               channels, events, item.span)
-            case Consume(channel, variables, body):
-                return Drain(channel, variables, self.block(body), item.span)
+                return Pipeline(tuple(Process(one.name, self.block(one.body), one.consumes, one.produces, one.replicas, one.stream,
+                                              one.span) for one in processes), channels, events, item.span)
+            case Consume(channel, variables, body, site):
+                return Consume(channel, variables, self.block(body), site, item.span)
             case Send() | Receive() | RecordEvent() | AwaitEvent():
                 return item
             case Fresh():
-                return Block(())
+                return Sequence(())
             case _:
                 assert_never(item)
 
@@ -159,10 +141,10 @@ class _Lowering:
         inner = tuple(
             Intermediate(first + k, crossing.name, crossing.dtype, (_told(crossing.rows, known), s.Const(crossing.cols)))
             for k, crossing in enumerate(split.crossings))
-        launches = tuple(self.launch(task, k, part, known, inner) for k, part in enumerate(split.parts))
+        launches = tuple(Do(self.launch(task, k, part, known, inner)) for k, part in enumerate(split.parts))
         if not inner:
-            return launches[0] if len(launches) == 1 else Block(launches)
-        return Scope(inner, Block(launches))
+            return launches[0] if len(launches) == 1 else Sequence(launches)
+        return Scope(launches, inner)
 
     def launch(self, task: Submit, number: int, part: Part, known: Mapping[s.Scalar, s.Scalar],
                inner: tuple[Intermediate, ...]) -> Launch:
@@ -178,9 +160,9 @@ class _Lowering:
         dtypes = {param.name: param.dtype for param in part.kernel.scalar_params}
         scalars = tuple(ScalarValue(known[given], dtypes.get(given.name, DType.I64) if isinstance(given, s.ParamScalar) else DType.I64)
                         for given in part.scalars)
-        checks = (*task.checks, *lowered.checks) if number == 0 else ()
+        checks = (*task.note.checks, *lowered.checks) if number == 0 else ()
         return Launch(task.site, number, self.kernel(part), arguments, scalars, task.index, task.labels, task.handle, task.after,
-                      checks, task.span)
+                      Precondition(checks), task.span)
 
     def known_of(self, task: Submit) -> Mapping[s.Scalar, s.Scalar]:
         """Return the values that the kernel's scalar parameters and extents have in this task."""

@@ -9,29 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pto_wsp.errors import unreachable
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, SetSlot, Sides
 from pto_wsp.ir.kernel_text import print_kernel
-from pto_wsp.ir.plan import AwaitEvent, Check, Receive, RecordEvent, Send, SetSlot
+from pto_wsp.ir.plan import Check
 from pto_wsp.ir.scalar import Scalar, print_scalar
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.arguments import allocated_by_launches
-from pto_wsp.npu.plan.model import (
-    Block,
-    Descriptor,
-    Drain,
-    Fork,
-    Intermediate,
-    Launch,
-    Network,
-    NpuItem,
-    NpuKernel,
-    NpuPlan,
-    Passed,
-    Repeat,
-    Reshaped,
-    Scope,
-    Unordered,
-    Window,
-)
+from pto_wsp.npu.plan.model import Descriptor, Intermediate, NpuItem, NpuKernel, NpuPlan, Passed, Reshaped, Scope, Window
 
 
 def print_npu_plan(plan: NpuPlan) -> str:
@@ -69,65 +54,68 @@ def _axis(name: str, extent: int | None, dim: int | None, step: int, unit: bool,
 def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediate]) -> Iterator[str]:
     pad = "  " * depth
     match item:
-        case Block(items):
+        case Scope(items, intermediates, tensors):
+            yield f"{pad}scope:"
+            for slot in tensors:
+                yield f"{pad}  {plan.tensors[slot].ref.shown}{'' if slot in allocated_by_launches(item) else ' = allocate'}"
+            for made in intermediates:
+                rows, cols = (print_scalar(extent) for extent in made.shape)
+                yield f"{pad}  {made.name}.{made.id} = {made.dtype} [{rows}, {cols}]"
+            for part in items:
+                yield from _item(plan, part, depth + 1, {**inner, **{made.id: made for made in intermediates}})
+        case Sequence(items):
             for part in items:
                 yield from _item(plan, part, depth, inner)
-        case Unordered(sides):
+        case Sides(sides):
             for number, side in enumerate(sides):
                 yield f"{pad}side {number}:"
                 yield from _item(plan, side, depth + 1, inner)
-        case Repeat():
-            yield from (pad + _check(check) for check in item.checks)
+        case Loop():
+            yield from (pad + _check(check) for check in item.note.checks)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
-            if item.lead is not None:
-                yield from (f"{pad}  {_check(check)}" for check in item.lead.checks)
-                yield f"{pad}  {item.lead.var.name} = {print_scalar(item.lead.value)}"
+            if item.through is not None:
+                yield from (f"{pad}  {_check(check)}" for check in item.through.note.checks)
+                yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
             yield from _item(plan, item.body, depth + 1, inner)
-        case Fork(ways, otherwise):
-            for number, way in enumerate(ways):
-                yield from (pad + _check(check) for check in way.checks)
-                yield f"{pad}{'elif' if number else 'if'} {print_scalar(way.condition)}:"
-                yield from _item(plan, way.body, depth + 1, inner)
+        case Choice(branches, otherwise):
+            for number, branch in enumerate(branches):
+                yield from (pad + _check(check) for check in branch.note.checks)
+                yield f"{pad}{'elif' if number else 'if'} {print_scalar(branch.condition)}:"
+                yield from _item(plan, branch.body, depth + 1, inner)
             if otherwise.items:
                 yield f"{pad}else:"
                 yield from _item(plan, otherwise, depth + 1, inner)
-        case Network(stages):
+        case Pipeline(stages):
             for stage in stages:
                 yield f"{pad}process {stage.name}{f' × {stage.replicas}' if stage.replicas > 1 else ''}:"
                 yield from _item(plan, stage.body, depth + 1, inner)
-        case Drain(channel, variables, body):
+        case Consume(channel, variables, body):
             yield f"{pad}consume {plan.channels[channel].name} as ({', '.join(var.name for var in variables)}):"
             yield from _item(plan, body, depth + 1, inner)
         case Receive(channel, variables):
             yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
-        case Send(channel, payload, _, _, checks):
-            yield from (pad + _check(check) for check in checks)
+        case Send(channel, payload):
+            yield from (pad + _check(check) for check in item.note.checks)
             yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))})"
         case RecordEvent(event):
             yield f"{pad}record {plan.events[event]}"
         case AwaitEvent(event):
             yield f"{pad}synchronize {plan.events[event]}"
-        case SetSlot(slot, value, checks):
-            yield from (pad + _check(check) for check in checks)
+        case SetSlot(slot, value):
+            yield from (pad + _check(check) for check in item.note.checks)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"
-        case Scope(intermediates, body, tensors):
-            yield f"{pad}scope:"
-            for slot in tensors:
-                yield f"{pad}  {plan.tensors[slot].ref.shown}{'' if slot in allocated_by_launches(body) else ' = allocate'}"
-            for made in intermediates:
-                rows, cols = (print_scalar(extent) for extent in made.shape)
-                yield f"{pad}  {made.name}.{made.id} = {made.dtype} [{rows}, {cols}]"
-            yield from _item(plan, body, depth + 1, {**inner, **{made.id: made for made in intermediates}})
-        case Launch():
-            yield from (pad + _check(check) for check in item.checks)
-            kernel = plan.kernels[item.kernel].kernel
+        case Do(launch):
+            yield from (pad + _check(check) for check in launch.note.checks)
+            kernel = plan.kernels[launch.kernel].kernel
             args = [f"{param.name}={argument.role.value} {_argument(plan, argument, inner)}"
-                    for param, argument in zip(kernel.memory_params, item.arguments, strict=True)]
-            args += [f"{param.name}={print_scalar(value.value)}" for param, value in zip(kernel.scalar_params, item.scalars, strict=True)]
-            waits = f" after {list(item.after)}" if item.after else ""
-            index = ", ".join(print_scalar(node) for node in item.index)
-            yield f"{pad}launch {item.kernel} {kernel.name}[{index}]({', '.join(args)}){waits}"
+                    for param, argument in zip(kernel.memory_params, launch.arguments, strict=True)]
+            args += [f"{param.name}={print_scalar(value.value)}" for param, value in zip(kernel.scalar_params, launch.scalars, strict=True)]
+            waits = f" after {list(launch.after)}" if launch.after else ""
+            index = ", ".join(print_scalar(node) for node in launch.index)
+            yield f"{pad}launch {launch.kernel} {kernel.name}[{index}]({', '.join(args)}){waits}"
+        case Fresh():
+            unreachable("a tensor made outside a scope")
 
 
 def _argument(plan: NpuPlan, argument: Descriptor | Passed, inner: dict[int, Intermediate]) -> str:

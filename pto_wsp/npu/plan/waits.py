@@ -23,10 +23,10 @@ from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, SetSlot, Sides
 from pto_wsp.ir.kernel import Role
-from pto_wsp.ir.plan import AwaitEvent, Receive, RecordEvent, Send, SetSlot
 from pto_wsp.ir.waits import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
-from pto_wsp.npu.plan.model import Block, Descriptor, Drain, Fork, Launch, Network, NpuPlan, Passed, Repeat, Scope, Unordered, Window
+from pto_wsp.npu.plan.model import Descriptor, Launch, NpuBody, NpuChoice, NpuLoop, NpuPipeline, NpuPlan, NpuSides, Passed, Scope, Window
 from pto_wsp.npu.plan.places import (
     Moved,
     Place,
@@ -106,11 +106,8 @@ def _is_harmless(reader: Place, read: Descriptor | Passed, writer: Place, writte
                                                                                           common_loops(reader, writer))
 
 
-def _is_ordered(reader: Place, writer: Place, known: PlaceMap, common: tuple[Repeat, ...]) -> bool:
-    """Return whether data orders every instance of `writer` after every instance of `reader`, within one iteration of the common loops.
-
-    Invariant of the walk: each place in `reached` surely runs and surely waits for the reader.
-    """
+def _is_ordered(reader: Place, writer: Place, known: PlaceMap, common: tuple[NpuLoop, ...]) -> bool:
+    """Tell whether data orders every turn of `writer` behind every turn of `reader`, in one turn of the loops around both."""
     reached = [reader]
     for place in known.places[reader.position + 1:writer.position + 1]:
         if place is not writer and (len(place.loops) != len(common) or not place.ways <= reader.ways | writer.ways):
@@ -176,8 +173,8 @@ class ProgramOrder:
 
     waits: dict[int, int | None] = field(default_factory=dict)
     counts: set[int] = field(default_factory=set)
-    moving: Moved = frozenset()     # values that may change between any two tasks
-    ends: dict[tuple[object, ...], tuple[Block, tuple[Last, ...]]] = field(default_factory=dict)  # memo: by block and the lasts before it
+    moving: Moved = frozenset()     # what may change between any two tasks
+    ends: dict[tuple[object, ...], tuple[NpuBody, tuple[Last, ...]]] = field(default_factory=dict)     # by block and lasts before it
 
 
 def program_order(plan: NpuPlan) -> ProgramOrder:
@@ -188,8 +185,8 @@ def program_order(plan: NpuPlan) -> ProgramOrder:
     return found
 
 
-def last_tasks(block: Block) -> frozenset[int]:
-    """Return the sources of the tasks that a block may end with; UNKNOWN_TASKS is among them if it may end with a wait for tokens."""
+def last_tasks(block: NpuBody) -> frozenset[int]:
+    """Return the sources of the tasks that a block may end with, UNKNOWN_TASKS among them where it ends with what tokens wait for."""
     return frozenset(_source(last) for last in _block(block, (), ProgramOrder()))
 
 
@@ -197,18 +194,16 @@ def _source(last: Last) -> int:
     return UNKNOWN_TASKS if last.task is None else last.task.source
 
 
-def _block(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
-    """Return the tasks that a block may end with.
-
-    Memoized by `before`: an ordered loop evaluates its body twice, so nested loops would otherwise take 2^depth evaluations.
-    """
+def _block(block: NpuBody, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
+    """Return the tasks that a block may end with. An ordered loop asks twice for its body, so that nested loops would ask 2^depth times:
+    a block is worked out once for equal `before`."""
     key = (id(block), *((_source(last), last.count, last.moved) for last in before))
     if key not in found.ends:
         found.ends[key] = block, _ends(block, before, found)      # keeping the block alive keeps its id unique
     return found.ends[key][1]
 
 
-def _ends(block: Block, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
+def _ends(block: NpuBody, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     for statement in statements(block):
         behind = _statement_of(statement, before, found)
         replaces = surely_submits(statement) or isinstance(statement, Send | Receive | AwaitEvent)
@@ -225,25 +220,25 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
                 found.waits[source] = None if bound is None or known is None else max(bound, known)
                 found.counts.update(map(_source, before))
             return (Last(statement, statement.count, found.moving),)
-        case Repeat(ordered=ordered, body=body):
+        case Loop(ordered=ordered, body=body):
             if not ordered:
                 return _left(_block(body, before, found), statement, turns_of(statement))
             first = _left(_block(body, before, found), statement, 1)
-            return _merged(first, _left(_block(body, first, found), statement, 1))     # an iteration precedes the next one
-        case Fork():
+            return _merged(first, _left(_block(body, first, found), statement, 1))     # what a turn ends with stands before the next
+        case Choice():
             return _merged(*(_block(body, before, found) for body in statement.bodies))
-        case Unordered(sides):
+        case Sides(sides):
             return _merged(*(_block(side, before, found) for side in sides))
-        case Scope(body=body):
-            return _left(_block(body, before, found), statement, 1)
-        case Block():
+        case Scope():
+            return _left(_block(statement, before, found), statement, 1)
+        case Sequence():
             return _block(statement, before, found)
         case SetSlot():
             return before
-        case Network(stages):
+        case Pipeline(stages):
             return _merged(*(tuple(replace(last, count=times(last.count, stage.replicas)) for last in _block(stage.body, before, found))
                              for stage in stages))
-        case Drain(body=body):
+        case Consume(body=body):
             found.counts.update(map(_source, before))
             lasts = _block(body, (Last(None, None, found.moving),), found)
             found.counts.update(map(_source, lasts))
@@ -258,8 +253,8 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
             assert_never(statement)
 
 
-def _left(lasts: Iterable[Last], what: Repeat | Scope, turns: int | None) -> tuple[Last, ...]:
-    """Return the lasts of a loop body or scope as seen from outside of the current iteration."""
+def _left(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
+    """What a loop's body or a scope ends with, seen from outside this turn of it."""
     return tuple(replace(last, count=times(last.count, turns), moved=last.moved | left_behind(what)) for last in lasts)
 
 
@@ -309,21 +304,21 @@ def waits_of(plan: NpuPlan) -> Waits:
     """Return the edges that a plan states."""
     tasks: list[HandleTask] = []
     bodies: dict[int, int] = {}
-    loops_of: dict[int, tuple[Repeat, ...]] = {}          # by source
+    loops_of: dict[int, tuple[NpuLoop, ...]] = {}          # by source
     tasks_of: dict[int, Task] = {}                        # by handle
-    opened: dict[int, tuple[Repeat, ...]] = {}            # by the number of a body: the loops around it
+    opened: dict[int, tuple[NpuLoop, ...]] = {}            # by the number of a body: the loops around it
 
-    def walk(body: Block | Fork | Unordered | Network, loops: tuple[Repeat, ...], path: Path) -> None:
+    def walk(body: NpuBody | NpuChoice | NpuSides | NpuPipeline, loops: tuple[NpuLoop, ...], path: Path) -> None:
         number = bodies.setdefault(id(body), len(bodies))
         opened[number] = loops
         match body:
-            case Block():
+            case Sequence():
                 parts: tuple[Statement, ...] = statements(body)
-            case Fork():
+            case Choice():
                 parts = body.bodies
-            case Unordered(sides):
+            case Sides(sides):
                 parts = sides
-            case Network(stages):
+            case Pipeline(stages):
                 parts = tuple(stage.body for stage in stages)
         for position, part in enumerate(parts):
             here = (*path, (number, position))
@@ -332,13 +327,11 @@ def waits_of(plan: NpuPlan) -> Waits:
                     first = part.launches[0]
                     tasks.append(HandleTask(source, first.handle, first.after, here))
                     loops_of[source], tasks_of[first.handle] = loops, part
-                case Repeat(body=inner):
+                case Loop(body=inner):
                     walk(inner, (*loops, part), here)
-                case Scope(body=inner):
-                    walk(inner, loops, here)
-                case Drain(body=inner):
+                case Consume(body=inner):
                     walk(inner, (*loops, turns_of_tokens(part)), here)
-                case Block() | Fork() | Unordered() | Network():
+                case Sequence() | Choice() | Sides() | Pipeline():
                     walk(part, loops, here)
                 case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():      # a token waits for the statement before it
                     pass

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pto_wsp import DType, Kernel
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import raise_all
+from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import Compute, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.kernel import Kernel as KernelIR
 from pto_wsp.ir.kernel_walk import walk
@@ -25,7 +26,7 @@ from pto_wsp.npu.check.checks import check_tile_program
 from pto_wsp.npu.emit.package import DeviceKernel, emit_kernel_file
 from pto_wsp.npu.isa.tile_program import ParamAccess, TileProgram
 from pto_wsp.npu.plan.descriptors import NpuUse
-from pto_wsp.npu.plan.model import Block, NpuKernel, NpuPlan
+from pto_wsp.npu.plan.model import NpuKernel, NpuPlan
 from pto_wsp.npu.plan.passes import NPU_PASSES
 from pto_wsp.npu.plan.split_kernel import split_kernel
 from pto_wsp.npu.select.select import select
@@ -158,7 +159,7 @@ def _slot(value: float, dtype: DType) -> int:
 
 def _file_of(program: TileProgram) -> str:
     use = NpuKernel(KernelIR(program.name, program.params, ()), program.core, program.access)
-    plan = NpuPlan("batch", (), (), (use,), Block(()))
+    plan = NpuPlan("batch", (), (), (use,), PlanSequence(()))
     return emit_kernel_file(DeviceKernel(0, program.name, "aic" if program.core is Unit.CUBE else "aiv", use.kernel, program), plan)
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from pto_wsp import DenseDyn, DType, In, Out, P, Ragged, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.plan import Check, CheckKind
+from pto_wsp.ir.flow import Do, Loop, Sequence
+from pto_wsp.ir.plan import Check, CheckKind, Precondition
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.plan.guards import Guard, GuardLoop, guards_of
-from pto_wsp.npu.plan.model import Block, Launch, NpuPlan, Repeat
+from pto_wsp.npu.plan.model import Launch, NpuPlan
 from tests.npu.submits import npu_plan
 
 F32 = DType.F32
@@ -83,9 +84,10 @@ def test_a_loop_that_never_runs_asks_for_nothing() -> None:
 
 def around(check: Check) -> tuple[Guard, ...]:
     """Return the guards of a check in two loops: i in range(1, 8, 3), j in range(2)."""
-    inner = Repeat(COL, s.Const(0), s.Const(2), s.Const(1), False, Block((Launch(0, 0, 0, (), (), (), (), 0, (), (check,)),)))
-    outer = Repeat(ROW, s.Const(1), s.Const(8), s.Const(3), False, Block((inner,)))
-    return guards_of(NpuPlan("case", (), (LIMIT,), (), Block((outer,))))
+    launch = Launch(0, 0, 0, (), (), (), (), 0, (), Precondition((check,)))
+    inner = Loop(COL, s.Const(0), s.Const(2), s.Const(1), False, Sequence((Do(launch),)), Precondition())
+    outer = Loop(ROW, s.Const(1), s.Const(8), s.Const(3), False, Sequence((inner,)), Precondition())
+    return guards_of(NpuPlan("case", (), (LIMIT,), (), Sequence((outer,))))
 
 
 @pytest.mark.parametrize(("value", "lower", "upper"), [

@@ -48,8 +48,8 @@ def test_a_task_does_not_check_what_the_one_before_it_has() -> None:
     plan = _plan(body)
     verify_after_drop_repeated_checks(plan)
     first, second = submits(plan)
-    assert {c.subject for c in first.checks} == {"X[i]", "Y[i]"}
-    assert {c.subject for c in second.checks} == {"Z[i]"}
+    assert {c.subject for c in first.note.checks} == {"X[i]", "Y[i]"}
+    assert {c.subject for c in second.note.checks} == {"Z[i]"}
 
 
 def test_a_check_inside_a_loop_does_not_hold_behind_it() -> None:
@@ -61,7 +61,7 @@ def test_a_check_inside_a_loop_does_not_hold_behind_it() -> None:
         copy(x=X[0], y=Y[0])
 
     inside, behind = submits(_plan(body))
-    assert inside.checks == behind.checks != ()
+    assert inside.note.checks == behind.note.checks != ()
 
 
 def test_a_check_before_a_loop_holds_inside_it() -> None:
@@ -73,7 +73,7 @@ def test_a_check_before_a_loop_holds_inside_it() -> None:
             copy(x=X[0], y=Y[0])
 
     first, inside = submits(_plan(body))
-    assert first.checks and not inside.checks
+    assert first.note.checks and not inside.note.checks
 
 
 @pytest.mark.parametrize("target", ["cpu_sim", "interp"])
@@ -160,7 +160,7 @@ def test_a_check_of_a_slot_is_made_again_behind_every_set() -> None:
             touch()
         plan = _plan(body)
         verify_after_drop_repeated_checks(plan)
-        return [any(check.subject == "X[slot_u64(0)]" for check in task.checks) for task in submits(plan)]
+        return [any(check.subject == "X[slot_u64(0)]" for check in task.note.checks) for task in submits(plan)]
 
     def in_a_branch() -> None:
         with P.when(n > 0):
@@ -192,6 +192,7 @@ def test_what_a_walk_reads_holds_in_its_turn() -> None:
     plan = _plan(body)
     verify_after_drop_repeated_checks(plan)
     first, second = submits(plan)
-    assert {check.subject for check in first.checks} == {"X[e]", "values[e.position]", "Y[values[e.position]]"} and not second.checks
+    assert {check.subject for check in first.note.checks} == {"X[e]", "values[e.position]", "Y[values[e.position]]"}
+    assert not second.note.checks
     loops = [numbered for numbered in numbered_checks(plan) if numbered.check.subject == "indices[e.position]"]
     assert len(loops) == 1 and [var.name for var in loops[0].loops] == ["_b", "e.position"]

@@ -170,12 +170,12 @@ def add(x: In[Tile[1, 4, F32]], n: Scalar[F32], y: Out[Tile[1, 4, F32]]) -> None
 ], ids=["loop", "sum", "max", "mod", "condition", "less one", "symbol", "negative", "max of both"])
 def test_a_stream_that_may_be_negative_is_checked(key: object, checked: bool) -> None:
     task = task_of(one().stream_by(key))  # type: ignore[arg-type]
-    assert any(check.kind is CheckKind.KEY for check in task.checks) is checked
+    assert any(check.kind is CheckKind.KEY for check in task.note.checks) is checked
 
 
 def test_what_is_taken_mod_n_needs_no_check() -> None:
     w = one().dispatch(DispatchPolicy.affinity(lambda t: t.b - 3, 2)).task_graph(ready=ReadyPolicy.priority(lambda t: -t.b))
-    assert not [check for check in task_of(w).checks if check.kind is CheckKind.KEY]
+    assert not [check for check in task_of(w).note.checks if check.kind is CheckKind.KEY]
     assert print_scalar(task_of(w).priority) == "-b"
 
 

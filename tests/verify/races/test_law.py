@@ -11,8 +11,9 @@ import pytest
 from pto_wsp.check.races.check import check_races
 from pto_wsp.check.verdict import Verdict
 from pto_wsp.errors import RunBoundsError
-from pto_wsp.ir.plan import Loop
-from pto_wsp.ir.plan_walk import items_of, map_submits
+from pto_wsp.ir.flow import Loop, walk
+from pto_wsp.ir.plan import Item, PlanLoop
+from pto_wsp.ir.plan_walk import map_items
 from tests.verify.races.brute_force import arrays_of, plan_of, races_of
 from tests.verify.races.drawn_workloads import Drawing
 
@@ -30,10 +31,10 @@ def check_mutants(seeds: Iterable[int]) -> int:
             before = races_of(made, plan)
         except RunBoundsError:
             continue
-        for loop in [item for item in items_of(plan) if isinstance(item, Loop) and item.ordered]:
-            def free(item: Loop, loop: Loop = loop) -> Loop:
-                return replace(item, ordered=False) if item.var == loop.var else item
-            mutant = map_submits(plan, lambda task: task, free)
+        for loop in [item for item in walk(plan.body) if isinstance(item, Loop) and item.ordered]:
+            def free(item: Item, loop: PlanLoop = loop) -> Item:
+                return replace(item, ordered=False) if isinstance(item, Loop) and item.var == loop.var else item
+            mutant = map_items(plan, free)
             racy = races_of(made, mutant) - before
             found = check_races(mutant, arrays_of(made)).findings
             for name in racy:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pto_wsp import Deps, DType, In, Out, P, Tensor, Tile, Workload, combine, kernel, pto, workload
+from pto_wsp.ir.flow import leaves
 from pto_wsp.npu.check.writes import check_writes
 from pto_wsp.npu.emit.orchestration import emit_orchestration
-from pto_wsp.npu.plan.model import NpuPlan, launches_of
+from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.npu.plan.places import Task, TensorOf, site_of, statements
 from pto_wsp.npu.plan.waits import WORTH_JOINING, overwrites, remembered_reads, waits_of
 from pto_wsp.resources import csrc_dir
@@ -235,7 +236,7 @@ def looked_up(body: Callable[[], None]) -> list[bool]:
     """Return for each launch of a workload with that body whether what it writes is given as INOUT."""
     plan = plan_of(body, structure=False)
     found = overwrites(plan)
-    return [any((site_of(launch), position) in found for position in range(len(launch.arguments))) for launch in launches_of(plan.body)]
+    return [any((site_of(launch), position) in found for position in range(len(launch.arguments))) for launch in leaves(plan.body)]
 
 
 def test_an_output_that_nothing_wrote_before_stays_one() -> None:

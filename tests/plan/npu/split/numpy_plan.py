@@ -15,23 +15,11 @@ from pto_wsp.api.workload import Workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.flow import Do, Loop, Sequence, Sides
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.arguments import merge_dims
-from pto_wsp.npu.plan.model import (
-    Block,
-    Descriptor,
-    Launch,
-    NpuItem,
-    NpuKernel,
-    NpuPlan,
-    Passed,
-    Repeat,
-    Reshaped,
-    Scope,
-    Unordered,
-    Window,
-)
+from pto_wsp.npu.plan.model import Descriptor, Launch, NpuItem, NpuKernel, NpuPlan, Passed, Reshaped, Scope, Window
 from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.ops.rounding import Array
 from pto_wsp.passes.context import Context
@@ -74,22 +62,23 @@ class _Run:
 
     def item(self, item: NpuItem) -> None:
         match item:
-            case Block(parts) | Unordered(parts):
-                for part in parts:
-                    self.item(part)
-            case Repeat(var, start, stop, step, _, body):
+            case Loop(var, start, stop, step, _, body):
                 for index in range(self.whole(start), self.whole(stop), self.whole(step)):
                     self.variables[var] = index
                     self.item(body)
-            case Scope(intermediates, body):
+            case Scope(parts, intermediates):
                 for made in intermediates:
                     rows, cols = (self.whole(extent) for extent in made.shape)
                     self.inner[made.id] = untouched((rows, cols), made.dtype)
-                self.item(body)
-            case Launch():
-                for check in item.checks:
+                for part in parts:
+                    self.item(part)
+            case Sequence(parts) | Sides(parts):
+                for part in parts:
+                    self.item(part)
+            case Do(launch):
+                for check in launch.note.checks:
                     assert self.whole(check.lower) <= self.whole(check.value) <= self.whole(check.upper), check
-                self.launch(item)
+                self.launch(launch)
 
     def launch(self, launch: Launch) -> None:
         kernel = self.plan.kernels[launch.kernel]

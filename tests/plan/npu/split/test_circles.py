@@ -8,8 +8,8 @@ import pytest
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.errors import MixedKernelError
 from pto_wsp.ir import kernel as k
+from pto_wsp.ir.flow import leaves
 from pto_wsp.ir.kernel_walk import walk
-from pto_wsp.npu.plan.model import launches_of
 from pto_wsp.ops.rounding import Array
 from tests.plan.npu.split.test_mixed_kernels import both, cores, names, random
 
@@ -173,7 +173,7 @@ def counted(turns: int, products: int = 1) -> Kernel:
 @pytest.mark.parametrize(("turns", "products"), [(64, 1), (64, 2)])
 def test_as_many_turns_as_are_allowed(turns: int, products: int) -> None:
     plan = both(counted(turns, products), x=small(S, S), w=small(S, S, seed=1), y=empty())
-    assert len(tuple(launches_of(plan.body))) == 2 * turns * products
+    assert len(tuple(leaves(plan.body))) == 2 * turns * products
     assert len(plan.kernels) <= 6
 
 

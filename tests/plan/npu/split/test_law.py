@@ -15,8 +15,9 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import MixedKernelError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import Sequence, leaves
 from pto_wsp.ir.kernel_walk import map_bodies, walk
-from pto_wsp.npu.plan.model import Block, NpuItem, NpuKernel, NpuPlan, Scope, launches_of
+from pto_wsp.npu.plan.model import NpuItem, NpuKernel, NpuPlan, Scope
 from pto_wsp.npu.select.select import select
 from pto_wsp.ops.entry import Unit
 from tests.plan.npu.select.cube_run import run_cube
@@ -85,7 +86,7 @@ def hold(recipe: Recipe) -> None:
     except MixedKernelError:
         event("refused")
         return
-    event(f"{len(tuple(launches_of(plan.body)))} parts")
+    event(f"{len(tuple(leaves(plan.body)))} parts")
     assert difference(recipe, plan, expected) == ""
     assert difference(recipe, plan, expected, on_its_core) == ""
 
@@ -101,9 +102,9 @@ RECIPE = Recipe(CHAIN, BLOCKS, S, shared=False)
 def swapped(item: NpuItem, at: int) -> NpuItem:
     """Return a scope with two neighbouring launches exchanged."""
     assert isinstance(item, Scope)
-    parts = list(item.body.items)
+    parts = list(item.items)
     parts[at], parts[at + 1] = parts[at + 1], parts[at]
-    return replace(item, body=Block(tuple(parts)))
+    return replace(item, items=tuple(parts))
 
 
 def without_handing_on(plan: NpuPlan, number: int, name: str) -> NpuPlan:
@@ -122,9 +123,9 @@ def test_the_law_notices_parts_that_change_places() -> None:
     assert difference(RECIPE, plan, expected) == ""
     (scope,) = plan.body.items
     assert isinstance(scope, Scope)
-    assert len(scope.body.items) >= 4
-    for at in range(len(scope.body.items) - 1):
-        assert difference(RECIPE, replace(plan, body=Block((swapped(scope, at),))), expected), at
+    assert len(scope.items) >= 4
+    for at in range(len(scope.items) - 1):
+        assert difference(RECIPE, replace(plan, body=Sequence((swapped(scope, at),))), expected), at
 
 
 def test_the_law_notices_a_value_that_is_not_handed_on() -> None:

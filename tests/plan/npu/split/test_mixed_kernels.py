@@ -10,8 +10,9 @@ import pytest
 
 from pto_wsp import DType, In, InOut, Kernel, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.ir import kernel as k
+from pto_wsp.ir.flow import leaves
 from pto_wsp.ir.kernel_walk import walk
-from pto_wsp.npu.plan.model import NpuPlan, Scope, launches_of
+from pto_wsp.npu.plan.model import NpuPlan, Scope
 from pto_wsp.ops.entry import Unit
 from pto_wsp.ops.rounding import Array
 from tests.plan.npu.split.numpy_plan import npu_plan, run_npu_plan
@@ -47,11 +48,11 @@ def both(made: Kernel, short: tuple[str, ...] = (), **args: Any) -> NpuPlan:
 
 def cores(plan: NpuPlan) -> list[str]:
     """Return the core of each launch, v or c, in order."""
-    return ["c" if plan.kernels[launch.kernel].core is Unit.CUBE else "v" for launch in launches_of(plan.body)]
+    return ["c" if plan.kernels[launch.kernel].core is Unit.CUBE else "v" for launch in leaves(plan.body)]
 
 
 def names(plan: NpuPlan) -> list[str]:
-    return [plan.kernels[launch.kernel].kernel.name for launch in launches_of(plan.body)]
+    return [plan.kernels[launch.kernel].kernel.name for launch in leaves(plan.body)]
 
 
 def random(*shape: int, dtype: type = np.float32, seed: int = 0) -> Array:
@@ -240,7 +241,7 @@ def test_cheap_work_is_done_where_it_is_used() -> None:
 
     plan = both(late, x=random(S, S), w=random(S, S, seed=1), bias=random(1, S), y=np.zeros((S, S), np.float32))
     assert cores(plan) == ["c", "v"]
-    assert [len(launch.arguments) for launch in launches_of(plan.body)] == [3, 3]
+    assert [len(launch.arguments) for launch in leaves(plan.body)] == [3, 3]
 
 
 def test_flash_attention_is_five_parts() -> None:

@@ -8,8 +8,8 @@ import pytest
 from pto_wsp import DType, In, InOut, Out, P, Scalar, Tensor, Tile, kernel, pto, workload
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import CompileOptionError
+from pto_wsp.ir.flow import leaves
 from pto_wsp.ir.kernel import Role
-from pto_wsp.npu.plan.model import launches_of
 from pto_wsp.npu.plan.plan_for_npu import plan_for_npu
 from pto_wsp.npu.plan.text import print_npu_plan
 from pto_wsp.ops.entry import Unit
@@ -47,7 +47,7 @@ def test_kernels_are_numbered_by_first_use_and_shared() -> None:
 
     plan = npu_plan(three())
     assert [made.kernel.name for made in plan.kernels] == ["double", "dense_product", "dense_y"]
-    assert [launch.kernel for launch in launches_of(plan.body)] == [0, 1, 2, 0]
+    assert [launch.kernel for launch in leaves(plan.body)] == [0, 1, 2, 0]
 
 
 def test_another_way_to_lie_in_memory_is_another_kernel() -> None:
@@ -78,7 +78,7 @@ def test_extents_that_every_task_shares_are_numbers_and_others_are_read() -> Non
     (made,) = plan.kernels
     assert [(access.rows, access.cols) for access in made.access] == [(None, 16)] * 2
     assert made.access[0].row_group == made.access[1].row_group is not None
-    checks = [check.subject for launch in launches_of(plan.body) for check in launch.checks]
+    checks = [check.subject for launch in leaves(plan.body) for check in launch.note.checks]
     assert checks.count("Y[i * 16:].clip(16, 16)") == 2      # as many columns as the tile, as many rows as X has there
 
 
@@ -95,7 +95,7 @@ def test_parameters_have_the_role_that_a_part_gives_them() -> None:
         in_place[0](x=X, w=W, n=3, s=0.5)
 
     plan = npu_plan(one())
-    first, product, last = launches_of(plan.body)
+    first, product, last = leaves(plan.body)
     assert [made.core for made in plan.kernels] == [Unit.VECTOR, Unit.CUBE, Unit.VECTOR]
     assert [argument.role for argument in product.arguments] == [Role.IN, Role.IN, Role.OUT]
     assert [len(launch.scalars) for launch in (first, product, last)] == [2, 1, 1]
@@ -115,7 +115,7 @@ def test_a_body_of_ones_own_is_given_everything() -> None:
         own[0](x=X, unused=X, n=1, y=Y)
 
     plan = npu_plan(one())
-    (made,), (launch,) = plan.kernels, launches_of(plan.body)
+    (made,), (launch,) = plan.kernels, leaves(plan.body)
     assert made.core is Unit.CUBE
     assert (len(launch.arguments), len(launch.scalars)) == (3, 1)
 
