@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pto_wsp.errors import CompileOptionError, ProgramStateError
+from pto_wsp.errors import CompileOptionError, ProgramStateError, RecordLimitError
 from pto_wsp.ir.flow import RecordEvent, walk
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Bindings
@@ -63,18 +63,18 @@ class FinishedRun:
     def wall_trace(self, engine: Engine) -> WallTrace:
         """Return when each task started and ended on this machine; `engine` has recorded the times.
 
-        Raises: R103 for more tasks than a record holds.
+        Raises: R115 for more tasks than a record keeps.
         """
         wall = engine.wall_times()
         if wall.is_cut:
-            raise ProgramStateError(f"the run had {self.columns.total_tasks} tasks, more than a record keeps", here(),
-                                    help="run a part of the workload")
+            raise RecordLimitError(f"the run had {self.columns.total_tasks} tasks, more than a record keeps", here(),
+                                   help="run a part of the workload")
         return wall_trace_of(self._plan, self.columns, wall, engine.threads)
 
     def simulate(self, schedule: object, arch: object, overheads: object) -> Simulation:
         """Return the tasks in simulated time with another schedule or arch; None: as compiled.
 
-        Raises: R103 if the recorded stream does not suffice; S101, S103 and C104 as compile() does.
+        Raises: R103 and R115 where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
         if self.is_over:
             raise ProgramStateError("the program has run again since this simulation was made", here(),
@@ -93,19 +93,18 @@ class FinishedRun:
     def freeze(self) -> Schedule:
         """Return the schedule with a calendar of the simulated times.
 
-        Raises: R103 for more tasks than a trace holds.
+        Raises: R115 for more tasks than a trace keeps.
         """
         return frozen(self.timed, self._compiled.schedule)
 
     def recorded(self, event: int) -> bool:
         """Tell whether the run recorded an event of the workload.
 
-        Raises: R103 for a run that is longer than a record holds.
+        Raises: R115 for a run that was longer than a record keeps.
         """
         if self.columns.first_node > 0:
-            raise ProgramStateError("the run was longer than a record keeps: which events it recorded is not known", here())
+            raise RecordLimitError("the run was longer than a record keeps: which events it recorded is not known", here())
         sites = [item.site for item in walk(self._plan.body)
-                 if isinstance(item, RecordEvent) and self._plan.events[item.event].ref == event]
         return bool(np.isin(self.columns.mark_site, sites).any())
 
     @cached_property

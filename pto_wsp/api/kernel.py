@@ -84,10 +84,9 @@ class Kernel(KernelNamed):
     def cost(self, /, arch: str | Arch = "unit", **given: object) -> KernelCost:
         """Return the cost of one task in cycles, by pipe and in total: a number, or a formula if a size is unknown.
 
-        `given` holds values of Constexpr parameters; dtypes, arrays or Tensors for Tensor parameters, where arrays also bind the extents;
-        and numbers for Scalar parameters that bound a loop. A Tile parameter counts in full.
-
-        Raises: C104 for an arch without the speed of a unit, T101 if a Constexpr value or a dtype is missing.
+        `given`: Constexpr values; dtypes, arrays or Tensors for Tensor parameters, which bind their extents too; numbers for Scalar
+        parameters that bound a loop. A Tile parameter is taken whole.
+        Raises: C115 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
         """
         return self._alone().cost(arch, given)
 

@@ -18,6 +18,7 @@ from pto_wsp.errors import (
     ArgumentShapeError,
     ArityError,
     MissingBodyError,
+    NumberError,
     TaskFailedError,
     raise_all,
 )
@@ -49,7 +50,7 @@ class KernelAlone:
     def cost(self, arch: str | Arch, given: Mapping[str, object]) -> KernelCost:
         """Return the cost of one task on an arch. `given` holds values of parameters by name.
 
-        Raises: C104 for an arch without the speed of a unit, T101 if a Constexpr value or a dtype is missing.
+        Raises: C115 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
         """
         ir, scalars, extents = self._specialised(given, f'cost("{_name(arch)}"')
         model = arch if isinstance(arch, Arch) else builtin_arch(arch)
@@ -125,11 +126,11 @@ class KernelAlone:
     def _held(self, param: ScalarParamDecl, value: object) -> int | float:
         """Return a number as the value of a Scalar parameter.
 
-        Raises: T102 for a number that does not fit the dtype, T205 for a value that is not a number.
+        Raises: T102 for one that does not fit its dtype, T209 for what is no number.
         """
         if not isinstance(value, bool | int | float | np.number):
-            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is a number", here(), expected=str(param.dtype),
-                                    found=repr(value))
+            raise NumberError(f"kernel `{self._name}`: argument `{param.name}` is a number", here(), expected=str(param.dtype),
+                              found=repr(value))
         if not param.dtype.is_float and (isinstance(value, float | np.floating) or not param.dtype.holds(int(value))):
             raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` does not fit {param.dtype}", here(),
                                      expected=str(param.dtype), found=repr(value))

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from pto_wsp.api.workload import Workload, WorkloadFunction, embed
-from pto_wsp.errors import PipelineError, WorkloadStructureError
+from pto_wsp.errors import ChannelError, PipelineError, ProcessError
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
@@ -49,17 +49,17 @@ class Process:
     def body(self, what: Workload | WorkloadFunction | Callable[[], object]) -> Process:
         """Set the body: a workload, or a function that is traced as one.
 
-        Raises: W102 for any other value.
+        Raises: W108 for anything else.
         """
         if isinstance(what, Workload):
             if what.schedule != Schedule():
-                raise WorkloadStructureError(f"the body of process `{self.name}` has a schedule of its own", here(),
-                                             found=repr(what.schedule), help="schedule the whole: connect(...).dispatch(...)")
+                raise ProcessError(f"the body of process `{self.name}` has a schedule of its own", here(),
+                                   found=repr(what.schedule), help="schedule the whole: connect(...).dispatch(...)")
             if what._placed is not None:
                 unplace(what._placed)
             return replace(self, node=what._node.body, tensors=what._tensors)
         if not callable(what):
-            raise WorkloadStructureError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
+            raise ProcessError(f"the body of process `{self.name}` is a workload, or a function", here(), found=repr(what))
         node, trace = trace_workload(self.name, lambda: embed(what()))
         return replace(self, node=node.body, tensors=trace.tensors)
 
@@ -67,7 +67,7 @@ class Process:
 def process(name: str) -> Process:
     """Create a process: `process("load").produces(tiles).body(loading)`."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise WorkloadStructureError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
+        raise ProcessError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
     span = here()
     note_process(name, span)
     return Process(name, span=span)
@@ -76,26 +76,26 @@ def process(name: str) -> Process:
 def replicate(which: Process, n: int) -> Process:
     """Return the process replicated n times; its channels distribute their tokens to the replicas in turn.
 
-    Raises: W102 for an invalid number.
+    Raises: W108 for a number that there is none of.
     """
     if not isinstance(which, Process):
-        raise WorkloadStructureError("replicate takes a process", here(), found=repr(which))
+        raise ProcessError("replicate takes a process", here(), found=repr(which))
     if isinstance(n, bool) or not isinstance(n, int) or n < 1 or which.replicas * n > MAX_REPLICAS:
-        raise WorkloadStructureError(f"process `{which.name}` is replicated a number of times", here(),
-                                     expected=f"1 .. {MAX_REPLICAS // which.replicas}", found=repr(n))
+        raise ProcessError(f"process `{which.name}` is replicated a number of times", here(),
+                           expected=f"1 .. {MAX_REPLICAS // which.replicas}", found=repr(n))
     return replace(which, replicas=which.replicas * n)
 
 
 def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Workload:
     """Return the workload in which processes run concurrently, ordered only by their channels and events.
 
-    Raises: W110 for channels that are not those of the processes, W102 for a value that is not a process.
+    Raises: W110 for channels that are not those of the processes, W108 for what is no process.
     """
     span = here()
     listed = {channel.ref.id: channel for channel in _channels("connect", channels)}
     parts = tuple(_processes(processes, span))
     if not parts:
-        raise WorkloadStructureError("connect takes at least one process", span)
+        raise ProcessError("connect takes at least one process", span)
     for part in parts:
         note_connected(part.span)
         for ref in (*part.takes, *part.gives):
@@ -124,9 +124,8 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
 def send(channel: Channel, *what: object) -> None:
     """Send a token to a channel: `send(ch, kernel[i](…))`, `send(ch, part(i))` for a workload of one task, or `send(ch, i, j)`.
 
-    The token of a task carries its bracket indices and arrives when the task has completed. Other tokens are whole numbers and bools.
-
-    Raises: W102 and T205 for a value that is not a token, W103 for one out of scope, K105 outside a workload.
+    A task's token carries its bracket indices and appears when it has completed. Whole numbers and truth values can be sent.
+    Raises: W109 and T209 for what is no token, W103 for what is out of scope, K105 outside a workload.
     """
     if len(what) == 1 and isinstance(what[0], Workload) and what[0]._placed is not None:
         send_placed_task(channel, what[0]._placed.item)
@@ -137,13 +136,13 @@ def send(channel: Channel, *what: object) -> None:
 def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
     """Receive tokens until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
 
-    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    Raises: K105 outside a workload, W109 for what is no channel.
     """
     opened = consumer(channel)
     if body is None:
         return opened
     if not callable(body):
-        raise WorkloadStructureError("consume takes a function of the token's numbers", here(), found=repr(body))
+        raise ChannelError("consume takes a function of the token's numbers", here(), found=repr(body))
     opened.run(body, embed)
     return None
 
@@ -164,13 +163,13 @@ def _processes(given: object, span: Span) -> Iterator[Process]:
         for element in given:
             yield from _processes(element, span)
     else:
-        raise WorkloadStructureError("connect takes processes", span, found=f"{type(given).__name__}: {given!r:.60}")
+        raise ProcessError("connect takes processes", span, found=f"{type(given).__name__}: {given!r:.60}")
 
 
 def _channels(what: str, given: Iterable[object]) -> tuple[Channel, ...]:
-    channels: list[Channel] = []
-    for channel in given:
-        if not isinstance(channel, Channel):
-            raise WorkloadStructureError(f"{what} takes channels", here(), found=f"{type(channel).__name__}: {channel!r:.60}")
-        channels.append(channel)
-    return tuple(channels)
+    found: list[Channel] = []
+    for one in given:
+        if not isinstance(one, Channel):
+            raise ChannelError(f"{what} takes channels", here(), found=f"{type(one).__name__}: {one!r:.60}")
+        found.append(one)
+    return tuple(found)

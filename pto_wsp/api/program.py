@@ -88,7 +88,7 @@ class ProgramBindings:
     def of_run(self, bindings: Mapping[str, object]) -> Bindings:
         """Return the bindings of a run that receives these values by name; the bindings of the last run if they are equal.
 
-        Raises: R102, W101, W104 and R110 for bindings that do not match the plan.
+        Raises: R102, R113, R114, W101, W104 and R110 for what does not fit.
         """
         plan = self._plan
         arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
@@ -255,10 +255,7 @@ class Program:
     def execute(self, /, **bindings: object) -> None:
         """Start a run.
 
-        Bindings are by name: arrays for tensors, numbers for symbols and DenseDyn axes, axes for Ragged and Sparse axes. They apply to this
-        run only.
-
-        Raises: R102 and W101 for bindings that do not match (nothing has run then), R103 if a run has not been awaited.
+        Raises: R102, R113, R114 and W101 for bindings that do not fit (nothing has run then), R103 when a run has not been waited for.
         """
         self._start(bindings, 0)
 
@@ -512,7 +509,7 @@ class Program:
     def trace(self) -> Trace:
         """When and where each task of the last run was busy in simulated time.
 
-        Raises: R103 before a run is complete, or if it had more tasks than a record holds.
+        Raises: R103 before a run is complete, R115 when it had more tasks than a record keeps.
         """
         return self._look().timed.trace
 
@@ -520,10 +517,8 @@ class Program:
     def wall_trace(self) -> WallTrace:
         """When each task of the last run started and ended on this machine, and on which thread.
 
-        Printing it includes the cost of recording.
-
-        Raises: R103 for a program that is not compiled for cpu_sim with wall_trace=True, before a run is complete, or if it had more
-        tasks than a record holds.
+        Raises: R103 for a program that is not compiled for cpu_sim with wall_trace=True, before a run is complete, R115 when it had more
+        tasks than a record keeps.
         """
         runner = self._compiled.to_watch_the_clock()
         return self._look().wall_trace(runner)
@@ -540,7 +535,7 @@ class Program:
     def critical_path(self) -> CriticalPath:
         """The longest chain of tasks of the last run that wait for one another.
 
-        Raises: R103 before a run is complete, or if it had more tasks than a record holds.
+        Raises: R103 before a run is complete, R115 when it had more tasks than a record keeps.
         """
         return self._look().timed.critical_path
 
@@ -549,7 +544,7 @@ class Program:
 
         None selects the task that completed last; its chain() makes up the makespan.
 
-        Raises: R103 before a run is complete, or if it had more tasks than a trace holds; T205 for an unknown task.
+        Raises: R103 before a run is complete, R115 when it had more tasks than a trace keeps; R112 for what names no task.
         """
         return self._look().timed.explainer.explain(task)
 
@@ -557,18 +552,16 @@ class Program:
                  overheads: bool | None = None) -> Simulation:
         """Return the tasks of the last run in simulated time with another schedule or arch; no kernel runs.
 
-        `schedule` is a Schedule or this workload with one (`w.dispatch(...)`); None: that of the program. `arch` is an Arch or its name;
-        None: that of the program. `overheads` tells whether submitting, dispatching and retiring a task cost an AICPU time; None: as
-        compiled.
-
-        Raises: R103 before a run is complete and if the recorded stream does not suffice; S101, S103 and C104 as compile() does.
+        schedule: a Schedule, or this workload under one (`w.dispatch(...)`); None: that of the program. arch: an Arch or the name of
+        one; None: that of the program. overheads: count what submitting, dispatching and retiring a task costs an AICPU; None: as compiled.
+        Raises: R103 before a run is complete, R103 and R115 where the recorded stream does not tell, S101, S103 and C104 as compile() does.
         """
         return self._look().simulate(schedule, arch, overheads)
 
     def freeze(self) -> Schedule:
         """Return the program's schedule with a calendar of each task's executor, position and start in the simulated time of the last run.
 
-        Raises: R103 before a run is complete, and for a run with more tasks than a trace holds.
+        Raises: R103 before a run is complete, R115 for a run of more tasks than a trace keeps.
         """
         return self._look().freeze()
 

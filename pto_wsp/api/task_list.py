@@ -21,7 +21,7 @@ MAX_LISTED = 1000
 def tasks_of(canonical: Canonical, tensors: Mapping[int, Tensor], sizes: Mapping[str, object]) -> TaskList:
     """Return the tasks of a workload in program order. `sizes` binds symbols, axes and tensors by name, as for a run.
 
-    Raises: R102 for bindings that do not match; R103 for more than 1000 tasks, or if tasks determine which tasks exist.
+    Raises: R102, R113 and R114 for what does not fit, R115 for more than 1000 tasks, R103 where tasks decide which tasks there are.
     """
     plan = lower(canonical.workload)
     arrays: list[object] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pto_wsp import doors
 from pto_wsp.api.tunable import tunables_of, usual_value
-from pto_wsp.errors import ArityError, LoopVariableError, UnknownNameError, WorkloadStructureError
+from pto_wsp.errors import ArityError, DataFormatError, LoopVariableError, UnknownNameError, WorkloadDepthError, WorkloadStructureError
 from pto_wsp.ir import codec
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
@@ -60,9 +60,8 @@ class Workload(Scheduled):
     def tasks(self, /, **sizes: object) -> TaskList:
         """Return the tasks of a small workload in program order, each with its indices and regions, without running them.
 
-        `sizes` binds symbols, axes and tensors by name, as for `run`.
-
-        Raises: R102 for bindings that do not match; R103 for more than 1000 tasks, or if tasks determine which tasks exist.
+        `sizes`: symbols, axes and tensors by name, as for `run`.
+        Raises: R102, R113 and R114 for what does not fit, R115 for more than 1000 tasks, R103 where tasks decide which tasks there are.
         """
         return doors.tasks_of(self._canonical, self._tensors, sizes)
 
@@ -74,14 +73,13 @@ class Workload(Scheduled):
     def from_json(text: str, *, bodies: bool = False) -> Workload:
         """Return the workload that `to_json` wrote. Its tensors have no buffers: bind them by name for a run.
 
-        The text is data and is checked like a traced workload. `bodies` accepts kernels with a body in C or C++, which runs as code with
-        the workload.
-
-        Raises: W102 for text that is not a workload; K107 for a body in C or C++ without `bodies`.
+        The text is data: what it says is held to the rules of a traced workload. `bodies`: take kernels with a body in C or C++ too,
+        which runs as code when the workload does.
+        Raises: W113 for text that is no workload; K107 for a body in C or C++ without `bodies`.
         """
         node = codec.loads(text)
         if not isinstance(node, wl.Workload):
-            raise WorkloadStructureError("this JSON is not a workload", here(), found=type(node).__name__)
+            raise DataFormatError("this JSON is not a workload", here(), found=type(node).__name__)
         doors.check_workload(node, bodies=bodies)
         return Workload(node, {})
 
@@ -253,10 +251,10 @@ class WorkloadFunction:
 def _too_deep(what: str, problem: RecursionError) -> WorkloadStructureError:
     """Return the error for code that exceeds Python's recursion limit."""
     again = repeated(problem)
-    call = None if again is None else f"`{again[0]}` calls itself"
-    return WorkloadStructureError(f"{what} goes deeper than Python's recursion limit", here() if again is None else again[1], found=call,
-                                  help="a workload is traced once: recursion needs a Python number that ends it; "
-                                       f"sys.setrecursionlimit({2 * sys.getrecursionlimit()}) allows more")
+    found = None if again is None else f"`{again[0]}` calls itself"
+    return WorkloadDepthError(f"{what} goes deeper than Python's recursion limit", here() if again is None else again[1], found=found,
+                              help="a workload is traced once: recursion needs a Python number that ends it; "
+                                   f"sys.setrecursionlimit({2 * sys.getrecursionlimit()}) allows more")
 
 
 def workload(function: Callable[..., object]) -> WorkloadFunction:

@@ -11,7 +11,7 @@ from functools import cache
 
 from pto_wsp import doors
 from pto_wsp.arch.model import MEMORIES, UNITS, Aicpu, Arch, Channels, Cores, ExecUnit, Memory, Rate
-from pto_wsp.errors import CompileOptionError
+from pto_wsp.errors import ArchOptionError
 from pto_wsp.source import here
 
 _KIB = 1024
@@ -77,10 +77,10 @@ ARCH_NAMES = tuple(_INSTANCES)
 def builtin_arch(name: str) -> Arch:
     """Return the machine of a name, created at first use.
 
-    Raises: C104 if there is no such machine.
+    Raises: C115 if there is no such machine.
     """
     if not isinstance(name, str) or name not in _INSTANCES:
-        raise CompileOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
+        raise ArchOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
     return _made(name)
 
 

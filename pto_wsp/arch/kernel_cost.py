@@ -20,7 +20,7 @@ from typing import assert_never
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.arch.overlap import PIPES, either, elements_moved, repeated, rows_moved, times_of, total_of
-from pto_wsp.errors import ArgumentKindError
+from pto_wsp.errors import ExpressionSizeError, ValueUseError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -83,7 +83,7 @@ _MOST_TURNS = 1 << 16
 def kernel_cost(kernel: k.Kernel, arch: Arch) -> s.Scalar:
     """Return the cycles of one task, in terms of `ParamExtent` for bound extents and `ParamScalar` for scalar parameters.
 
-    Raises: C104 for an arch that does not give the speed of a unit.
+    Raises: C115 for an arch that does not give the speed of a unit.
     """
     return times_of(kernel, arch).total
 
@@ -111,12 +111,12 @@ class KernelCost:
     def total(self) -> int:
         """Return the cycles of one task.
 
-        Raises: T205 if they depend on a value that was not given.
+        Raises: T206 if they depend on a value that was not given.
         """
         if self.missing:
-            raise ArgumentKindError(f"the cost of kernel `{self.kernel}` is a formula", here(), expected="a number for " +
-                                    ", ".join(self.missing), found=self.formula,
-                                    help=f"give a bound: cost(..., {', '.join(f'{name}=...' for name in self.missing)})")
+            raise ValueUseError(f"the cost of kernel `{self.kernel}` is a formula", here(), expected="a number for " +
+                                ", ".join(self.missing), found=self.formula,
+                                help=f"give a bound: cost(..., {', '.join(f'{name}=...' for name in self.missing)})")
         return int(self.formula)
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class KernelCost:
 def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float], extents: Mapping[str, tuple[int, int]]) -> KernelCost:
     """Return the cost of a kernel with scalar parameters and extents substituted; Tile parameters are whole by default.
 
-    Raises: C104 for an arch that does not give the speed of a unit; T205 for a loop with too many iterations to sum.
+    Raises: C115 for an arch that does not give the speed of a unit; T212 for a loop with too many iterations to sum.
     """
     shapes = {**{p.name: p.type.shape for p in kernel.params if isinstance(p, k.TileParam)}, **extents}
 
@@ -164,9 +164,9 @@ def _folded(node: s.Scalar) -> s.Scalar:
 
     def turn() -> None:
         if next(left, None) is None:
-            raise ArgumentKindError("the cost of a kernel differs from turn to turn of a loop with too many turns", here(),
-                                    expected=f"at most {_MOST_TURNS:,} turns, which are added up one by one",
-                                    help="leave the bound out for the formula, or ask for fewer turns")
+            raise ExpressionSizeError("the cost of a kernel differs from turn to turn of a loop with too many turns", here(),
+                                      expected=f"at most {_MOST_TURNS:,} turns, which are added up one by one",
+                                      help="leave the bound out for the formula, or ask for fewer turns")
 
     return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, turn)))
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Self
 
-from pto_wsp.errors import ArchError, CompileOptionError
+from pto_wsp.errors import ArchError, ArchOptionError, CompileOptionError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
 from pto_wsp.source import here
@@ -186,28 +186,28 @@ class Arch(Model):
     def memory(self, name: str) -> Memory:
         """Return the memory of a name.
 
-        Raises: C104 if the machine has none.
+        Raises: C115 if the machine has none.
         """
         memory = next((m for m in self.memories if isinstance(name, str) and m.name == name), None)
         if memory is None:
-            raise CompileOptionError(f"arch `{self.name}` has no memory `{name}`", here(),
-                                     expected=", ".join(m.name for m in self.memories))
+            raise ArchOptionError(f"arch `{self.name}` has no memory `{name}`", here(),
+                                  expected=", ".join(m.name for m in self.memories))
         return memory
 
     def unit(self, name: str) -> ExecUnit:
         """Return the execution unit of a name.
 
-        Raises: C104 if the machine has none.
+        Raises: C115 if the machine has none.
         """
         found = next((unit for unit in self.units if isinstance(name, str) and unit.name == name), None)
         if found is None:
-            raise CompileOptionError(f"arch `{self.name}` has no unit `{name}`", here(), expected=", ".join(u.name for u in self.units))
+            raise ArchOptionError(f"arch `{self.name}` has no unit `{name}`", here(), expected=", ".join(u.name for u in self.units))
         return found
 
     def with_unit(self, name: str, **numbers: object) -> Arch:
         """Return the arch with numbers of one unit replaced: `arch.with_unit("vector", bytes_per_cycle=256.0, startup_cycles=20)`.
 
-        Raises: C104 if the machine has no such unit; C110 for an impossible number.
+        Raises: C115 if the machine has no such unit; C110 for an impossible number.
         """
         changed = self.unit(name).model_copy(update=numbers)
         return self.model_copy(update={"units": tuple(changed if unit.name == name else unit for unit in self.units)})
@@ -215,7 +215,7 @@ class Arch(Model):
     def with_memory(self, name: str, **numbers: object) -> Arch:
         """Return the arch with numbers of one memory replaced: `arch.with_memory("GM", bandwidth_bytes_per_cycle=900.0)`.
 
-        Raises: C104 if the machine has no such memory; C110 for an impossible number.
+        Raises: C115 if the machine has no such memory; C110 for an impossible number.
         """
         changed = self.memory(name).model_copy(update=numbers)
         return self.model_copy(update={"memories": tuple(changed if memory.name == name else memory for memory in self.memories)})
@@ -244,7 +244,7 @@ class Arch(Model):
     def rate(self, unit: ExecUnit, dtype: str, n_bytes: int) -> float:
         """Return the elements of a dtype that a unit processes per cycle.
 
-        Raises: C104 if the model does not give the number.
+        Raises: C115 if the model does not give the number.
         """
         given = next((rate.per_cycle for rate in unit.rates if rate.dtype == dtype), None)
         if given is None and unit.bytes_per_cycle is not None:
@@ -258,14 +258,14 @@ class Arch(Model):
     def startup(self, unit: ExecUnit) -> int:
         """Return the start-up latency of a unit in cycles.
 
-        Raises: C104 if the model does not give the number.
+        Raises: C115 if the model does not give the number.
         """
         if unit.startup_cycles is None:
             raise self._unknown(unit, "startup_cycles", "20")
         return unit.startup_cycles
 
     def _unknown(self, unit: ExecUnit, field: str, value: str) -> CompileOptionError:
-        return CompileOptionError(f"arch `{self.name}` gives no cost of kernels: it does not say how fast `{unit.name}` is", here(),
-                                  expected=f"units[{unit.name}].{field}", found="None: its sources give no number",
-                                  help=f"give what you know: arch.with_unit({unit.name!r}, {field.split()[0]}={value}), or leave arch "
-                                       "out for unit cycles")
+        return ArchOptionError(f"arch `{self.name}` gives no cost of kernels: it does not say how fast `{unit.name}` is", here(),
+                               expected=f"units[{unit.name}].{field}", found="None: its sources give no number",
+                               help=f"give what you know: arch.with_unit({unit.name!r}, {field.split()[0]}={value}), or leave arch "
+                                    "out for unit cycles")

@@ -169,7 +169,7 @@ class Stages:
 def cycles_of(arch: Arch, unit: ExecUnit, count: s.Scalar, dtype: DType) -> s.Scalar:
     """Return the cycles of a unit for `count` elements: start-up plus throughput.
 
-    Raises: C104 naming the number that the arch does not give.
+    Raises: C115 naming the number that the arch does not give.
     """
     rate = Fraction(arch.rate(unit, str(dtype), dtype.nbytes)).limit_denominator(1 << 16)
     spread = s.mul(count, s.Const(rate.denominator))
@@ -215,7 +215,7 @@ class Times:
 def times_of(kernel: k.Kernel, arch: Arch) -> Times:
     """Return the cycles of a kernel's pipes and of the whole kernel on an arch.
 
-    Raises: C104 naming a number that the arch does not give.
+    Raises: C115 naming a number that the arch does not give.
     """
     stages = Stages(kernel, arch)
     if not kernel.has_meaning:

@@ -101,3 +101,10 @@ class UnknownPassError(PtoError):
     cause = "A pass was named that the target does not have."
     example = ".lower(until='simplfy')"
     fix = "The error names the passes in order and the nearest; `pto-wsp passes` says what each does."
+
+
+class ArchOptionError(CompileOptionError):
+    code = "C115"
+    cause = "No arch has that name, or it is no machine of the target, or does not say what is asked of it: a memory, a unit, a speed."
+    example = ".compile(arch=\"ascend_911\")"
+    fix = "Use an arch that the error names, or an Arch of your own that gives the numbers."

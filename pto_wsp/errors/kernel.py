@@ -146,8 +146,63 @@ class ArgumentKindError(PtoError):
     fix = "The error says which kind is expected."
 
 
+class ValueUseError(ArgumentKindError):
+    code = "T206"
+    cause = ("A value that is known only when the program runs (a scalar, a view, a tile) is asked for what it does not have: an operator, "
+             "an element, a truth value, a NumPy function, a number now; or it is used in a kernel that it does not belong to.")
+    example = "b = Symbol(\"b\")\nb ** 2"
+    fix = "Use what the error names as expected: the operators of scalars, a view's indices, the ops of pto on tiles."
+
+
+class OptionValueError(ArgumentKindError):
+    code = "T207"
+    cause = "An option of an operation (axis, shape, dtype, mode, widths, columns) is missing, or has a value that it does not take."
+    example = "pto.load(T, (0, 0))  # T: In[Tensor[...]], and no shape="
+    fix = "The error names the values that the operation takes; shapes and columns are known when the kernel is traced."
+
+
+class InstructionOperandError(ArgumentKindError):
+    code = "T208"
+    cause = "An instruction of ptoisa is given an operand of another kind: a number or a parameter for a tile, a tile for a scalar."
+    example = "ptoisa.TADD(t, x, t)  # x is a parameter"
+    fix = "Declare tiles with ptoisa.Tile, fill them with ptoisa.TLOAD, and store them with ptoisa.TSTORE."
+
+
+class NumberError(ArgumentKindError):
+    code = "T209"
+    cause = "A number is expected, and the value is none, is not whole, is not known yet, or does not fit its dtype or its place."
+    example = "x_i8 + 300"
+    fix = "The error says which numbers fit; a wider dtype holds larger numbers: pto.cast(x, DType.I32)."
+
+
+class ConditionError(ArgumentKindError):
+    code = "T210"
+    cause = "A condition is no comparison of scalars that are known only when the program runs, or a choice has no dtype."
+    example = "with pto.when(x > 0): ...  # x is a tile"
+    fix = "Compare scalars: pto.when(n > 2), P.when(lens[b] > 0); choose between elements of tiles with pto.where(mask, a, b)."
+
+
 class UnknownNameError(ArgumentKindError, AttributeError):
     """A value has no attribute of that name. Also an AttributeError, so that `hasattr` and `getattr` with a default work."""
+
+    code = "T211"
+    cause = "A value, or the module pto or ptoisa, has no attribute of that name."
+    example = "pto.rowsums(x)"
+    fix = "The error names the nearest name, or what the value has."
+
+
+class ExpressionSizeError(ArgumentKindError):
+    code = "T212"
+    cause = "A scalar expression, or the formula of a kernel's cost, has more operations or iterations than are evaluated."
+    example = "total = lens[0]\nfor i in range(1, 10_000):\n    total = total + lens[i]"
+    fix = "Keep long sums in a Tensor and read its elements, or join the parts in pairs: (a + b) + (c + d)."
+
+
+class OperandKindError(ArgumentKindError):
+    code = "T213"
+    cause = "An operation of a kernel takes a tile, a parameter or a number there, and is given something else."
+    example = "pto.exp(x)  # x: In[Tensor[DType.F32, 64, 64]]"
+    fix = "Load a piece of a Tensor parameter with pto.load; make a tile of a number with pto.full."
 
 
 class ViewBoundsError(PtoError):

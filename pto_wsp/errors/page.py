@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from types import MappingProxyType
 
-from pto_wsp import errors
+from pto_wsp.errors import catalog
 from pto_wsp.errors.pto_error import PtoError
 
 # The first letter of a code, by the stage that finds the mistake.
@@ -40,8 +40,7 @@ An `InternalError` has no code: it is a bug of this package, and says so.
 @cache
 def errors_by_code() -> MappingProxyType[str, type[PtoError]]:
     """Return the classes of all errors that a user can cause, by their codes, in order."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PtoError) and kind is not PtoError]
-    return MappingProxyType({kind.code: kind for kind in sorted(kinds, key=lambda kind: (list(STAGES).index(kind.code[0]), kind.code))})
+    return MappingProxyType({kind.code: kind for kind in sorted(catalog(), key=lambda kind: list(STAGES).index(kind.code[0]))})
 
 
 def explanation(code: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pto_wsp.errors.kernel import ArgumentKindError
 from pto_wsp.errors.pto_error import PtoError
 
 
@@ -14,16 +15,45 @@ class TaskFailedError(PtoError):
 
 class BindingError(PtoError):
     code = "R102"
-    cause = "A binding does not fit the program: unknown or ambiguous name, wrong rank, dtype, size or stride."
-    example = "program.execute(X=array_of_another_rank)"
-    fix = "Bind arrays of the declared rank and dtype."
+    cause = "A binding or argument of a run does not fit: a name is unknown or ambiguous, or a symbol or an axis does not take the value."
+    example = "program.execute(n=2.5)  # n is a DenseDyn axis"
+    fix = "Bind what the program names, each once: whole numbers to axes, numbers that fit its dtype to a Symbol."
+
+
+class TaskNameError(ArgumentKindError):
+    code = "R112"
+    cause = "A question about a run names a task or an edge that the run does not have, or a name that is that of several tasks."
+    example = "program.explain(\"attn[b=9]\")  # b is 0 .. 3"
+    fix = "Name a task by its number, by its name with all indices, or by (kernel, indices); the error lists tasks of the run."
+
+
+class ArrayBindingError(BindingError):
+    code = "R113"
+    cause = ("An array does not fit the tensor that it is bound to (dtype, rank, size, strides), is read-only though tasks write it, or "
+             "has elements that share memory with each other or with another array.")
+    example = "program.run(X=np.zeros((4, 4)))  # X is f32, the array f64"
+    fix = "Bind a writable NumPy array of the declared dtype and rank, whose last dimension is contiguous: np.ascontiguousarray(a, dtype)."
+
+
+class AxisDataError(BindingError):
+    code = "R114"
+    cause = "The arrays of a Ragged or Sparse axis describe no rows: offsets that fall or point outside, columns that do not ascend."
+    example = "Sparse(batch, [0, 2, 1], [0, 1])  # the second row ends before it begins"
+    fix = "Give offsets from 0 on that never fall, one a row and one behind the last, and the columns of each row in order, each once."
 
 
 class ProgramStateError(PtoError):
     code = "R103"
-    cause = "A program was used out of order."
+    cause = "A program was used out of order, or asked for what its target or its run does not have."
     example = "program.execute(); program.execute()"
-    fix = "Call synchronize() between two execute()."
+    fix = "Call synchronize() between two execute(); the error names the option or the target that has what is asked for."
+
+
+class RecordLimitError(ProgramStateError):
+    code = "R115"
+    cause = "A run has more tasks than a record, a trace, a calendar or a list keeps, and the question needs them all."
+    example = "program.trace()  # after a run of more tasks than a record keeps"
+    fix = "Ask the question of a smaller problem."
 
 
 class RunBoundsError(PtoError):

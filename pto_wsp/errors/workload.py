@@ -28,8 +28,8 @@ class UnboundSymbolError(PtoError):
 
 class WorkloadStructureError(PtoError):
     code = "W102"
-    cause = "A workload is put together in a way that has no meaning."
-    example = "P(3.5)"
+    cause = "A workload is put together in a way that has no meaning: a body is no function, no when stands before otherwise, no such slot."
+    example = "slot_set_u64(64, 1)  # slots are 0 .. 63"
     fix = "The error says what stands there instead."
 
 
@@ -47,11 +47,40 @@ class DataDependentError(PtoError):
     fix = "Bind arrays that do not overlap, or read the scalar from the tensor that the tasks write: it is waited for then."
 
 
+class ValueScopeError(WorkloadStructureError):
+    code = "W105"
+    cause = ("A tensor, a workload or a scalar is used where it has no meaning: behind the body that makes it, in a workload though it is "
+             "a kernel's own, or after nothing holds it any more; or after= is given something that is no task.")
+    example = "for b in P(4):\n    tmp = Tensor.empty((8,), DType.F32)\nk(x=tmp, y=Y)"
+    fix = "Use the value in the body that makes it, or make it in front of the body; keep a Tensor that is read in a variable."
+
+
+class AxisError(WorkloadStructureError):
+    code = "W106"
+    cause = "An axis is made of what describes none, or a loop walks something that is no axis."
+    example = "P(3.5)"
+    fix = "Loop over Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a range or a whole number."
+
+
 class SlotOrderError(PtoError):
     code = "W107"
     cause = "A slot is read where its value would depend on the order of iterations, sides or processes that have none."
     example = "for b in P(4): slot_set_u64(0, b)\nk(n=slot_u64(0))"
     fix = "Set the slot in the same body before it is read, or loop with P.seq."
+
+
+class ProcessError(WorkloadStructureError):
+    code = "W108"
+    cause = "A process of a pipeline is made wrongly: without a name, without a body that is a workload, or connected to nothing."
+    example = "process(\"load\").body(3)"
+    fix = "Give process(name).body(...) a workload or a function that makes one, and hand all processes to connect()."
+
+
+class ChannelError(WorkloadStructureError):
+    code = "W109"
+    cause = "A channel or an event of a pipeline is made or used wrongly: as a loop, with a negative depth, with what is no token of it."
+    example = "Channel(\"tiles\", depth=-1)"
+    fix = "Make it with Channel(name, depth) or Event(name); send tasks or whole numbers, and take them with receive or consume."
 
 
 class PipelineError(PtoError):
@@ -73,6 +102,20 @@ class TokenError(PtoError):
     cause = "A process takes a token that never comes, or a token is sent that no process takes."
     example = "receive(ch) once more than the other process sends"
     fix = "Send as many tokens as are received; consume(ch) takes all that come."
+
+
+class DataFormatError(WorkloadStructureError):
+    code = "W113"
+    cause = "JSON or text is no workload, kernel or plan: it does not parse, has unknown kinds or fields, or says what no trace gives."
+    example = "Workload.from_json(\"{}\")"
+    fix = "Load text that to_json() of the same version wrote; the error names the part that does not fit."
+
+
+class WorkloadDepthError(WorkloadStructureError):
+    code = "W114"
+    cause = "A workload goes too deep: a function that calls itself without end, or too many loops, branches and bodies in each other."
+    example = "@workload\ndef endless(): endless()"
+    fix = "The body is traced once: end a recursion by a Python number, and give several axes to one P(...)."
 
 
 class DirectiveError(PtoError):

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.errors import AxisError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import print_scalar
@@ -46,12 +46,12 @@ class Dense:
 
     def __class_getitem__(cls, extent: object) -> DenseOf:
         if isinstance(extent, Symbolic):
-            raise WorkloadStructureError("Dense takes a number", here(), found=repr(extent), help="DenseDyn(...) takes a Symbol")
+            raise AxisError("Dense takes a number", here(), found=repr(extent), help="DenseDyn(...) takes a Symbol")
         return DenseOf(whole(extent, "Dense[N]()"))
 
     def __new__(cls, *args: object) -> Dense:
-        raise WorkloadStructureError("Dense needs its extent in brackets", here(), expected="Dense[4]()",
-                                     found=f"Dense({', '.join(map(repr, args))})")
+        raise AxisError("Dense needs its extent in brackets", here(), expected="Dense[4]()",
+                        found=f"Dense({', '.join(map(repr, args))})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class DenseDyn:
     def __init__(self, extent: int | Symbolic) -> None:
         if isinstance(extent, Symbolic):
             if not s.scalar_dtype(extent.node).is_integer:
-                raise WorkloadStructureError("DenseDyn(n) takes a whole number", here(), found=f"{extent!r}, which is none")
+                raise AxisError("DenseDyn(n) takes a whole number", here(), found=f"{extent!r}, which is none")
             self.extent: s.Scalar = extent.node
         else:
             self.extent = s.SymbolRef("", next(_ids), default=whole(extent, "DenseDyn(n)"))
@@ -108,11 +108,11 @@ def known_extent(axis: OuterAxis) -> int | None:
 def whole(extent: object, where: str) -> int:
     """Return an integer >= 0.
 
-    Raises: W102 for any other value.
+    Raises: W106 for anything else.
     """
     fits = isinstance(extent, int | np.integer) and not isinstance(extent, bool)
     if not fits or not 0 <= int(extent) < 1 << 63:  # type: ignore[call-overload]
-        raise WorkloadStructureError(f"{where} takes a whole number >= 0 that fits 64 bits", here(), found=repr(extent))
+        raise AxisError(f"{where} takes a whole number >= 0 that fits 64 bits", here(), found=repr(extent))
     return int(extent)  # type: ignore[call-overload, no-any-return]
 
 
@@ -132,20 +132,20 @@ class Ragged:
 
     def __init__(self, outer: OuterAxis | Ragged, lengths: IndexArray, offsets: IndexArray | None = None) -> None:
         if not isinstance(outer, DenseAxis | DenseDyn | Ragged):
-            raise WorkloadStructureError("the outer axis of Ragged is Dense, DenseDyn or Ragged", here(), found=repr(outer))
+            raise AxisError("the outer axis of Ragged is Dense, DenseDyn or Ragged", here(), found=repr(outer))
         depth = outer.depth + 1 if isinstance(outer, Ragged) else 1
         tensor = index_tensor("Ragged", "the lengths", lengths, depth if offsets is None else 1)
         if offsets is not None and depth != 2:
-            raise WorkloadStructureError("offsets= is for the rows of a Ragged of a Ragged", here(), found=f"an outer {outer!r}",
-                                         help="leave it out: lengths has one entry a position of the outer axis")
+            raise AxisError("offsets= is for the rows of a Ragged of a Ragged", here(), found=f"an outer {outer!r}",
+                            help="leave it out: lengths has one entry a position of the outer axis")
         self.outer = outer
         self.lengths = tensor
         self.offsets = None if offsets is None else index_tensor("Ragged", "the offsets", offsets, 1)
         counted = self.lengths if self.offsets is None else self.offsets
         if isinstance(self.first, DenseAxis) and counted.ref.shape[0] < self.first.extent:
             what = "a length" if self.offsets is None else "an offset"
-            raise WorkloadStructureError(f"Ragged needs {what} for each position of the outer axis", here(),
-                                         expected=f"{self.first.extent} {what.split()[1]}s", found=str(counted.ref.shape[0]))
+            raise AxisError(f"Ragged needs {what} for each position of the outer axis", here(),
+                            expected=f"{self.first.extent} {what.split()[1]}s", found=str(counted.ref.shape[0]))
         if self.offsets is not None:
             self.offsets.promise(Contract.MONOTONE)
 
@@ -190,7 +190,7 @@ class RaggedRows:
         ragged = self.ragged
         index = (*self.index, *(position if isinstance(position, tuple) else (position,)))
         if len(index) > ragged.depth:
-            raise WorkloadStructureError(f"{ragged!r} has {ragged.depth} indices to a row", here(), found=f"{len(index)} indices")
+            raise AxisError(f"{ragged!r} has {ragged.depth} indices to a row", here(), found=f"{len(index)} indices")
         if len(index) < ragged.depth:
             return RaggedRows(ragged, index)
         if ragged.offsets is None:
@@ -216,7 +216,7 @@ _wrapped: WeakValueDictionary[int, Tensor] = WeakValueDictionary()    # by id of
 def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
     """Return an integer tensor of an axis; arrays are wrapped without a copy, and axes of one array share a tensor.
 
-    Raises: W102 for another rank or dtype.
+    Raises: W106 for another rank or dtype.
     """
     if isinstance(given, Tensor):
         tensor = given
@@ -226,8 +226,8 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
             wrapper = Tensor(given)  # type: ignore[arg-type]
         tensor = _wrapped[id(given)] = wrapper
     if tensor.rank != rank or not tensor.dtype.is_integer:
-        raise WorkloadStructureError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),
-                                     found=f"rank {tensor.rank}, {tensor.dtype}")
+        raise AxisError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),
+                        found=f"rank {tensor.rank}, {tensor.dtype}")
     return tensor
 
 
@@ -243,14 +243,14 @@ class Sparse:
 
     def __init__(self, outer: OuterAxis, indptr: IndexArray, indices: IndexArray) -> None:
         if not isinstance(outer, DenseAxis | DenseDyn):
-            raise WorkloadStructureError("the outer axis of Sparse is Dense or DenseDyn", here(), found=repr(outer))
+            raise AxisError("the outer axis of Sparse is Dense or DenseDyn", here(), found=repr(outer))
         self.outer = outer
         self.indptr = index_tensor("Sparse", "indptr", indptr, 1)
         self.indices = index_tensor("Sparse", "indices", indices, 1)
         entries = self.indptr.ref.shape[0]
-        if isinstance(outer, DenseAxis) and entries != outer.extent + 1:     # the extent of a DenseDyn is known when bound
-            raise WorkloadStructureError("Sparse takes one indptr a row and one behind the last", here(),
-                                         expected=f"{outer.extent + 1} entries, for {outer.extent} rows", found=str(entries))
+        if isinstance(outer, DenseAxis) and entries != outer.extent + 1:     # the extent of a DenseDyn is known when it is bound
+            raise AxisError("Sparse takes one indptr a row and one behind the last", here(),
+                            expected=f"{outer.extent + 1} entries, for {outer.extent} rows", found=str(entries))
         self.indptr.promise(Contract.MONOTONE)
 
     @property
@@ -297,9 +297,9 @@ class Column(Symbolic):
         return self._position
 
     def __iter__(self) -> NoReturn:
-        raise WorkloadStructureError("a sparse row has one variable, its column", here(), found=f"{self!r} unpacked",
-                                     help=f"{print_scalar(self.node)}.position is where it stands in the indices; for b, e in P(routing) "
-                                          "walks the rows, too")
+        raise AxisError("a sparse row has one variable, its column", here(), found=f"{self!r} unpacked",
+                        help=f"{print_scalar(self.node)}.position is where it stands in the indices; for b, e in P(routing) "
+                             "walks the rows, too")
 
 
 # -- iteration over axes -----------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ class Walk:
 def walk_of(axis: object) -> Walk:
     """Return how to loop over an axis.
 
-    Raises: W102 for a value that is not an axis.
+    Raises: W106 for what is none.
     """
     zero, one = s.Const(0), s.Const(1)
     match axis:
@@ -339,10 +339,10 @@ def walk_of(axis: object) -> Walk:
             return Walk(start, stop, one, "Sparse", sparse, sparse.tensors, sparse.roles, extent_of(sparse.outer), sparse.indices)
         case range():
             if axis.step < 1:
-                raise WorkloadStructureError("a loop's range goes upwards", here(), found=repr(axis))
+                raise AxisError("a loop's range goes upwards", here(), found=repr(axis))
             if axis.start < -(1 << 63) or max(axis.start, axis.stop) - 1 + axis.step >= 1 << 63:
-                raise WorkloadStructureError("a loop's range does not fit 64 bits", here(), found=repr(axis),
-                                             expected="a start from -2**63 on, and a last number that a step leads from below 2**63")
+                raise AxisError("a loop's range does not fit 64 bits", here(), found=repr(axis),
+                                expected="a start from -2**63 on, and a last number that a step leads from below 2**63")
             return Walk(s.Const(axis.start), s.Const(max(axis.start, axis.stop)), s.Const(axis.step), repr(axis), axis)
         case bool() | float() | str():
             pass
@@ -352,18 +352,18 @@ def walk_of(axis: object) -> Walk:
             if s.scalar_dtype(axis.node).is_integer:
                 return Walk(zero, as_scalar(axis), one, print_scalar(axis.node), axis)
         case RaggedRows():
-            raise WorkloadStructureError("rows of rows are no axis yet", here(), found=repr(axis),
-                                         help="give one index more, e.g. rows[b][t]")
+            raise AxisError("rows of rows are no axis yet", here(), found=repr(axis),
+                            help="give one index more, e.g. rows[b][t]")
         case Ragged():
-            raise WorkloadStructureError("a Ragged axis is walked row by row", here(), found=repr(axis),
-                                         help="loop over the outer axis first: for b in P(batch): for i in P(ragged[b])")
+            raise AxisError("a Ragged axis is walked row by row", here(), found=repr(axis),
+                            help="loop over the outer axis first: for b in P(batch): for i in P(ragged[b])")
         case Sparse():
-            raise WorkloadStructureError("a row of a Sparse is an axis, the whole is two", here(), found=repr(axis),
-                                         help="for b, e in P(sparse), or for b in P(batch): for e in P(sparse[b])")
+            raise AxisError("a row of a Sparse is an axis, the whole is two", here(), found=repr(axis),
+                            help="for b, e in P(sparse), or for b in P(batch): for e in P(sparse[b])")
         case DenseOf():
-            raise WorkloadStructureError("the axis is not made yet", here(), expected="Dense[N]()", found=repr(axis))
+            raise AxisError("the axis is not made yet", here(), expected="Dense[N]()", found=repr(axis))
         case _:
             pass
-    raise WorkloadStructureError("this is not an axis", here(), found=f"{type(axis).__name__}: {axis!r:.60}",
-                                 expected="Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a range, a whole number, or a scalar "
-                                          "expression")
+    raise AxisError("this is not an axis", here(), found=f"{type(axis).__name__}: {axis!r:.60}",
+                    expected="Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a range, a whole number, or a scalar "
+                             "expression")

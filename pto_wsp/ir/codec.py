@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
-from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.errors import DataFormatError, WorkloadStructureError
 from pto_wsp.ir import tile
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tags import WORKLOAD_TAGS, NodeTag, Tags, values_of
@@ -61,7 +61,7 @@ class NodeCodec:
     def from_data(self, data: Data) -> object:
         """Return the node that `to_data` wrote.
 
-        Raises: W102 for any other data.
+        Raises: W113 for data that is none of ours.
         """
         if isinstance(data, list):
             return tuple([self.from_data(item) for item in data])
@@ -73,13 +73,13 @@ class NodeCodec:
             return self._leaf(kind, values)
         node = self._tags.node_of.get(kind) if isinstance(kind, str) else None
         if node is None:
-            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"kind {kind!r}")
+            raise DataFormatError("this JSON is not a workload", here(), found=f"kind {kind!r}")
         entry = self._tags.nodes[node]
         unknown = values.keys() - {field.tag for field in entry.fields}
         missing = [tag for tag in _needed(node, entry) if tag not in values]
         if unknown or missing:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
-            raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
+            raise DataFormatError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
         given = {field.attribute: self.from_data(values[field.tag]) for field in entry.fields if field.tag in values}
         if self._tags.note is not None and any("." in field.attribute for field in entry.fields):
             noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
@@ -104,7 +104,7 @@ class NodeCodec:
         except (StopIteration, ValueError):
             pass
         found = f"kind {kind!r} with {dict(values)}" if kind in ("float", *self._tags.enum_of) else f"kind {kind!r}"
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=found)
+        raise DataFormatError("this JSON is not a workload", here(), found=found)
 
 
 @cache
@@ -125,7 +125,7 @@ def to_data(node: object) -> Data:
 def from_data(data: Data) -> object:
     """Return the node that `to_data` wrote.
 
-    Raises: W102 for any other data.
+    Raises: W113 for data that is none of ours.
     """
     return IR.from_data(data)
 
@@ -138,7 +138,7 @@ def dumps(node: object) -> str:
 def loads(text: str) -> object:
     """Return the node that `dumps` wrote, with the declared type in every field, numbers of at most 64 bits, and UTF-8 text.
 
-    Raises: W102 for any other text.
+    Raises: W113 for text that is none of ours.
     """
     try:
         node = from_data(json.loads(text))
@@ -146,23 +146,20 @@ def loads(text: str) -> object:
     except RecursionError:
         raise too_deep() from None
     except (ValueError, TypeError) as problem:
-        raise WorkloadStructureError("this is not JSON", here(), found=f"{problem!s:.200}") from None
+        raise DataFormatError("this is not JSON", here(), found=f"{problem!s:.200}") from None
     return node
 
 
 def check_types(node: object, tags: Tags = WORKLOAD_TAGS) -> None:
-    """Check that every field of a tree has its declared type; `tags` are those of the tree's level.
-
-    Raises: W102 otherwise.
-    """
+    """Raise W113 unless every field of a tree is of the type that its node declares; `tags`: of the tree's level."""
     wrong = _misfit(node, tags)
     if wrong is not None:
-        raise WorkloadStructureError("this JSON is not a workload", here(), found=wrong)
+        raise DataFormatError("this JSON is not a workload", here(), found=wrong)
 
 
 def too_deep() -> WorkloadStructureError:
-    """Return the error for data nested deeper than Python's stack allows."""
-    return WorkloadStructureError("this JSON is nested too deep", here(), expected="what Workload.to_json() wrote")
+    """Return the error for data that is nested deeper than Python's stack goes."""
+    return DataFormatError("this JSON is nested too deep", here(), expected="what Workload.to_json() wrote")
 
 
 def _misfit(node: object, tags: Tags, owner: object = None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pto_wsp.errors import WorkloadStructureError
+from pto_wsp.errors import DataFormatError
 from pto_wsp.ir.codec import Data, NodeCodec, check_types
 from pto_wsp.ir.execution_rules import print_rules
 from pto_wsp.ir.flow import (
@@ -43,11 +43,11 @@ def plan_to_data(plan: TaskPlan) -> Data:
 def plan_from_data(data: Data) -> TaskPlan:
     """Return the plan that `plan_to_data` wrote.
 
-    Raises: W102 for any other data.
+    Raises: W113 for data that is none of ours.
     """
     plan = _CODEC.from_data(data)
     if not isinstance(plan, TaskPlan):
-        raise WorkloadStructureError("this JSON is not a plan", here(), found=f"{type(plan).__name__}")
+        raise DataFormatError("this JSON is not a plan", here(), found=f"{type(plan).__name__}")
     check_types(plan, PLAN_TAGS)
     return plan
 

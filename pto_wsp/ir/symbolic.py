@@ -15,7 +15,7 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, SymbolicControlError, UnknownNameError
+from pto_wsp.errors import ArgumentKindError, ExpressionSizeError, NumberError, SymbolicControlError, UnknownNameError, ValueUseError
 from pto_wsp.ir import scalar
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -40,13 +40,10 @@ class Symbolic:
 
     @property
     def position(self) -> Symbolic:
-        """The position of a sparse row's column in the indices; other scalars raise.
-
-        Raises: T205 for any other scalar.
-        """
-        raise ArgumentKindError(f"`{print_scalar(self.node)}` has no position", here(),
-                                expected="the variable of a loop over a sparse row: for e in P.sel(routing[b])",
-                                help="the variable of any other loop is its position itself")
+        """Where a column of a sparse row stands in the indices; any other scalar has none."""
+        raise ValueUseError(f"`{print_scalar(self.node)}` has no position", here(),
+                            expected="the variable of a loop over a sparse row: for e in P.sel(routing[b])",
+                            help="the variable of any other loop is its position itself")
 
     def __add__(self, other: ScalarLike) -> Symbolic:
         return _binary(Op.ADD, self, other)
@@ -117,7 +114,7 @@ class Symbolic:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Symbolic:
         """Return the result of a NumPy ufunc on scalars: np.minimum(n, 3) is n.min(3), np.int64(2) * n is 2 * n.
 
-        Raises: T205 for a ufunc without a scalar operation, and for its methods and options.
+        Raises: T206 for a ufunc that scalars do not have, and for its methods and options.
         """
         if any(hasattr(type(value), "__pto_tile__") for value in inputs):   # the tile's own method applies
             return NotImplemented  # type: ignore[no-any-return]
@@ -126,8 +123,8 @@ class Symbolic:
                 return _binary(_UFUNCS[ufunc], *inputs)
             if ufunc in (np.negative, np.absolute, np.invert):
                 return -self if ufunc is np.negative else abs(self) if ufunc is np.absolute else ~self
-        raise ArgumentKindError(f"scalars have no np.{ufunc.__name__}", here(), expected="+ - * / // % & | ~, comparisons, abs, np.minimum "
-                                "and np.maximum", found=_shown(self.node), help="compute it in a kernel, on tiles")
+        raise ValueUseError(f"scalars have no np.{ufunc.__name__}", here(), expected="+ - * / // % & | ~, comparisons, abs, np.minimum "
+                            "and np.maximum", found=_shown(self.node), help="compute it in a kernel, on tiles")
 
     def __eq__(self, other: object) -> Symbolic:  # type: ignore[override]
         return _binary(Op.EQ, self, other)
@@ -150,8 +147,8 @@ class Symbolic:
     def _no_operator(self, other: object) -> object:
         if hasattr(type(other), "__pto_tile__"):   # the tile's own operator applies
             return NotImplemented
-        raise ArgumentKindError("scalars have no such operator", here(), expected="+ - * / // % & | ~ and comparisons",
-                                help="i * i for a square; i * 2 and i // 2 for shifts")
+        raise ValueUseError("scalars have no such operator", here(), expected="+ - * / // % & | ~ and comparisons",
+                            help="i * i for a square; i * 2 and i // 2 for shifts")
 
     __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = _no_operator
     __matmul__ = __rmatmul__ = _no_operator
@@ -233,11 +230,11 @@ class Symbolic:
         return self._rounded("trunc")
 
     def __getitem__(self, item: object) -> NoReturn:
-        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and has no elements", here(), found="an index",
-                                help="index the Tensor that it came from with all indices at once: X[b, h]")
+        raise ValueUseError(f"`{_shown(self.node)}` is one number and has no elements", here(), found="an index",
+                            help="index the Tensor that it came from with all indices at once: X[b, h]")
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
-        raise ArgumentKindError(f"`{_shown(self.node)}` is one number and cannot be called", here())
+        raise ValueUseError(f"`{_shown(self.node)}` is one number and cannot be called", here())
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -269,7 +266,7 @@ class Symbol(Symbolic):
 def as_scalar(value: object) -> scalar.Scalar:
     """Return the node of a symbolic value, a Python or NumPy number, or an object with `__scalar__` (a tensor's element).
 
-    Raises: T205 for any other value.
+    Raises: T205 for anything else, T209 for a number that does not fit 64 bits.
     """
     match value:
         case Symbolic():
@@ -278,7 +275,7 @@ def as_scalar(value: object) -> scalar.Scalar:
             return scalar.Const(value)
         case int():
             if not -(1 << 63) <= value < 1 << 63:
-                raise ArgumentKindError("a whole number does not fit 64 bits", here(), found=str(value))
+                raise NumberError("a whole number does not fit 64 bits", here(), found=str(value))
             return scalar.Const(int(value))
         case float():
             return scalar.Const(float(value))
@@ -320,7 +317,7 @@ _UFUNCS: Mapping[np.ufunc, Op] = {
 def _made(node: scalar.Scalar, *operands: object) -> Symbolic:
     """Return the symbolic value of an operation on `operands`.
 
-    Raises: T205 if its operations are nested too deep, or too many.
+    Raises: T212 where its operations are too deep in each other, or too many.
     """
     weights = [operand.weight if isinstance(operand, Symbolic) else _LEAF for operand in operands]
     depth, size = 1 + max(depth for depth, _ in weights), 1 + sum(size for _, size in weights)
@@ -350,19 +347,19 @@ def _balanced(node: scalar.Scalar) -> scalar.Scalar:
 
 
 def _weighed(node: scalar.Scalar) -> tuple[int, int]:
-    """Return the depth and the number of an expression's operations, without recursion.
+    """Return how deep the operations of an expression are in each other, and how many they are, without recursion.
 
-    Raises: T205 if either is too large.
+    Raises: T212 where either is too much.
     """
-    pending, depth, size = [(node, 1)], 0, 0
-    while pending:
-        each, level = pending.pop()
+    todo, depth, size = [(node, 1)], 0, 0
+    while todo:
+        each, level = todo.pop()
         depth, size = max(depth, level), size + 1
         if depth > DEEPEST or size > LARGEST:
-            raise ArgumentKindError("a scalar expression is too large", here(), expected=f"at most {DEEPEST} operations in each other, and "
-                                    f"{LARGEST} in all", help="join many parts in pairs, (a & b) & (c & d), or keep them in a Tensor and "
-                                    "read its elements")
-        pending.extend((child, level + 1) for child in scalar.children(each))
+            raise ExpressionSizeError("a scalar expression is too large", here(), expected=f"at most {DEEPEST} operations in each other, "
+                                      f"and {LARGEST} in all", help="join many parts in pairs, (a & b) & (c & d), or keep them in a "
+                                      "Tensor and read its elements")
+        todo.extend((child, level + 1) for child in scalar.children(each))
     return depth, size
 
 

@@ -29,7 +29,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import ArgumentKindError, TensorDataError, ViewBoundsError, ViewIndexError
+from pto_wsp.errors import ArgumentKindError, TensorDataError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
@@ -347,8 +347,8 @@ class TensorView:
     def __scalar__(self) -> s.Scalar:
         if self.rank == 0:
             return element(self.view)
-        raise ArgumentKindError(f"`{print_view(self.view)}` is a view with {self.rank} dimensions, not a scalar", here(),
-                                help="pick one element: one index a dimension")
+        raise ValueUseError(f"`{print_view(self.view)}` is a view with {self.rank} dimensions, not a scalar", here(),
+                            help="pick one element: one index a dimension")
 
     def _with(self, step: Step) -> TensorView:
         return TensorView(self.owner, View(self.view.tensor, (*self.view.steps, step)), self.holds)
@@ -358,13 +358,13 @@ class TensorView:
                              help="pto.store(out, value) in a kernel; or change the array that it wraps")
 
     def __bool__(self) -> NoReturn:
-        raise ArgumentKindError(f"`{print_view(self.view)}` is neither true nor false", here(),
-                                help="pick one element for a scalar, or compare in a kernel")
+        raise ValueUseError(f"`{print_view(self.view)}` is neither true nor false", here(),
+                            help="pick one element for a scalar, or compare in a kernel")
 
     def _no_arithmetic(self, other: object) -> NoReturn:
-        raise ArgumentKindError("tensors are computed on in kernels, tile by tile", here(),
-                                found=f"an operator on `{print_view(self.view)}`",
-                                help="bind the tensor to a kernel's parameter; for arrays at once use NumPy")
+        raise ValueUseError("tensors are computed on in kernels, tile by tile", here(),
+                            found=f"an operator on `{print_view(self.view)}`",
+                            help="bind the tensor to a kernel's parameter; for arrays at once use NumPy")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = __rmatmul__ = __pow__ = __rpow__ = _no_arithmetic

@@ -252,7 +252,7 @@ class OpEntry(ABC):
     def __call__(self, *args: object, **kwargs: object) -> Operand:
         """Emit the op into the kernel being traced and return its result.
 
-        Raises: K105 outside a kernel; T101, T202, T203, T204, T205 for invalid arguments.
+        Raises: K105 outside a kernel; T101, T202, T203, T204, T207, T209, T213 for what does not fit.
         """
         emitter = active(self.name)
         operands, attrs = self.split(bind(f"pto.{self.name}", self.signature, args, kwargs))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
+from pto_wsp.errors import MixedDTypeError, OperandKindError, OperandShapeError, OptionValueError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entry import Operand, is_tile
@@ -17,10 +17,10 @@ from pto_wsp.source import here
 def require_tile(name: str, value: object) -> Operand:
     """Return `value`, checked to be a tile.
 
-    Raises: T205 for any other value.
+    Raises: T213 for anything else.
     """
     if not is_tile(value):
-        raise ArgumentKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
+        raise OperandKindError(f"`pto.{name}` takes a tile", here(), expected="a tile of this kernel", found=repr(value))
     return value
 
 
@@ -96,11 +96,11 @@ def check_expands(name: str, found: TileType, shape: tuple[int, int]) -> None:
 def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
     """Return `value`, checked to be one of the supported dtypes.
 
-    Raises: T205 for a value that is not a dtype, T204 for a dtype that is not supported.
+    Raises: T207 when it is none, T204 when it is not supported.
     """
     if not isinstance(value, DType):
-        raise ArgumentKindError(f"`pto.{name}` takes a dtype here", here(), expected="a member of DType, e.g. DType.F32",
-                                found=repr(value))
+        raise OptionValueError(f"`pto.{name}` takes a dtype here", here(), expected="a member of DType, e.g. DType.F32",
+                               found=repr(value))
     if value not in supported:
         raise UnsupportedDTypeError(f"`pto.{name}` does not give {value}", here(), expected=print_dtypes(supported),
                                     found=str(value))
@@ -110,52 +110,49 @@ def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
 def as_choice(name: str, what: str, value: object, choices: tuple[str | bool, ...]) -> str | bool:
     """Return `value`, checked to be one of `choices`.
 
-    Raises: T205 for any other value.
+    Raises: T207 for anything else.
     """
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return choice
-    raise ArgumentKindError(f"`pto.{name}`: no such {what}", here(), expected=f"{what}=" + ", ".join(map(repr, choices)),
-                            found=repr(value))
+    raise OptionValueError(f"`pto.{name}`: no such {what}", here(), expected=f"{what}=" + ", ".join(map(repr, choices)),
+                           found=repr(value))
 
 
 def check_conversion(name: str, found: TileType, target: DType, mode: str | None, saturate: bool | None) -> None:
-    """Check that a rounding mode is only given for a conversion that rounds, and saturation only for one without masks.
-
-    Raises: T205 otherwise.
-    """
+    """Raise T207 for a rounding mode where nothing is rounded by one, and for saturation of a mask."""
     if mode is not None and (target.is_bool or not found.dtype.is_real):
-        raise ArgumentKindError(f"`pto.{name}`: {found.dtype} becomes {target} without a rounding mode", here(),
-                                expected="a mode only where a float becomes an integer or another float", found=f"mode={mode!r}",
-                                help="leave mode out")
+        raise OptionValueError(f"`pto.{name}`: {found.dtype} becomes {target} without a rounding mode", here(),
+                               expected="a mode only where a float becomes an integer or another float", found=f"mode={mode!r}",
+                               help="leave mode out")
     if saturate is not None and (target.is_bool or found.dtype.is_bool):
-        raise ArgumentKindError(f"`pto.{name}`: a mask does not saturate", here(), expected="no saturate to or from bool",
-                                found=f"saturate={saturate!r}", help="leave saturate out")
+        raise OptionValueError(f"`pto.{name}`: a mask does not saturate", here(), expected="no saturate to or from bool",
+                               found=f"saturate={saturate!r}", help="leave saturate out")
 
 
 def as_shape(name: str, value: object) -> tuple[int, int]:
     """Return `value`, checked to be the shape of a tile.
 
-    Raises: T205 unless it is two whole numbers >= 1.
+    Raises: T207 unless it is two whole numbers >= 1.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
         rows, cols = whole_number(value[0]), whole_number(value[1])
         if rows is not None and cols is not None and rows >= 1 and cols >= 1:
             return rows, cols
-    raise ArgumentKindError(f"`pto.{name}`: not the shape of a tile", here(),
-                            expected="(rows, cols): two whole numbers >= 1, known when the kernel is traced", found=repr(value),
-                            help="take a shape that a caller chooses from a Constexpr[int] parameter")
+    raise OptionValueError(f"`pto.{name}`: not the shape of a tile", here(),
+                           expected="(rows, cols): two whole numbers >= 1, known when the kernel is traced", found=repr(value),
+                           help="take a shape that a caller chooses from a Constexpr[int] parameter")
 
 
 def as_axis(name: str, value: object) -> int:
     """Return `value`, checked to be 0 (rows) or 1 (columns).
 
-    Raises: T205 for any other value.
+    Raises: T207 for anything else.
     """
     if value in (0, 1) and isinstance(value, int):
         return int(value)
-    raise ArgumentKindError(f"`pto.{name}`: not an axis of a tile", here(), expected="0 (rows) or 1 (columns)",
-                            found=repr(value))
+    raise OptionValueError(f"`pto.{name}`: not an axis of a tile", here(), expected="0 (rows) or 1 (columns)",
+                           found=repr(value))
 
 
 def whole_number(value: object) -> int | None:

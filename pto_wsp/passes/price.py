@@ -24,7 +24,7 @@ def price_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
     A task's cost is that of the schedule's own function where there is one. Where cores share a memory with a bound, the bytes that each
     task moves are set too.
 
-    Raises: S103 for a cost function that names what a task does not have; C104 for an arch that does not say how fast a unit is.
+    Raises: S103 for a cost function that names what a task does not have; C115 for an arch that does not say how fast a unit is.
     """
     kernels = tuple(replace(use, cost=_price(use.kernel, context.arch)) for use in plan.kernels)
     channels = tuple(replace(channel, latency=context.arch.channels.latency_cycles) for channel in plan.channels)

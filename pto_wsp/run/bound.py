@@ -12,7 +12,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import BindingError, ContractError, DataDependentError, PtoError, UnboundSymbolError, raise_all
+from pto_wsp.errors import (
+    ArrayBindingError,
+    AxisDataError,
+    BindingError,
+    ContractError,
+    DataDependentError,
+    PtoError,
+    UnboundSymbolError,
+    raise_all,
+)
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import Loop
 from pto_wsp.ir.layout import Contract
@@ -66,8 +75,8 @@ AT_RUN_TIME = "give it at run time: execute({}={})"      # filled with a name an
 def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], advice: str = AT_RUN_TIME) -> Bindings:
     """Return the bindings of one run; None stands for an unbound tensor or symbol. `advice`: the help text on how to bind one.
 
-    Raises: R102 for arrays that do not fit, or written arrays with overlapping elements; W101 for symbols without a value; W104 for a
-    scalar's tensor that shares memory with a written tensor; all errors together.
+    Raises: R102 for symbols, R113 for arrays that do not fit, or whose elements share memory where tasks write them; W101 for symbols
+    without a value, W104 where a scalar's tensor shares memory with one that tasks write; all of them together.
     """
     errors: list[PtoError] = []
     bound: list[Array] = []
@@ -122,34 +131,34 @@ def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | 
     ref = slot.ref
     name = f"tensor `{ref.shown}`"
     if array is None:
-        return BindingError(f"{name} has no data", help=advice.format(ref.name or "name", "array"))
+        return ArrayBindingError(f"{name} has no data", help=advice.format(ref.name or "name", "array"))
     if not isinstance(array, np.ndarray):
-        return BindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
-                            found=kind_of(array), help=array_advice(array, f"{ref.name or 'name'}={{}}"))
+        return ArrayBindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
+                                 found=kind_of(array), help=array_advice(array, f"{ref.name or 'name'}={{}}"))
     if isinstance(array, np.ma.MaskedArray):
-        return BindingError(f"{name} is bound to a masked array, whose mask would be lost", expected="numpy.ndarray or Tensor",
-                            found=kind_of(array), help=f"{ref.name or 'name'}=array.filled(0) gives the masked elements a number")
+        return ArrayBindingError(f"{name} is bound to a masked array, whose mask would be lost", expected="numpy.ndarray or Tensor",
+                                 found=kind_of(array), help=f"{ref.name or 'name'}=array.filled(0) gives the masked elements a number")
     if array.dtype != ref.dtype.np:
-        return BindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
+        return ArrayBindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
     if array.ndim != ref.rank:
-        return BindingError(f"{name} is bound to an array of another rank", expected=f"{ref.rank} dimensions, as {list(ref.shape)}",
-                            found=f"{array.ndim}, {list(array.shape)}")
+        return ArrayBindingError(f"{name} is bound to an array of another rank", expected=f"{ref.rank} dimensions, as {list(ref.shape)}",
+                                 found=f"{array.ndim}, {list(array.shape)}")
     for fixed in slot.fixed:
         declared, given = ref.shape[fixed.dim], array.shape[fixed.dim]
         if given != declared:
             read = f"`{ref.shown}.shape[{fixed.dim}]`"
-            return BindingError(f"{name} is bound at another size than the workload was made for", expected=f"{read} == {declared}",
-                                found=f"{given}: an array of shape {list(array.shape)}",
-                                help="let each run say how many there are: a Symbol, or an axis of DenseDyn, in place of the number",
-                                also=() if fixed.span == UNKNOWN else ((f"{read} was read as a number here", fixed.span),))
+            return ArrayBindingError(f"{name} is bound at another size than the workload was made for", expected=f"{read} == {declared}",
+                                     found=f"{given}: an array of shape {list(array.shape)}",
+                                     help="let each run say how many there are: a Symbol, or an axis of DenseDyn, in place of the number",
+                                     also=() if fixed.span == UNKNOWN else ((f"{read} was read as a number here", fixed.span),))
     if any(stride % array.itemsize for stride in array.strides):
-        return BindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
+        return ArrayBindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
     unit = array.ndim == 0 or array.shape[-1] == 1 or array.size == 0 or array.strides[-1] == array.itemsize
     if ref.layout.unit_inner and not unit:
-        return BindingError(f"{name} is bound to an array whose last dimension is strided", expected="neighbours side by side",
-                            found=f"stride {array.strides[-1]} bytes", help="np.ascontiguousarray(...) makes a copy that fits")
+        return ArrayBindingError(f"{name} is bound to an array whose last dimension is strided", expected="neighbours side by side",
+                                 found=f"stride {array.strides[-1]} bytes", help="np.ascontiguousarray(...) makes a copy that fits")
     if slot.writes and not array.flags.writeable:
-        return BindingError(f"{name} is written by a task and its array is read-only", help="bind a writable array")
+        return ArrayBindingError(f"{name} is written by a task and its array is read-only", help="bind a writable array")
     return None
 
 
@@ -188,9 +197,9 @@ def _refuse_shared_scalars(plan: TaskPlan, groups: tuple[int, ...]) -> None:
 def _refuse_folded(plan: TaskPlan, arrays: Sequence[Array]) -> None:
     """Refuse written arrays whose elements share addresses: the result would depend on the order of stores inside a task."""
     raise_all([
-        BindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
-                     expected="strides of which each steps over what lies inside it", found=f"shape {array.shape}, strides {array.strides}",
-                     help="bind an array of its own: array.copy()")
+        ArrayBindingError(f"`{slot.ref.shown}`, which tasks write, has elements that share memory",
+                          expected="strides of which each steps over what lies inside it",
+                          found=f"shape {array.shape}, strides {array.strides}", help="bind an array of its own: array.copy()")
         for slot, array in zip(plan.tensors, arrays, strict=True) if slot.writes and not slot.fresh and _overlaps_itself(array)
     ])
 
@@ -202,9 +211,9 @@ def _refuse_shared_memory(plan: TaskPlan, groups: tuple[int, ...]) -> None:
         if slot.writes and not slot.allocated and not slot.fresh:
             others = [other.ref.shown for j, other in enumerate(plan.tensors) if j != k and groups[j] == groups[k]]
             if others:
-                errors.append(BindingError(f"`{slot.ref.shown}`, which tasks write, may share memory with `{others[0]}`",
-                                           expected="tensors apart from each other, as Deps.explicit() takes no order from data",
-                                           help="bind arrays that do not overlap, or use Deps.hybrid()"))
+                errors.append(ArrayBindingError(f"`{slot.ref.shown}`, which tasks write, may share memory with `{others[0]}`",
+                                                expected="tensors apart from each other, as Deps.explicit() takes no order from data",
+                                                help="bind arrays that do not overlap, or use Deps.hybrid()"))
     raise_all(errors)
 
 
@@ -232,10 +241,7 @@ def _use_of(plan: TaskPlan, symbol: SymbolRef) -> Span | None:
 
 # -- sparse axes -------------------------------------------------------------------------------------------------------
 def check_axes(plan: TaskPlan, bindings: Bindings) -> None:
-    """Check that the arrays of sparse axes are rows of ascending columns; axes on written tensors are left to run-time guards.
-
-    Raises: R102 for all faults together.
-    """
+    """Raise R114 for sparse axes whose arrays are no rows of ascending columns; tensors that tasks write are left to the run's guards."""
     errors: list[PtoError] = []
     for axis in plan.axes:
         if axis.sparse and None not in axis.slots:
@@ -262,17 +268,17 @@ def _problems(axis: BoundAxis, names: tuple[str, ...], arrays: tuple[Array, ...]
     (indptr_name, indices_name), (indptr, indices) = names, (arrays[0].astype(np.int64), arrays[1])
     called = f"axis `{axis.name}`" if axis.name else "a sparse axis"
     if rows is not None and len(indptr) != rows + 1:
-        yield BindingError(f"{called}: `{indptr_name}` has one entry a row and one behind the last", expected=f"{rows + 1} entries",
-                           found=str(len(indptr)))
+        yield AxisDataError(f"{called}: `{indptr_name}` has one entry a row and one behind the last", expected=f"{rows + 1} entries",
+                            found=str(len(indptr)))
         return
     falls = np.flatnonzero(np.diff(indptr) < 0)
     if len(falls):
-        row = int(falls[0])
-        yield BindingError(f"{called}: `{indptr_name}` falls", expected=f"{indptr_name}[{row + 1}] >= {indptr[row]}",
-                           found=str(indptr[row + 1]))
+        at = int(falls[0])
+        yield AxisDataError(f"{called}: `{indptr_name}` falls", expected=f"{indptr_name}[{at + 1}] >= {indptr[at]}",
+                            found=str(indptr[at + 1]))
     elif len(indptr) and (indptr[0] < 0 or indptr[-1] > len(indices)):
-        yield BindingError(f"{called}: `{indptr_name}` points outside `{indices_name}`", expected=f"0 .. {len(indices)}",
-                           found=f"{indptr[0]} .. {indptr[-1]}")
+        yield AxisDataError(f"{called}: `{indptr_name}` points outside `{indices_name}`", expected=f"0 .. {len(indices)}",
+                            found=f"{indptr[0]} .. {indptr[-1]}")
     elif len(indptr):
         yield from _columns_problem(called, indices_name, indptr, indices[indptr[0]:indptr[-1]])
 
@@ -280,7 +286,8 @@ def _problems(axis: BoundAxis, names: tuple[str, ...], arrays: tuple[Array, ...]
 def _columns_problem(called: str, name: str, indptr: Array, columns: Array) -> Iterator[PtoError]:
     first = int(indptr[0])
     if len(columns) and columns.min() < 0:
-        yield BindingError(f"{called}: `{name}` holds a column below 0", found=f"{name}[{first + int(columns.argmin())}] = {columns.min()}")
+        yield AxisDataError(f"{called}: `{name}` holds a column below 0",
+                            found=f"{name}[{first + int(columns.argmin())}] = {columns.min()}")
         return
     rising = columns[1:] > columns[:-1]
     starts = indptr[1:-1] - first
@@ -291,9 +298,9 @@ def _columns_problem(called: str, name: str, indptr: Array, columns: Array) -> I
         at = int(wrong[0]) + 1 + first
         row = int(np.searchsorted(indptr, at, "right")) - 1
         before, column = int(columns[wrong[0]]), int(columns[wrong[0] + 1])
-        yield BindingError(f"{called}: the columns of a row do not ascend" if column != before else f"{called}: a row has a column twice",
-                           expected=f"{name}[{at}] > {before}", found=f"{column}, in row {row}",
-                           help="sort the columns of each row, and their values with them")
+        yield AxisDataError(f"{called}: the columns of a row do not ascend" if column != before else f"{called}: a row has a column twice",
+                            expected=f"{name}[{at}] > {before}", found=f"{column}, in row {row}",
+                            help="sort the columns of each row, and their values with them")
 
 
 # -- contracts ---------------------------------------------------------------------------------------------------------

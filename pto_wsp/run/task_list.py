@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.errors import ProgramStateError
+from pto_wsp.errors import ProgramStateError, RecordLimitError
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.text import laid_out, listed
@@ -100,15 +100,15 @@ class _Sink:
 def list_tasks(plan: TaskPlan, bindings: Bindings, limit: int) -> TaskList:
     """Return the tasks that a run with these bindings makes, in program order.
 
-    Raises: R103 for more than `limit` tasks, and for a stream that depends on what tasks compute; R104 for a failed check; the error of a
-    stuck pipeline.
+    Raises: R115 for more than `limit` of them, R103 where which ones there are depends on what tasks compute; R104 for a check that does
+    not hold, and what a pipeline that gets stuck raises.
     """
     sink = _Sink(limit)
     try:
         enumerate_tasks(plan, bindings, sink)
     except _TooMany:
-        raise ProgramStateError(f"`{plan.name}` has more than {limit} tasks, too many to list", here(),
-                                help="give its axes and symbols smaller sizes: w.tasks(name=4)") from None
+        raise RecordLimitError(f"`{plan.name}` has more than {limit} tasks, too many to list", here(),
+                               help="give its axes and symbols smaller sizes: w.tasks(name=4)") from None
     except _DependsOnTasks:
         raise ProgramStateError(f"which tasks `{plan.name}` has depends on what its tasks compute", here(),
                                 help="run it, and look at program.graph.tasks") from None

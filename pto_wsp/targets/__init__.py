@@ -36,8 +36,8 @@ class Asked:
 def compile_workload(asked: Asked) -> Compiled:
     """Return what the target makes of a workload.
 
-    Raises: C104 for unknown options, C113 and C114 for passes of the user's own, S101 for directives that the target does not enforce,
-    T301 for views outside their tensors, and whatever the stages raise.
+    Raises: C104 for unknown options, C115 for an arch, C113 and C114 for passes of the user's own, S101 for directives that the target
+    does not enforce, T301 for views outside their tensors, and whatever the stages raise.
     """
     started = time.perf_counter()
     target = find_target(asked.target)

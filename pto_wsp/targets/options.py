@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
+from pto_wsp.errors import ArchOptionError, CompileOptionError, DirectiveError, ScheduleConflictError, raise_all
 from pto_wsp.records import Before, Field, Record, first_problem, plain_int
 from pto_wsp.schedule.capability import enforcing_targets, supports
 from pto_wsp.schedule.schedule import Schedule, needs_of
@@ -88,10 +88,10 @@ def check_strict(strict: object) -> None:
 def read_arch(arch: object, default: str) -> Arch:
     """Return the arch that was named, or given; without one that of the name `default`. `Target.check_arch` refuses other machines.
 
-    Raises: C104 when there is none of that name, and for what is neither.
+    Raises: C115 when there is none of that name, and for what is neither.
     """
     if not isinstance(arch, Arch | str | None):
-        raise CompileOptionError("this is no arch", here(), expected='an Arch, or the name of one: "ascend_910b"', found=repr(arch)[:200])
+        raise ArchOptionError("this is no arch", here(), expected='an Arch, or the name of one: "ascend_910b"', found=repr(arch)[:200])
     return arch if isinstance(arch, Arch) else builtin_arch(default if arch is None else arch)
 
 

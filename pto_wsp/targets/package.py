@@ -16,7 +16,7 @@ from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.check.forms import form_errors
 from pto_wsp.check.verdict import Finding, Verdict
-from pto_wsp.errors import CompileOptionError, raise_all
+from pto_wsp.errors import ArchOptionError, CompileOptionError, raise_all
 from pto_wsp.ir.digest import plan_digest
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.check.checks import check_tile_program, with_late_checks
@@ -71,11 +71,11 @@ def check_device_options(target: str, given: Mapping[str, object]) -> None:
 def check_device_arch(target: str, arch: Arch) -> None:
     """Refuse what is no NPU.
 
-    Raises: C104.
+    Raises: C115.
     """
     if not arch.family:
-        raise CompileOptionError(f"arch `{arch.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
-                                 found=f"target {target}")
+        raise ArchOptionError(f"arch `{arch.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
+                              found=f"target {target}")
 
 
 def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steering: Mapping[int, np.ndarray], spell: Spell) -> Compiled:

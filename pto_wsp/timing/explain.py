@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.errors import ProgramStateError
+from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
 from pto_wsp.ir.plan import PlanConsume, PlanSend, TaskPlan
@@ -197,13 +197,13 @@ class Explanation:
 class Explainer:
     """Explains the tasks of one simulated stream.
 
-    Raises: R103 for a stream longer than a trace keeps.
+    Raises: R115 for one that is longer than a trace keeps.
     """
 
     def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
         times = sim.tasks
         if times is None or columns.first_node > 0:
-            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
+            raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
         self._plan, self._columns, self._graph = plan, columns, graph
         self._submit, self._ready, self._start, self._end = times.submit, times.ready, times.start, times.end
         self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
@@ -213,7 +213,7 @@ class Explainer:
     def explain(self, wanted: TaskLike | None) -> Explanation:
         """Return why a task ran when it did; None: the task that completed last.
 
-        Raises: T205 if no task matches.
+        Raises: R112 for what names no task.
         """
         last = int(self._complete.argmax()) if wanted is None and len(self._complete) else 0
         task = find_task(self._names, last if wanted is None else wanted)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError
+from pto_wsp.errors import TaskNameError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
@@ -151,7 +151,7 @@ class EdgeList(Sequence[Edge]):
 
 def _check_edge(edge: object) -> None:
     if not isinstance(edge, Edge):
-        raise ArgumentKindError("this is no edge", here(), expected="one of graph.edges, or of edges_into(task)", found=repr(edge)[:200])
+        raise TaskNameError("this is no edge", here(), expected="one of graph.edges, or of edges_into(task)", found=repr(edge)[:200])
 
 
 class TaskGraph:
@@ -174,21 +174,21 @@ class TaskGraph:
     def edges_into(self, task: TaskLike) -> EdgeList:
         """Return the edges into a task. `task`: its number, its name, or (kernel, indices).
 
-        Raises: T205 if no task matches.
+        Raises: R112 for a task that there is not.
         """
         return EdgeList(self, tuple(self.edges.into([find_task(self._names, task)])))
 
     def edges_out_of(self, task: TaskLike) -> EdgeList:
         """Return the edges out of a task.
 
-        Raises: T205 if no task matches.
+        Raises: R112 for a task that there is not.
         """
         return EdgeList(self, tuple(self.edges.out_of(find_task(self._names, task))))
 
     def why(self, first: TaskLike, second: TaskLike) -> EdgeList:
         """Return why `second` comes after `first`: the edge between them, or a shortest chain of edges; empty if nothing orders them.
 
-        Raises: T205 if no task matches.
+        Raises: R112 for a task that there is not.
         """
         start, goal = find_task(self._names, first), find_task(self._names, second)
         after: dict[int, Edge] = {}        # task -> its first edge on a shortest path to the goal

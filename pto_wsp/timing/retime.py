@@ -17,7 +17,7 @@ import numpy as np
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.check.outputs import check_exact
-from pto_wsp.errors import ProgramStateError, raise_all
+from pto_wsp.errors import ProgramStateError, RecordLimitError, raise_all
 from pto_wsp.ir.execution_rules import ExecutionRules
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.waits import has_waits
@@ -206,14 +206,14 @@ class LongStream:
 def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
     """Return the schedule of a simulated run with a calendar in place of its dynamic decisions.
 
-    Edges, window, start, batches and rates stay. The calendar replaces dispatch, streams, pools and the order of ready tasks; each task
-    starts at its simulated time.
-    Raises: R103 for a run with more tasks than a trace keeps.
+    Edges, window, start, batches and rates stay; dispatch, streams, pools and the order of ready tasks give way to the calendar, which has
+    each task start when it did.
+    Raises: R115 for a run of more tasks than a trace keeps.
     """
     sim = timed.sim
     if sim.tasks is None:
-        raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a calendar is made for", here(),
-                                help="freeze a run of a smaller problem")
+        raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a calendar is made for", here(),
+                               help="freeze a run of a smaller problem")
     start, executor = sim.tasks.start, sim.tasks.executor
     order = np.lexsort((sim.tasks.end, start, executor))       # by end too: a task of cost 0 precedes the task that starts at its end
     in_order = executor[order]
@@ -251,8 +251,8 @@ class Retimer:
     def time(self, schedule: Schedule, arch: Arch, *, overheads: bool) -> TimedRun:
         """Return the run's tasks in simulated time.
 
-        Raises: R103 if the record lacks a value and the stream cannot be generated again; R106 for a task that does not fit an aborting
-        window; W203 for exact dependencies where regions may overlap partially.
+        Raises: R103 and R115 where the record does not tell and the stream cannot be made again, R106 where a task finds no room in a
+        window that does not wait, W203 where edges are asked for that come from equal regions alone and others may overlap in part.
         """
         plan = self._scheduled(schedule, arch, overheads)
         if schedule.deps.kind == "exact":
@@ -326,14 +326,14 @@ class Retimer:
         recorded, runner = self._compiled.plan, self._runner
         assert isinstance(runner, Engine)      # an interpreter's record is complete
         if plan.rules.calendar:
-            raise ProgramStateError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a calendar can be checked for",
-                                    here(), help="simulate a smaller problem")
+            raise RecordLimitError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a calendar can be checked for",
+                                   here(), help="simulate a smaller problem")
         if has_waits(recorded):
             raise reads_results(recorded)
         if (plan.structure and not recorded.structure) or (plan.structure != recorded.structure and plan.n_streams > 1):
-            raise ProgramStateError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a record keeps, and was recorded "
-                                    "without the order of the workload's structure", here(),
-                                    help="compile it under that schedule and run it")
+            raise RecordLimitError(f"the run had {self._streams[0].columns.total_tasks} tasks, more than a record keeps, and was recorded "
+                                   "without the order of the workload's structure", here(),
+                                   help="compile it under that schedule and run it")
         long = LongStream(self._plan, recorded, plan, self._bindings, runner.runtime)
         try:
             orchestrated_again(runner.artifact, recorded, self._bindings, infer=plan.infer, max_tasks=runner.max_tasks, rules=plan.rules,
@@ -397,7 +397,7 @@ class Simulation:
 
         None: the task that completed last, whose chain() accounts for the makespan.
 
-        Raises: T205 if no task matches.
+        Raises: R112 for what names no task.
         """
         return self.timed.explainer.explain(task)
 
@@ -412,7 +412,7 @@ class Simulation:
     def freeze(self) -> Schedule:
         """Return this simulation's schedule with a calendar: each task's executor, position and start.
 
-        Raises: R103 for a run with more tasks than a trace keeps.
+        Raises: R115 for a run of more tasks than a trace keeps.
         """
         return frozen(self.timed, self.schedule)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pto_wsp.errors import ProgramStateError
+from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import TaskNames
 from pto_wsp.run.record import RecordColumns
@@ -98,11 +98,11 @@ class TimedRun:
     def trace(self) -> Trace:
         """The busy interval and executor of each task in simulated time.
 
-        Raises: R103 for more tasks than a record keeps.
+        Raises: R115 when there are more tasks than a record keeps.
         """
         sim, columns, times = self.sim, self.columns, self.sim.tasks
         if times is None:
-            raise ProgramStateError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
+            raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles,
                      self._homes(), self.clock_ghz, self._causes())
@@ -144,7 +144,7 @@ class TimedRun:
     def explainer(self) -> Explainer:
         """The explainer of the tasks.
 
-        Raises: R103 for more tasks than a record keeps.
+        Raises: R115 when there are more tasks than a record keeps.
         """
         return Explainer(self.plan, self.columns, self.sim, self.graph)
 
@@ -152,10 +152,10 @@ class TimedRun:
     def critical_path(self) -> CriticalPath:
         """The longest chain of dependent tasks.
 
-        Raises: R103 for more tasks than a record keeps.
+        Raises: R115 when there are more tasks than a record keeps.
         """
         if self.columns.first_node > 0:
-            raise ProgramStateError(f"the run had {self.sim.n_tasks} tasks, more than a record keeps", here(), help="use stats")
+            raise RecordLimitError(f"the run had {self.sim.n_tasks} tasks, more than a record keeps", here(), help="use stats")
         return critical_path(self.columns, self.graph)
 
 

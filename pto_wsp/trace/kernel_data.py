@@ -13,7 +13,7 @@ from dataclasses import replace
 from keyword import iskeyword
 from typing import NoReturn
 
-from pto_wsp.errors import OwnBodyError, PtoError, WorkloadStructureError
+from pto_wsp.errors import DataFormatError, OwnBodyError, PtoError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.codec import dumps
@@ -43,40 +43,31 @@ _I64 = range(-(1 << 63), 1 << 63)
 
 
 def refuse(found: str, *, expected: str | None = None) -> NoReturn:
-    """Raise W102 for data that no trace produces."""
-    raise WorkloadStructureError("this JSON is not a workload", here(), expected=expected, found=found)
+    """Raise W113 for data that no trace gives."""
+    raise DataFormatError("this JSON is not a workload", here(), expected=expected, found=found)
 
 
 def refuse_as_traced(where: str, problem: PtoError) -> NoReturn:
-    """Raise W102 for data that the trace refuses, with the trace's message."""
+    """Raise W113 for data that a trace refuses, with what it says."""
     notes = [f"{label}: {text}" for label, text in (("expected", problem.expected), ("found", problem.found)) if text is not None]
-    raise WorkloadStructureError("this JSON is not a workload", here(), found=f"{where}: {problem.code}: {problem.message}",
-                                 notes=notes) from None
+    raise DataFormatError("this JSON is not a workload", here(), found=f"{where}: {problem.code}: {problem.message}",
+                          notes=notes) from None
 
 
 def check_name(what: str, name: str) -> None:
-    """Check that a name is a Python identifier.
-
-    Raises: W102 otherwise.
-    """
+    """Raise W113 unless a name is one that Python's own syntax gives."""
     if not name.isidentifier() or iskeyword(name):
         refuse(f"{what} called {name!r:.60}", expected="a Python identifier")
 
 
 def check_text(what: str, text: str) -> None:
-    """Check that a text is one printable line.
-
-    Raises: W102 otherwise.
-    """
+    """Raise W113 for text of more than one line, or that shows as something else."""
     if not text.isprintable():
         refuse(f"{what} {text!r:.60}", expected="printable text of one line")
 
 
 def check_scalar(node: s.Scalar, leaf: Callable[[s.Scalar], None]) -> None:
-    """Check that an expression is one that arithmetic produces; `leaf` checks nodes that are neither constants nor operations.
-
-    Raises: W102 otherwise.
-    """
+    """Raise W113 for an expression that no arithmetic gives; `leaf` judges what is no constant and no operation."""
     match node:
         case s.Const(value):
             if isinstance(value, int) and value not in _I64:
@@ -99,7 +90,7 @@ _INSIDE = ("inside", True)
 
 
 def check_kernel(kernel: k.Kernel, *, bodies: bool) -> None:
-    """Check that tracing could have produced a kernel. `bodies`: C and C++ bodies are allowed.
+    """Raise W113 for a kernel that no trace gives. `bodies`: C and C++ bodies are allowed.
 
     Raises: W102 for any other kernel, K107 for a body that is not allowed.
     """
@@ -355,10 +346,7 @@ class _Retrace:
         return replace(node, id=self._values[node.id][1].value.id, name="") if isinstance(node, k.Value) else None
 
     def _same(self, what: str, data: object, traced: object) -> None:
-        """Check that the trace produces the data, bit for bit: 0, 0.0 and False differ.
-
-        Raises: W102 otherwise.
-        """
+        """Raise W113 unless the trace gives what the data says, number for number: 0, 0.0 and False differ."""
         if dumps(data) != dumps(traced):
             refuse(f"{what}: {_shown(data)}", expected=_shown(traced))
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pto_wsp.errors import PtoError
+from pto_wsp.errors import DataFormatError, PtoError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.codec import dumps, too_deep
@@ -40,23 +40,17 @@ class Tensors:
         self._known: dict[int, TensorRef] = {}
 
     def check(self, ref: TensorRef) -> None:
-        """Check a tensor.
-
-        Raises: W102 for a tensor that no array can match, or that differs from another use of the same id.
-        """
-        first_seen = self._known.get(ref.id)
-        if first_seen is None:
+        """Raise W113 for a tensor that no array is like, or that is another one elsewhere in the workload."""
+        known = self._known.get(ref.id)
+        if known is None:
             check_tensor(ref)
             self._known[ref.id] = ref
-        elif (first_seen.shape, first_seen.dtype, first_seen.layout, first_seen.name) != (ref.shape, ref.dtype, ref.layout, ref.name):
-            refuse(f"two tensors with the id {ref.id}: {first_seen!r:.200} and {ref!r:.200}")
+        elif (known.shape, known.dtype, known.layout, known.name) != (ref.shape, ref.dtype, ref.layout, ref.name):
+            refuse(f"two tensors with the id {ref.id}: {known!r:.200} and {ref!r:.200}")
 
 
 def check_tensor(ref: TensorRef) -> None:
-    """Check the name, shape, layout and contracts of a tensor.
-
-    Raises: W102 for a tensor that no array can match.
-    """
+    """Raise W113 for a tensor that no array is like."""
     check_text("a tensor's name", ref.name)
     strides = ref.layout.strides
     if len(ref.shape) > MAX_RANK or len(strides) != len(ref.shape):
@@ -69,10 +63,7 @@ def check_tensor(ref: TensorRef) -> None:
 
 
 def check_view(view: View) -> None:
-    """Check that indexing produces exactly the steps of a view.
-
-    Raises: W102 for other steps; the errors of indexing itself.
-    """
+    """Raise W113 for steps that indexing does not give; what indexing itself refuses raises as it does there."""
     made = View(view.tensor)
     for position, step in enumerate(view.steps):
         rank = len(place_of(made).dims)
@@ -98,10 +89,7 @@ def _handled(view: View) -> TensorView:
 
 
 def check_place(node: s.Element | s.DimOf | s.StrideOf) -> None:
-    """Check an element's indices, or the dimension of an extent or stride.
-
-    Raises: W102 for an element without one integer index per dimension, and for a dimension out of range.
-    """
+    """Raise W113 for an element without one index a dimension, and for an extent or stride of a dimension that there is not."""
     match node:
         case s.Element(tensor, index):
             if len(index) != tensor.rank or not all(s.scalar_dtype(each).is_integer for each in index):
@@ -112,7 +100,7 @@ def check_place(node: s.Element | s.DimOf | s.StrideOf) -> None:
 
 
 def check_workload(workload: wl.Workload, *, bodies: bool = False) -> None:
-    """Check that tracing could have produced a workload. `bodies`: kernels may have C and C++ bodies.
+    """Raise W113 for a workload that no trace gives. `bodies`: kernels may have bodies of their own in C and C++.
 
     Raises: W102 for any other workload, K107 for a body that is not allowed.
     """
@@ -273,7 +261,7 @@ class _Check:
             try:
                 self._argument(definition, param, arg)
             except PtoError as problem:
-                if problem.code == "W102":
+                if isinstance(problem, DataFormatError):
                     raise
                 refuse_as_traced(f"a task of kernel `{kernel.name}`", problem)
         if len(task.index) > MAX_BRACKETS or not all(self._scalar(each).is_integer for each in task.index):

@@ -195,5 +195,5 @@ def test_a_function_of_a_workload_that_calls_itself_is_named() -> None:
     with pytest.raises(PtoError) as caught:
         made_of(lambda: endless(1))
     error = caught.value
-    assert error.code == "W102" and "`endless` calls itself" in str(error.found)
+    assert error.code == "W114" and "`endless` calls itself" in str(error.found)
     assert isinstance(error.span, Span) and "return endless(value)" in "".join(error.span.excerpt())

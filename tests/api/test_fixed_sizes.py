@@ -101,7 +101,7 @@ def refused_at(program: object, **bindings: object) -> str:
     """Return the line that the refusal names; a workload of JSON knows none."""
     with pytest.raises(PtoError) as caught:
         program.run(**bindings)     # type: ignore[attr-defined]
-    assert caught.value.code == "R102" and caught.value.found == "16: an array of shape [16, 8]"
+    assert caught.value.code == "R113" and caught.value.found == "16: an array of shape [16, 8]"
     if not caught.value.also:
         return ""
     (what, place), = caught.value.also

@@ -253,13 +253,13 @@ BAD: dict[str, tuple[Callable[[], object], str, str]] = {
     "one for a matrix": (lambda: select(routing, lambda b: None), "W102", "the body of select takes the loop variables"),
     "two for a row": (lambda: select(routing[0], lambda b, e: None), "W102", "the body of select takes the loop variable"),
     "no function": (lambda: parallel_for(4, one(0, 0, 1)), "W102", "the body of parallel_for is a function of the loop's variable"),
-    "no axis": (lambda: parallel_for("abc", lambda b: None), "W102", "this is not an axis"),
+    "no axis": (lambda: parallel_for("abc", lambda b: None), "W106", "this is not an axis"),
     "no sparse row": (lambda: select(batch, lambda b: None), "W102", "P.sel walks the columns of a Sparse"),
     "cond of a parameter": (lambda: cond(n > 1, lambda b: None), "W102",
                             "the `then` of cond is a function without parameters, or a workload"),
     "cond of nothing": (lambda: cond(n > 1, lambda: None, 3), "W102",  # type: ignore[arg-type]
                         "the `otherwise` of cond is a function without parameters, or a workload"),
-    "cond of a float": (lambda: cond(1.5, lambda: None), "T205", "`P.when` takes a condition"),
+    "cond of a float": (lambda: cond(1.5, lambda: None), "T210", "`P.when` takes a condition"),
     "cond of a scheduled part": (lambda: cond(n > 1, one(0, 0, 1).dispatch(DispatchPolicy.round_robin(2))), "W102",
                                  "a part of a workload has a schedule of its own"),
     "task of no kernel": (lambda: task(one, [0], {}), "T205", "task takes a kernel"),  # type: ignore[arg-type]

@@ -348,7 +348,7 @@ def test_an_axis_bound_to_zero_makes_no_tasks(doubling: Doubling) -> None:
 def test_what_compile_does_not_take_is_refused(doubling: Doubling, options: dict[str, object], text: str) -> None:
     with pytest.raises(CompileOptionError) as caught:
         doubling.workload.compile(**{"target": "interp", **options})  # type: ignore[arg-type]
-    assert (caught.value.code, caught.value.message) == ("C104", text)
+    assert (caught.value.code, caught.value.message) == ("C115" if "arch" in text else "C104", text)
 
 
 def test_the_nearest_option_is_named(doubling: Doubling) -> None:

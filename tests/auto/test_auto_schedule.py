@@ -215,7 +215,7 @@ def test_an_executor_that_was_shut_down_is_named() -> None:
     (lambda: auto_schedule(3), "S111"),  # type: ignore[arg-type]
     (lambda: auto_schedule(lambda: eight()), "S111"),
     (lambda: auto_schedule(lambda rows=Tunable(1): rows), "S111"),
-    (lambda: auto_schedule(eight(), arch="nowhere"), "C104"),
+    (lambda: auto_schedule(eight(), arch="nowhere"), "C115"),
     (lambda: auto_schedule(eight(), bindings=["n"]), "S111"),  # type: ignore[arg-type]
     (lambda: auto_schedule(eight(), bindings={3: 4}), "S111"),  # type: ignore[dict-item]
     (lambda: auto_schedule(eight(), bindings=0), "S111"),  # type: ignore[arg-type]

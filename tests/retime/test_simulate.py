@@ -152,7 +152,7 @@ def test_what_is_no_schedule_or_arch_is_refused(program: Program) -> None:
     assert error.code == "S102" and "`other`" in str(error) and "test_simulate.py" in str(error)
     assert program.simulate(other().dispatch(DispatchPolicy.round_robin(2)).schedule).stats.total_cycles > 0
     assert refused(lambda: program.simulate(3)).code == "S102"
-    assert refused(lambda: program.simulate(arch="no_such")).code == "C104"
+    assert refused(lambda: program.simulate(arch="no_such")).code == "C115"
     assert refused(lambda: program.simulate(overheads="yes")).code == "C104"
 
 
@@ -208,7 +208,7 @@ def test_structure_that_a_long_stream_was_made_without_is_refused(long_program: 
     assert isinstance(engine, Engine)
     object.__setattr__(program._compiled, "runner", Engine(engine.artifact, engine.plan, 1, max_tasks=4))
     error = refused(lambda: program.run().simulate(ordered()))
-    assert error.code == "R103" and "order of the workload's structure" in str(error)
+    assert error.code == "R115" and "order of the workload's structure" in str(error)
 
 
 # ---- what every task is asked ----

@@ -101,7 +101,7 @@ def test_an_array_of_another_library_is_told_how_to_come_in() -> None:
     for value, help in ((Foreign(np.zeros((2, 4), np.uint16), 4), "Y=Tensor.from_dlpack(x)"), ([[1, 2]], "Y=np.asarray(x)"), (3, None)):
         with pytest.raises(PtoError) as caught:
             program.run(Y=value)
-        assert caught.value.code == "R102" and (caught.value.help or "None").endswith(str(help))
+        assert caught.value.code == "R113" and (caught.value.help or "None").endswith(str(help))
     assert caught.value.found == "int"
 
 

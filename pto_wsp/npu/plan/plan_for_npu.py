@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import assert_never
 
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import CompileOptionError, raise_all
+from pto_wsp.errors import ArchOptionError, raise_all
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
@@ -51,11 +51,11 @@ from pto_wsp.values import dataclass
 def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = None, runner: Runner | None = None) -> NpuPlan:
     """Return the plan for the NPU. `observe` receives each pass of each kernel; `runner` runs the passes of kernels and parts.
 
-    Raises: C104 for an arch that is no NPU, N101 for a plan beyond the runtime's limits, N102 for a kernel that cannot be split.
+    Raises: C115 for an arch that is no NPU, N101 for a plan beyond the runtime's limits, N102 for a kernel that cannot be split.
     """
     if not arch.family:
-        raise CompileOptionError(f"arch `{arch.name}` is no NPU", here(),
-                                 expected="an arch with a family of tile instructions, as ascend_910b and ascend_950 have")
+        raise ArchOptionError(f"arch `{arch.name}` is no NPU", here(),
+                              expected="an arch with a family of tile instructions, as ascend_910b and ascend_950 have")
     raise_all(empty_errors(plan))
     plan = with_known_extents(plan)
     found = find_uses(plan)

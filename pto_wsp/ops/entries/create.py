@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pto_wsp.errors import ArgumentKindError
+from pto_wsp.errors import OptionValueError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.compare import le, where
@@ -64,7 +64,7 @@ def _triangle(name: str, x: Operand, diagonal: object, lower: bool) -> Operand:
     active(name)
     typing.require_tile(name, x)
     if not isinstance(diagonal, int):
-        raise ArgumentKindError(f"`pto.{name}`: not a diagonal", here(), expected="a whole number", found=repr(diagonal))
+        raise OptionValueError(f"`pto.{name}`: not a diagonal", here(), expected="a whole number", found=repr(diagonal))
     limit = add(iota((x.shape[0], 1), DType.I32, 0), diagonal)
     columns = iota((1, x.shape[1]), DType.I32, 1)
     return where(le(columns, limit) if lower else le(limit, columns), x, False if x.dtype.is_bool else 0)

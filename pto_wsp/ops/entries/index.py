@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError
+from pto_wsp.errors import MixedDTypeError, NumberError, OperandShapeError, OptionValueError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
@@ -50,7 +50,7 @@ def _order_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> CC
 
 def _as_flag(name: str, what: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ArgumentKindError(f"`pto.{name}`: {what} is True or False", here(), found=repr(value))
+        raise OptionValueError(f"`pto.{name}`: {what} is True or False", here(), found=repr(value))
     return value
 
 
@@ -70,8 +70,8 @@ argsort = TileFunction(
 def _topk_parts(bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
     x, k = typing.require_tile("topk", bound["x"]), typing.whole_number(bound["k"])
     if k is None:
-        raise ArgumentKindError("`pto.topk`: k is a whole number known when the kernel is traced", here(), found=repr(bound["k"]),
-                                help="take it from a Constexpr[int] parameter")
+        raise NumberError("`pto.topk`: k is a whole number known when the kernel is traced", here(), found=repr(bound["k"]),
+                          help="take it from a Constexpr[int] parameter")
     if not 1 <= k <= x.shape[1]:
         raise OperandShapeError(f"`pto.topk`: k is {k}", here(), expected=f"1 .. {x.shape[1]}, the columns of the tile", found=str(k))
     return (x,), (("k", k), ("descending", _as_flag("topk", "largest", bound["largest"])))

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, OperandShapeError
+from pto_wsp.errors import OperandKindError, OperandShapeError, OptionValueError
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entry import Arguments, Attrs, positional, shape_attr
@@ -138,7 +138,7 @@ def _concat_parts(bound: Mapping[str, object]) -> _Parts:
     if isinstance(tiles, tuple) and len(tiles) == 1 and isinstance(tiles[0], tuple | list):
         tiles = tuple(tiles[0])
     if not isinstance(tiles, tuple) or not tiles:
-        raise ArgumentKindError("`pto.concat` takes tiles", here(), expected="pto.concat(a, b, axis=1)", found="none")
+        raise OperandKindError("`pto.concat` takes tiles", here(), expected="pto.concat(a, b, axis=1)", found="none")
     return tuple(typing.require_tile("concat", tile) for tile in tiles), (("axis", axis),)
 
 
@@ -204,8 +204,8 @@ interleave = Movement(name="interleave", doc="Return the columns of a and b in t
 def _pad_parts(bound: Mapping[str, object]) -> _Parts:
     x, shape, widths = typing.require_tile("pad", bound["x"]), bound["shape"], bound["widths"]
     if (shape is None) == (widths is None):
-        raise ArgumentKindError("`pto.pad` takes a shape or widths", here(), found="neither" if shape is None else "both",
-                                expected="shape=(rows, cols), or widths=((above, below), (left, right))")
+        raise OptionValueError("`pto.pad` takes a shape or widths", here(), found="neither" if shape is None else "both",
+                               expected="shape=(rows, cols), or widths=((above, below), (left, right))")
     rows, cols = x.shape
     if widths is None:
         wanted = typing.as_shape("pad", shape)
@@ -226,8 +226,8 @@ def _widths(widths: object) -> tuple[tuple[int, int], tuple[int, int]]:
         above, below, left, right = (typing.whole_number(n) for pair in widths for n in pair)
         if above is not None and below is not None and left is not None and right is not None:
             return (above, below), (left, right)
-    raise ArgumentKindError("`pto.pad`: not the widths of a frame", here(), expected="((above, below), (left, right))",
-                            found=repr(widths))
+    raise OptionValueError("`pto.pad`: not the widths of a frame", here(), expected="((above, below), (left, right))",
+                           found=repr(widths))
 
 
 def _padded_shape(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:

@@ -5,7 +5,7 @@ Both directions are plain ops of the table in f32 (f64 for f64), so that what is
 
 from __future__ import annotations
 
-from pto_wsp.errors import ArgumentKindError, OperandShapeError, UnsupportedDTypeError
+from pto_wsp.errors import OperandShapeError, OptionValueError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops import typing
 from pto_wsp.ops.entries.cast import cast
@@ -84,7 +84,7 @@ def _is_zero(value: object) -> bool:
 
 def _refuse_zero_point(name: str, value: object, dtype: DType) -> None:
     if not _is_zero(value):
-        raise ArgumentKindError(f"`pto.{name}`: {dtype} has no zero point", here(), expected="zero_point=0", found=repr(value))
+        raise OptionValueError(f"`pto.{name}`: {dtype} has no zero point", here(), expected="zero_point=0", found=repr(value))
 
 
 FUNCTIONS = (quantize, dequantize)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import NoReturn
 
-from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError
+from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
@@ -38,8 +38,8 @@ def range_(start: object, stop: object = None, step: object = 1) -> TileLoop:
     bounds = (trace.whole("`pto.range`: the start", first), trace.whole("`pto.range`: the stop", last),
               trace.whole("`pto.range`: the step", step))
     if not isinstance(bounds[2], s.Const) or bounds[2].value < 1:
-        raise ArgumentKindError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
-                                found=print_scalar(bounds[2]))
+        raise NumberError("`pto.range`: the step is not a number >= 1", here(), expected="a whole number >= 1",
+                          found=print_scalar(bounds[2]))
     return TileLoop(trace, bounds)
 
 
@@ -91,23 +91,23 @@ class _Pass:
 def when(condition: object) -> Side:
     """Run a body where a condition on scalars holds: `with pto.when(n > 4): ...`, then perhaps `with pto.otherwise(): ...`.
 
-    The condition compares Scalar parameters, loop variables and extents, joined by &, | and ~. Both sides are traced; values made in a side
-    are available in that side only, so results leave it through buffers and parameters.
-    Raises: T205 for a value that is not a run-time condition.
+    The condition compares Scalar parameters, loop variables and extents, joined by &, | and ~. Both sides are traced; what a
+    side makes is known in it alone, so results leave it through buffers and parameters.
+    Raises: T210 for what is no condition known when the kernel runs.
     """
     trace = current_kernel("when")
     if is_tile(condition):
-        raise ArgumentKindError("`pto.when` takes a condition on scalars, not on the elements of a tile", here(),
-                                expected="a comparison of scalars, e.g. n > 4", found=repr(condition),
-                                help="choose element by element: pto.where(mask, a, b)")
+        raise ConditionError("`pto.when` takes a condition on scalars, not on the elements of a tile", here(),
+                             expected="a comparison of scalars, e.g. n > 4", found=repr(condition),
+                             help="choose element by element: pto.where(mask, a, b)")
     if not isinstance(condition, Symbolic):
-        raise ArgumentKindError("`pto.when` takes a condition that is known only when the kernel runs", here(),
-                                expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",
-                                help="what is known while the body is traced is decided by a plain `if`")
+        raise ConditionError("`pto.when` takes a condition that is known only when the kernel runs", here(),
+                             expected="a comparison of scalars, e.g. n > 4", found=f"{type(condition).__name__}: {condition!r:.60}",
+                             help="what is known while the body is traced is decided by a plain `if`")
     node = trace.number("`pto.when`", condition)
     if not s.scalar_dtype(node).is_bool:
-        raise ArgumentKindError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
-                                found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
+        raise ConditionError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
+                             found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
     return Side(trace, node)
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from inspect import Parameter, Signature
 from types import MappingProxyType
 
-from pto_wsp.errors import ArgumentKindError, MixedDTypeError, OperandShapeError, OutsideTraceError
+from pto_wsp.errors import InstructionOperandError, MixedDTypeError, OperandShapeError, OutsideTraceError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ops.entries import compare, create, elementwise, matmul, movement
 from pto_wsp.ops.entries.cast import cast
@@ -56,26 +56,27 @@ class Given:
     def tile(self, operand: str) -> BufferRef:
         """Return an operand that must be a declared tile.
 
-        Raises: T205 for any other value.
+        Raises: T208 for anything else.
         """
         value = self.values[operand]
         if isinstance(value, BufferRef):
             return value
         load = isinstance(value, TileParamRef | TensorParamRef)
         declared = "t = ptoisa.Tile(rows, cols, dtype)"
-        raise ArgumentKindError(f"`ptoisa.{self.name}`: {operand} is not a declared tile", here(), expected=declared,
-                                found=repr(value) if is_tile(value) or load else f"{type(value).__name__}: {value!r:.60}",
-                                help=f"a parameter lies in global memory: {declared}; ptoisa.TLOAD(t, x)" if load else None)
+        raise InstructionOperandError(f"`ptoisa.{self.name}`: {operand} is not a declared tile", here(), expected=declared,
+                                      found=repr(value) if is_tile(value) or load else f"{type(value).__name__}: {value!r:.60}",
+                                      help=f"a parameter lies in global memory: {declared}; ptoisa.TLOAD(t, x)" if load else None)
 
     def scalar(self, operand: str) -> object:
         """Return an operand that must be a number or a scalar of the kernel.
 
-        Raises: T205 for a tile.
+        Raises: T208 for a tile.
         """
         value = self.values[operand]
         if is_tile(value):
-            raise ArgumentKindError(f"`ptoisa.{self.name}`: {operand} is a tile", here(), expected="a number or a scalar of the kernel",
-                                    found=repr(value), help=f"ptoisa.{self.name.removesuffix('S')} takes two tiles")
+            raise InstructionOperandError(f"`ptoisa.{self.name}`: {operand} is a tile", here(),
+                                          expected="a number or a scalar of the kernel", found=repr(value),
+                                          help=f"ptoisa.{self.name.removesuffix('S')} takes two tiles")
         return value
 
     def shaped(self, operand: str, rows: int, cols: int, help: str | None = None) -> BufferRef:
@@ -129,7 +130,7 @@ class Instruction:
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Trace the instruction.
 
-        Raises: K105 outside a kernel; T101, T202 to T205 and K106 for operands that do not fit.
+        Raises: K105 outside a kernel; T101, T202 to T204, T207 to T213 and K106 for operands that do not fit.
         """
         if not is_active():
             raise OutsideTraceError(f"`ptoisa.{self.__name__}` was called outside a kernel", here(),
@@ -237,8 +238,8 @@ def _moves() -> tuple[Instruction, ...]:
 def _load(given: Given) -> None:
     source, dst = given.values["src"], given.tile("dst")
     if not isinstance(source, TileParamRef | TensorParamRef):
-        raise ArgumentKindError(f"`ptoisa.{given.name}`: src is not a parameter", here(), expected="an In or InOut parameter",
-                                found=repr(source), help="ptoisa.TMOV copies a tile")
+        raise InstructionOperandError(f"`ptoisa.{given.name}`: src is not a parameter", here(), expected="an In or InOut parameter",
+                                      found=repr(source), help="ptoisa.TMOV copies a tile")
     whole = isinstance(source, TileParamRef) and given.values["at"] is None
     at = None if whole else given.values["at"] or (0, 0)
     shape = source.param.type.shape if isinstance(source.param, k.TileParam) and whole else dst.shape
@@ -248,8 +249,8 @@ def _load(given: Given) -> None:
 def _store(given: Given) -> None:
     target = given.values["dst"]
     if not isinstance(target, TileParamRef | TensorParamRef):
-        raise ArgumentKindError(f"`ptoisa.{given.name}`: dst is not a parameter", here(), expected="an Out or InOut parameter",
-                                found=repr(target), help="the destination comes first: ptoisa.TSTORE(out, t)")
+        raise InstructionOperandError(f"`ptoisa.{given.name}`: dst is not a parameter", here(), expected="an Out or InOut parameter",
+                                      found=repr(target), help="the destination comes first: ptoisa.TSTORE(out, t)")
     source = given.tile("src")
     if isinstance(target, TileParamRef) and given.values["at"] is None and target.shape != source.shape:
         raise OperandShapeError(f"`ptoisa.{given.name}`: src has another shape than parameter `{target.param.name}`", here(),
@@ -294,8 +295,8 @@ def _compared(given: Given, lhs: BufferRef, rhs: object) -> Operand:
     by_mode = {op.name: op for op in compare.ENTRIES if op.to_mask}
     mode = given.values["mode"]
     if not isinstance(mode, str) or mode not in by_mode:
-        raise ArgumentKindError(f"`ptoisa.{given.name}`: mode is no way to compare", here(), expected=f"one of {', '.join(by_mode)}",
-                                found=repr(mode))
+        raise InstructionOperandError(f"`ptoisa.{given.name}`: mode is no way to compare", here(), expected=f"one of {', '.join(by_mode)}",
+                                      found=repr(mode))
     return by_mode[str(CmpMode(mode).value)](lhs, rhs)
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pto_wsp.errors import ArgumentKindError, BufferMisuseError, MixedDTypeError, ViewBoundsError
+from pto_wsp.errors import (
+    BufferMisuseError,
+    MixedDTypeError,
+    NumberError,
+    OperandKindError,
+    OptionValueError,
+    ViewBoundsError,
+)
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -24,25 +31,26 @@ def load(source: object, at: object = None, shape: object = None, valid: object 
          transpose: bool = False) -> Operand:
     """Return a parameter or buffer as it is now, or the piece of `shape` that starts at `at` = (row, col).
 
-    A Tensor parameter needs `shape`; offsets and `valid` may be scalars of the kernel. Outside the first `valid` = (rows, cols) of the
-    piece the value is `fill`, and memory is not read. `transpose`: the result is the transposed piece of `shape`.
-    Raises: T205, T301 for arguments that do not fit; K106 for an Out parameter without contents. A piece outside a Tensor parameter stops
-    the task when it runs.
+    A Tensor parameter needs `shape`; offsets and `valid` may be scalars of the kernel. Outside the first `valid` = (rows,
+                                                                                                                     cols) of
+    the piece, the value is `fill` and nothing is read. `transpose`: the result is the piece of `shape` transposed.
+    Raises: T207, T209, T213, T301 for what does not fit; K106 for an Out parameter that holds nothing yet. A piece of a Tensor parameter
+    that lies outside it stops the task when it runs.
     """
     trace = current_kernel("load")
     plain = at is None and shape is None and valid is None and fill == 0 and not transpose
     if is_tile(source) and plain:
         return trace.read(source)
     if not isinstance(source, TileParamRef | TensorParamRef):
-        raise ArgumentKindError("`pto.load` reads pieces of a parameter", here(), expected="a Tile or Tensor parameter",
-                                found=repr(source))
+        raise OperandKindError("`pto.load` reads pieces of a parameter", here(), expected="a Tile or Tensor parameter",
+                               found=repr(source))
     param = source.param
     _check_source(trace, param)
     if isinstance(param, k.TileParam) and shape is None:
         shape = param.type.shape if at is None else None
     if shape is None:
-        raise ArgumentKindError("`pto.load` needs the shape of the piece", here(), expected="shape=(rows, cols)",
-                                help=f"pto.load({param.name}, (row, col), shape=(16, 64))")
+        raise OptionValueError("`pto.load` needs the shape of the piece", here(), expected="shape=(rows, cols)",
+                               help=f"pto.load({param.name}, (row, col), shape=(16, 64))")
     dtype = _dtype(param)
     rows, cols = as_shape("load", shape)
     row, col = (s.Const(0), s.Const(0)) if at is None else pair(trace, "`pto.load`: the offset", at)
@@ -59,7 +67,7 @@ def store(target: object, value: object, at: object = None, valid: object = None
     """Write a tile to an Out or InOut parameter: to all of it (smaller tiles and numbers broadcast), or at `at` = (row, col).
 
     Only the first `valid` = (rows, cols) of the value are written.
-    Raises: K106 for an In parameter; T202, T203, T205, T301 for what does not fit.
+    Raises: K106 for an In parameter; T202, T203, T209, T213, T301 for what does not fit.
     """
     trace = current_kernel("store")
     if isinstance(target, BufferRef) and at is None and valid is None:
@@ -67,9 +75,9 @@ def store(target: object, value: object, at: object = None, valid: object = None
         return
     if not isinstance(target, TileParamRef | TensorParamRef):
         swapped = isinstance(value, TileParamRef | TensorParamRef)
-        raise ArgumentKindError("`pto.store` writes to a parameter", here(),
-                                expected="an Out or InOut parameter first, then the "
-                                "value", found=repr(target), help="exchange the arguments" if swapped else None)
+        raise OperandKindError("`pto.store` writes to a parameter", here(),
+                               expected="an Out or InOut parameter first, then the "
+                               "value", found=repr(target), help="exchange the arguments" if swapped else None)
     param = target.param
     extents = _extents(trace, "store", valid)
     if isinstance(param, k.TileParam) and at is None:
@@ -99,14 +107,14 @@ def alloc(shape: object, dtype: object, init: object = None) -> BufferRef:
 def allocate(trace: KernelTrace, name: str, shape: object, dtype: object, init: object) -> BufferRef:
     """Append the allocation of a buffer called `name`, as `alloc` does."""
     rows, cols = as_shape("alloc", shape)
-    element_type = as_dtype("alloc", dtype, ALL)
+    held = as_dtype("alloc", dtype, ALL)
     if is_tile(init):
-        raise ArgumentKindError("`pto.alloc`: init is a number", here(), expected="a number known when the kernel is traced",
-                                found=repr(init), help="write the tile after: acc = pto.alloc(...); acc[:] = value")
-    number = None if init is None else constant("`pto.alloc`: init", bool(init) if element_type.is_bool and init in (0,
+        raise NumberError("`pto.alloc`: init is a number", here(), expected="a number known when the kernel is traced",
+                          found=repr(init), help="write the tile after: acc = pto.alloc(...); acc[:] = value")
+    number = None if init is None else constant("`pto.alloc`: init", bool(init) if held.is_bool and init in (0,
                                                                                                                    1) else init,
-                                                element_type)
-    return trace.new_buffer(name, TileType(rows, cols, element_type), number)
+                                                held)
+    return trace.new_buffer(name, TileType(rows, cols, held), number)
 
 
 def _check_source(trace: KernelTrace, param: k.MemoryParam) -> None:
@@ -122,10 +130,7 @@ def _dtype(param: k.MemoryParam) -> DType:
 
 
 def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar, rows: int, cols: int) -> None:
-    """Check that a piece may lie inside a parameter.
-
-    Raises: T301 if it certainly does not, T205 for a run-time offset into a Tile.
-    """
+    """Raise T301 where the piece certainly leaves the parameter, T207 for a run-time offset into a Tile."""
     extents = param.type.shape if isinstance(param, k.TileParam) else (None, None)
     for what, offset, size, extent in (("row", row, rows, extents[0]), ("column", col, cols, extents[1])):
         if isinstance(offset, s.Const):
@@ -134,9 +139,9 @@ def _check_inside(name: str, param: k.MemoryParam, row: s.Scalar, col: s.Scalar,
                 raise ViewBoundsError(f"`pto.{name}` leaves parameter `{param.name}`", here(), expected=f"0 <= {what}{limit}",
                                       found=f"{what} {offset.value}")
         elif extent is not None:
-            raise ArgumentKindError(f"`pto.{name}`: an offset into a Tile is known when the kernel is traced", here(),
-                                    expected="whole numbers", found=print_scalar(offset),
-                                    help=f"declare `{param.name}` as a Tensor to move pieces of it")
+            raise OptionValueError(f"`pto.{name}`: an offset into a Tile is known when the kernel is traced", here(),
+                                   expected="whole numbers", found=print_scalar(offset),
+                                   help=f"declare `{param.name}` as a Tensor to move pieces of it")
 
 
 def _extents(trace: KernelTrace, name: str, valid: object) -> _Extents:
@@ -144,7 +149,7 @@ def _extents(trace: KernelTrace, name: str, valid: object) -> _Extents:
         return None, None
     where = f"`pto.{name}`: valid"
     if not isinstance(valid, tuple | list) or len(valid) != 2:
-        raise ArgumentKindError(f"{where}: not a pair", here(), expected="(rows, columns), None for all of one",
-                                found=repr(valid))
+        raise NumberError(f"{where}: not a pair", here(), expected="(rows, columns), None for all of one",
+                          found=repr(valid))
     rows, cols = valid
     return (None if rows is None else trace.whole(where, rows)), (None if cols is None else trace.whole(where, cols))

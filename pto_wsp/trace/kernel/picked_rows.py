@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from pto_wsp.errors import ArgumentKindError, BufferMisuseError, MixedDTypeError, OperandShapeError, UnsupportedDTypeError, ViewBoundsError
+from pto_wsp.errors import (
+    BufferMisuseError,
+    MixedDTypeError,
+    OperandKindError,
+    OperandShapeError,
+    OptionValueError,
+    UnsupportedDTypeError,
+    ViewBoundsError,
+)
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.tile import TileType
@@ -23,7 +31,7 @@ def gather(x: object, index: object, axis: object = None, cols: object = None, v
     broadcast, so an index [N, 1] on axis 0 picks whole rows.
     Of a Tensor parameter: the tile [N, n] of rows index[0 .. N-1, 0], `cols` = (first column, n) of each; n columns from 0 on for
     a plain number. `valid`: how many entries of the index count, a scalar of the kernel; the rows behind are `fill`.
-    Raises: T204, T205, T202 for what does not fit, K106 for an Out parameter. An index outside stops the task when it runs.
+    Raises: T204, T207, T209, T213, T202 for what does not fit, K106 for an Out parameter. An index outside stops the task when it runs.
     """
     name = tiles.gather.name
     if not isinstance(x, TensorParamRef):
@@ -36,8 +44,8 @@ def gather(x: object, index: object, axis: object = None, cols: object = None, v
                                 found=f"declared at {param.span}", help="declare it InOut to read what it holds")
     rows = _index(trace, name, index)
     if cols is None:
-        raise ArgumentKindError("`pto.gather` needs to know how many columns", here(), expected="cols=(first, count), or cols=count",
-                                help=f"pto.gather({param.name}, index, cols=64)")
+        raise OptionValueError("`pto.gather` needs to know how many columns", here(), expected="cols=(first, count), or cols=count",
+                               help=f"pto.gather({param.name}, index, cols=64)")
     col, count = _columns(trace, name, cols)
     result = trace.fresh(TileType(rows.type.rows, count, param.dtype))
     filled = constant("`pto.gather`: fill", False if param.dtype.is_bool and fill == 0 else fill, param.dtype)
@@ -96,8 +104,8 @@ def _value(trace: KernelTrace, name: str, param: k.TensorParam, rows: TileValue,
     elif is_tile(value):
         count = value.shape[1]
     else:
-        raise ArgumentKindError(f"`pto.{name}` of a number needs to know how many columns", here(), found=repr(value),
-                                expected="cols=(first, count), or cols=count")
+        raise OptionValueError(f"`pto.{name}` of a number needs to know how many columns", here(), found=repr(value),
+                               expected="cols=(first, count), or cols=count")
     if is_tile(value) and value.dtype is not param.dtype:
         raise MixedDTypeError(f"{where}: the value has another dtype", here(), expected=str(param.dtype),
                               found=repr(value), help=f"convert it: pto.cast(value, {param.dtype!r})")
@@ -106,8 +114,8 @@ def _value(trace: KernelTrace, name: str, param: k.TensorParam, rows: TileValue,
 
 def _index(trace: KernelTrace, name: str, index: object) -> TileValue:
     if not is_tile(index):
-        raise ArgumentKindError(f"`pto.{name}`: the index is a tile", here(), expected="a tile [N, 1] of i32 or i64", found=repr(index),
-                                help="one row alone is pto.load(T, (row, 0), shape=(1, n))" if name == tiles.gather.name else None)
+        raise OperandKindError(f"`pto.{name}`: the index is a tile", here(), expected="a tile [N, 1] of i32 or i64", found=repr(index),
+                               help="one row alone is pto.load(T, (row, 0), shape=(1, n))" if name == tiles.gather.name else None)
     if not index.dtype.is_index:
         raise UnsupportedDTypeError(f"`pto.{name}`: the index is no tile of whole numbers", here(), expected="i32 or i64",
                                     found=repr(index), help="convert it: pto.cast(index, DType.I32)")
@@ -126,8 +134,8 @@ def _columns(trace: KernelTrace, name: str, cols: object) -> tuple[s.Scalar, int
     else:
         first, count = s.Const(0), whole_number(cols)
     if count is None or count < 1:
-        raise ArgumentKindError(f"{where}: the number of columns is >= 1 and known when the kernel is traced", here(),
-                                expected="(first, count), or count", found=repr(cols))
+        raise OptionValueError(f"{where}: the number of columns is >= 1 and known when the kernel is traced", here(),
+                               expected="(first, count), or count", found=repr(cols))
     if isinstance(first, s.Const) and first.value < 0:
         raise ViewBoundsError(f"{where}: the first column is negative", here(), expected=">= 0", found=str(first.value))
     return first, count
@@ -139,12 +147,12 @@ def _valid(trace: KernelTrace, name: str, valid: object) -> s.Scalar | None:
 
 def _check_axis(name: str, axis: object) -> None:
     if axis is not None and axis != 0:
-        raise ArgumentKindError(f"`pto.{name}` picks rows of a Tensor parameter", here(), expected="no axis, or axis=0",
-                                found=f"axis={axis!r}",
-                                help="load a tile and pick its columns: pto.gather(pto.load(T, (row, col), shape=(r, c)), index)")
+        raise OptionValueError(f"`pto.{name}` picks rows of a Tensor parameter", here(), expected="no axis, or axis=0",
+                               found=f"axis={axis!r}",
+                               help="load a tile and pick its columns: pto.gather(pto.load(T, (row, col), shape=(r, c)), index)")
 
 
 def _refuse_region_options(name: str, cols: object, valid: object, fill: object) -> None:
     if cols is not None or valid is not None or fill != 0:
-        raise ArgumentKindError(f"`pto.{name}`: cols, valid and fill are for rows of a Tensor parameter", here(),
-                                expected="a Tensor parameter first", help="of a tile take part after: x[:, 0:64]")
+        raise OptionValueError(f"`pto.{name}`: cols, valid and fill are for rows of a Tensor parameter", here(),
+                               expected="a Tensor parameter first", help="of a tile take part after: x[:, 0:64]")

@@ -15,7 +15,7 @@ def print_(*values: object) -> None:
 
     The text appears when the run is synchronized, in program order of the tasks; `k.run` prints at once. Large tiles are shortened
     as NumPy shortens them.
-    Raises: T101, T205 for anything else.
+    Raises: T101, T213, T205 for anything else.
     """
     trace = current_kernel("print")
     if len(values) not in (1, 2):

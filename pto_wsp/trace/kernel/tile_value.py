@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, BufferMisuseError, SymbolicControlError, UnknownNameError, ViewIndexError
+from pto_wsp.errors import BufferMisuseError, SymbolicControlError, UnknownNameError, ValueUseError, ViewIndexError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ir.scalar import ParamExtent
@@ -47,28 +47,28 @@ class TileOperators:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
         """Trace the op that corresponds to `ufunc`: np.exp(x) is pto.exp(x), np.float32(2) * x is pto.mul.
 
-        Raises: T205 for a ufunc without an op, and for its methods and options.
+        Raises: T206 for a ufunc that no op of the table means, and for its methods and options.
         """
         op = find_ufunc(ufunc)
         if op is None or method != "__call__" or options:
             asked = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
             given = f" with {', '.join(options)}" if options else ""
-            raise ArgumentKindError(f"no op of kernels is {asked}{given}", here(), expected="a tile's op, e.g. np.exp(x) or pto.exp(x)",
-                                    help=instead_of_method(_METHODS.get((ufunc, method), ufunc.__name__))
-                                    or "dir(pto) lists the ops; pto.rowsum and the like reduce")
+            raise ValueUseError(f"no op of kernels is {asked}{given}", here(), expected="a tile's op, e.g. np.exp(x) or pto.exp(x)",
+                                help=instead_of_method(_METHODS.get((ufunc, method), ufunc.__name__))
+                                or "dir(pto) lists the ops; pto.rowsum and the like reduce")
         return op(*inputs)
 
     def __array_function__(self, function: Callable[..., object], types: object, args: Sequence[object],
                            kwargs: Mapping[str, object]) -> Operand:
         """Trace np.where(mask, a, b) as pto.where.
 
-        Raises: T205 for any other function of NumPy, naming the op to use instead.
+        Raises: T206 for any other function of NumPy, with what kernels have instead.
         """
         name = function.__name__
         if function is np.where and not kwargs and len(args) == 3:
             return compare.where(*args)
-        raise ArgumentKindError(f"np.{name} knows no tile", here(), expected="an op of kernels",
-                                help=instead_of_method(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
+        raise ValueUseError(f"np.{name} knows no tile", here(), expected="an op of kernels",
+                            help=instead_of_method(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -380,8 +380,8 @@ class TensorParamRef:
         return self.param.dtype
 
     def _refuse(self, asked: str) -> NoReturn:
-        raise ArgumentKindError(f"`{self.param.name}` is a Tensor, not a tile: {asked}", here(), expected="a tile",
-                                help=f"load a piece: pto.load({self.param.name}, (row, col), shape=(r, c))")
+        raise ValueUseError(f"`{self.param.name}` is a Tensor, not a tile: {asked}", here(), expected="a tile",
+                            help=f"load a piece: pto.load({self.param.name}, (row, col), shape=(r, c))")
 
     def _no_operator(self, *_: object) -> NoReturn:
         self._refuse("it has no operators")
@@ -394,8 +394,8 @@ class TensorParamRef:
         self._refuse("it is not indexed in a kernel")
 
     def __setitem__(self, item: object, value: object) -> NoReturn:
-        raise ArgumentKindError(f"`{self.param.name}` is a Tensor, not a tile: it is not assigned to", here(),
-                                help=f"store a piece: pto.store({self.param.name}, value, (row, col))")
+        raise ValueUseError(f"`{self.param.name}` is a Tensor, not a tile: it is not assigned to", here(),
+                            help=f"store a piece: pto.store({self.param.name}, value, (row, col))")
 
     def __iter__(self) -> NoReturn:
         self._refuse("it is not looped over")

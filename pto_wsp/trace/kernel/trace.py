@@ -13,13 +13,16 @@ from contextlib import contextmanager
 import numpy as np
 
 from pto_wsp.errors import (
-    ArgumentKindError,
     BufferMisuseError,
+    ConditionError,
     EscapedValueError,
     InstructionError,
     LoopVariableError,
     MixedDTypeError,
+    NumberError,
+    OperandKindError,
     OperandShapeError,
+    ValueUseError,
     unreachable,
 )
 from pto_wsp.ir import kernel as k
@@ -86,14 +89,14 @@ class KernelTrace:
     def _filled(self, numbers: Sequence[object]) -> list[object]:
         """Return the two numbers that a mask selects between, the first as a tile: I32, F32 if one is a float, or BOOL.
 
-        Raises: T205 for a scalar of the kernel, whose width nothing determines.
+        Raises: T210 for a scalar of the kernel, whose width is not known where no tile says it.
         """
         kinds = {bool if isinstance(n, bool | np.bool_) else int if isinstance(n, int | np.integer) else float for n in numbers
                  if isinstance(n, bool | int | float | np.generic)}
         if any(isinstance(n, Symbolic) for n in numbers) or not kinds:
-            raise ArgumentKindError("`pto.where` chooses between two scalars: nothing says of which dtype", here(),
-                                    expected="a tile, or Python numbers", found=", ".join(_print(n) for n in numbers),
-                                    help="say it: pto.where(mask, pto.full((1, 1), a, dtype), b)")
+            raise ConditionError("`pto.where` chooses between two scalars: nothing says of which dtype", here(),
+                                 expected="a tile, or Python numbers", found=", ".join(_print(n) for n in numbers),
+                                 help="say it: pto.where(mask, pto.full((1, 1), a, dtype), b)")
         dtype = DType.F32 if float in kinds else DType.I32 if int in kinds else DType.BOOL
         first = weak_number("`pto.where`", self.number("`pto.where`", numbers[0]), dtype)
         tile = self.emit(expand.name, (Symbolic(first),), (("shape", (1, 1)), ("dtype", dtype)))
@@ -103,29 +106,30 @@ class KernelTrace:
         """Return a number or scalar as an operand with the dtype of the tile it meets."""
         node = self.number(f"`pto.{op}`", value)
         if dtype is None:
-            raise ArgumentKindError(f"`pto.{op}` takes a tile here", here(), expected="a tile of this kernel",
-                                    found=_print(value),
-                                    help="make a tile of a number with pto.full(shape, value, dtype); scalars alone take "
-                                         "Python's operators")
+            raise OperandKindError(f"`pto.{op}` takes a tile here", here(), expected="a tile of this kernel",
+                                   found=_print(value),
+                                   help="make a tile of a number with pto.full(shape, value, dtype); scalars alone take "
+                                        "Python's operators")
         return k.ScalarOperand(weak_number(f"`pto.{op}`", node, dtype), dtype)
 
     def number(self, where: str, value: object) -> s.Scalar:
         """Return a Python number or a scalar of this kernel as a node.
 
-        Raises: T205 for any other value, W103 for the variable of a loop that has ended.
+        Raises: T213 for anything else, T206 for a scalar of another kernel or of the workload, W103 for the variable of a loop
+        that has ended.
         """
         if isinstance(value, TensorParamRef):
-            raise ArgumentKindError(f"{where}: `{value.param.name}` is a Tensor, not a tile", here(),
-                                    expected="a tile or a number",
-                                    found=repr(value),
-                                    help=f"load a piece: pto.load({value.param.name}, (row, col), shape=(r, c))")
+            raise OperandKindError(f"{where}: `{value.param.name}` is a Tensor, not a tile", here(),
+                                   expected="a tile or a number",
+                                   found=repr(value),
+                                   help=f"load a piece: pto.load({value.param.name}, (row, col), shape=(r, c))")
         if isinstance(value, np.ndarray) and value.ndim:
-            raise ArgumentKindError(f"{where}: a NumPy array is no tile", here(), expected="a tile of this kernel or a number",
-                                    found=f"an array of shape {value.shape}", help="pass it as an In parameter of the kernel")
+            raise OperandKindError(f"{where}: a NumPy array is no tile", here(), expected="a tile of this kernel or a number",
+                                   found=f"an array of shape {value.shape}", help="pass it as an In parameter of the kernel")
         if not isinstance(value, Symbolic | int | float | np.generic | np.ndarray):
-            raise ArgumentKindError(f"{where}: a value that a kernel does not know", here(),
-                                    expected="a tile of this kernel, a "
-                                    "number, or a scalar of this kernel", found=_print(value))
+            raise OperandKindError(f"{where}: a value that a kernel does not know", here(),
+                                   expected="a tile of this kernel, a "
+                                   "number, or a scalar of this kernel", found=_print(value))
         node = as_scalar(value)
         self._check_scalar(node)
         return node
@@ -136,12 +140,12 @@ class KernelTrace:
         Raises: T205 for any other value, W103 for the variable of a loop that has ended.
         """
         if is_tile(value) or isinstance(value, TensorParamRef | bool | str | list | tuple | None):
-            raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
-                                    found=_print(value))
+            raise NumberError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
+                              found=_print(value))
         node = self.number(where, value)
         if not s.scalar_dtype(node).is_integer:
-            raise ArgumentKindError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
-                                    found=print_scalar(node))
+            raise NumberError(f"{where}: not a whole number", here(), expected="a number or integer scalar",
+                              found=print_scalar(node))
         return node
 
     def _check_scalar(self, node: s.Scalar) -> None:
@@ -151,15 +155,15 @@ class KernelTrace:
                 case s.ParamScalar(name) | s.ParamExtent(name) if name in self.params:
                     pass
                 case s.ParamScalar(name) | s.ParamExtent(name):
-                    raise ArgumentKindError(f"`{name}` is a parameter of another kernel", here(),
-                                            help="give this kernel a parameter of its own and pass it there")
+                    raise ValueUseError(f"`{name}` is a parameter of another kernel", here(),
+                                        help="give this kernel a parameter of its own and pass it there")
                 case s.Var():
                     if leaf not in open_vars:
                         raise LoopVariableError(f"`{leaf.name}` is used where its loop does not run", here(),
                                                 help="move the use into the loop")
                 case _:
-                    raise ArgumentKindError(f"`{print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
-                                            help="give the kernel a Scalar[dtype] parameter and pass it there")
+                    raise ValueUseError(f"`{print_scalar(leaf)}` is a scalar of the workload, not of the kernel", here(),
+                                        help="give the kernel a Scalar[dtype] parameter and pass it there")
 
     @contextmanager
     def instruction(self) -> Iterator[None]:
@@ -335,9 +339,9 @@ def zero_of(dtype: DType) -> s.Number:
 
 
 def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
-    """Return a scalar converted for a tile of `dtype`: constants become numbers of that class.
+    """Return a scalar as it meets a tile of `dtype`: constants become numbers of that class.
 
-    Raises: T203 for a float with integers or a number with masks, T205 for a number outside the dtype's range.
+    Raises: T203 for a float with integers or a number with masks, T209 for a number that the dtype does not hold.
     """
     kind = s.scalar_dtype(node)
     if (dtype.is_integer and kind.is_float) or (dtype.is_bool and not kind.is_bool):
@@ -349,13 +353,13 @@ def weak_number(where: str, node: s.Scalar, dtype: DType) -> s.Scalar:
         return node
     value = node.value
     try:
-        converted = int(value) if dtype.is_integer else float(value)
+        held = int(value) if dtype.is_integer else float(value)
     except OverflowError:
-        converted = None
-    if converted is None or not _holds(dtype, converted):
-        raise ArgumentKindError(f"{where}: {value} does not fit {dtype}", here(), expected=f"a number that {dtype} holds",
-                                found=repr(value))
-    return s.Const(converted)
+        held = None
+    if held is None or not _holds(dtype, held):
+        raise NumberError(f"{where}: {value} does not fit {dtype}", here(), expected=f"a number that {dtype} holds",
+                          found=repr(value))
+    return s.Const(held)
 
 
 def _holds(dtype: DType, number: float | int) -> bool:
@@ -369,11 +373,11 @@ def _holds(dtype: DType, number: float | int) -> bool:
 def constant(where: str, value: object, dtype: DType) -> s.Number:
     """Return a Python number as one of `dtype`, for a fill or an init.
 
-    Raises: T205 for a value that is not a number at trace time; otherwise as `weak_number`.
+    Raises: T209 when it is no number known now; else as `weak_number`.
     """
     if not isinstance(value, int | float | np.generic):
-        raise ArgumentKindError(f"{where}: not a number", here(), expected="a number known when the kernel is traced",
-                                found=_print(value))
+        raise NumberError(f"{where}: not a number", here(), expected="a number known when the kernel is traced",
+                          found=_print(value))
     node = weak_number(where, as_scalar(value), dtype)
     return node.value if isinstance(node, s.Const) else unreachable("scalar")
 
@@ -381,10 +385,10 @@ def constant(where: str, value: object, dtype: DType) -> s.Number:
 def pair(trace: KernelTrace, where: str, value: Sequence[object] | object) -> tuple[s.Scalar, s.Scalar]:
     """Return (row, col) as scalars.
 
-    Raises: T205 unless `value` is two integers or integer scalars.
+    Raises: T209 unless `value` is two whole numbers or integer scalars.
     """
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ArgumentKindError(f"{where}: not a pair", here(), expected="(rows, columns)", found=_print(value))
+        raise NumberError(f"{where}: not a pair", here(), expected="(rows, columns)", found=_print(value))
     return trace.whole(where, value[0]), trace.whole(where, value[1])
 
 

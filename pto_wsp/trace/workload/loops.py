@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pto_wsp.errors import ArgumentKindError, CarriedValueError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Column, Sparse, SparseRow, Walk, walk_of
@@ -165,8 +165,8 @@ def _condition(keyword: str, node: s.Scalar, span: Span) -> s.Scalar:
         return node
     if kind.is_integer:
         return s.binary(s.Op.NE, node, s.Const(0))
-    raise ArgumentKindError(f"`{keyword}` takes a condition", span, expected="a comparison, a truth value or a whole number",
-                            found=f"a float: {print_scalar(node)}", help=f"compare it: {print_scalar(node)} != 0")
+    raise ConditionError(f"`{keyword}` takes a condition", span, expected="a comparison, a truth value or a whole number",
+                         found=f"a float: {print_scalar(node)}", help=f"compare it: {print_scalar(node)} != 0")
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
@@ -199,9 +199,9 @@ class Loops:
     def __call__(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
         """Loop over one axis or several nested axes; iterations are unordered.
 
-        Axes: Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a Sparse (two variables: row and column), a range, an integer,
-        a scalar expression. Variables have the names of the `for` statement; `names` overrides them.
-        Raises: W102 for a value that is not an axis; K105 outside a workload.
+        Axes: Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a Sparse (two variables: row and column), a range, a whole number,
+        a scalar expression. The variables carry the names that the `for` statement gives them; `names` overrides.
+        Raises: W106 for what is no axis, W102 for none; K105 outside a workload.
         """
         return _loop(axes, names, ordered=False)
 
@@ -212,9 +212,9 @@ class Loops:
     def when(self, condition: object) -> Side:
         """Run a body if a condition holds: `with P.when(c): …`, optionally `with P.elif_(d): …` and `with P.otherwise(): …`.
 
-        The condition is evaluated when tasks are made, from loop variables, symbols, elements of tensors, slots, and comparisons of them
-        joined by &, | and ~; an integer is true unless it is 0. All bodies are traced.
-        Raises: T205 for a value that is not a condition; K105 outside a workload.
+        The condition is known when tasks are made: loop variables, symbols, elements of tensors, slots, and comparisons of them
+        joined by &, | and ~; a whole number holds unless it is 0. All bodies are traced.
+        Raises: T205, T206, T210 for what is no condition; K105 outside a workload.
         """
         return branch("P.when", condition)
 
@@ -333,14 +333,14 @@ N_SLOTS = 64
 def slot_set_u64(slot: int, value: object) -> None:
     """Set a slot, in program order, to a scalar expression, a tensor's element or a Python number.
 
-    Raises: W102 for a slot outside 0 .. 63, T205 for a value that is not an integer; K105 outside a workload.
+    Raises: W102 for a slot that is none of 0 .. 63, T205, T206, T209 for what is no whole number; K105 outside a workload.
     """
     trace = current_trace("slot_set_u64(...)")
     frame, span = user_frame(), here()
     number = _number(slot, "slot_set_u64")
     node = trace.use(as_scalar(value), frame, span)
     if s.scalar_dtype(node).is_float:
-        raise ArgumentKindError("a slot holds a whole number", span, found=f"a float: {print_scalar(node)}")
+        raise NumberError("a slot holds a whole number", span, found=f"a float: {print_scalar(node)}")
     trace.append(wl.SetSlot(number, node, span))
 
 

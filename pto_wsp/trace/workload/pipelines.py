@@ -19,7 +19,14 @@ from types import TracebackType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-from pto_wsp.errors import ArgumentKindError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.errors import (
+    ArgumentKindError,
+    ChannelError,
+    NumberError,
+    OutsideTraceError,
+    ProcessError,
+    SymbolicControlError,
+)
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import outer_nodes
@@ -48,8 +55,8 @@ class Channel:
     def __init__(self, name: str, depth: int = 1) -> None:
         _check_name("a Channel", name)
         if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
-            raise WorkloadStructureError(f"channel `{name}` has a depth that there is none of", here(),
-                                         expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
+            raise ChannelError(f"channel `{name}` has a depth that there is none of", here(),
+                               expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
         self.ref = wl.ChannelRef(next(_ids), name, depth)
 
     @property
@@ -63,8 +70,8 @@ class Channel:
         return self.ref.depth
 
     def __iter__(self) -> NoReturn:
-        raise WorkloadStructureError(f"channel `{self.name}` is no loop", here(),
-                                     help=f"with consume({self.name}) as i: ... takes its tokens")
+        raise ChannelError(f"channel `{self.name}` is no loop", here(),
+                           help=f"with consume({self.name}) as i: ... takes its tokens")
 
     def __repr__(self) -> str:
         return f"Channel({self.name!r}, depth={self.depth})"
@@ -94,7 +101,7 @@ class Event:
 def send_token(channel: object, what: tuple[object, ...]) -> None:
     """Send a token: a task (the token carries its bracket indices and arrives when the task completes), or integers.
 
-    Raises: W102 and T205 for a value that is not a token, W103 for a value out of scope, K105 outside a workload.
+    Raises: W109 and T209 for what is no token, W103 for what is out of scope, K105 outside a workload.
     """
     trace = current_trace("send(...)")
     frame, span = user_frame(), here()
@@ -109,14 +116,14 @@ def send_token(channel: object, what: tuple[object, ...]) -> None:
 def send_placed_task(channel: object, body: wl.Item) -> None:
     """Send the only task of a workload placed here.
 
-    Raises: W102 if the workload has more or other statements.
+    Raises: W109 when it does not have one.
     """
     trace, span = current_trace("send(...)"), here()
     ref = _channel("send", channel, span)
     items = tuple(item for item in outer_nodes(body) if not isinstance(item, wl.Block))
     if len(items) != 1 or not isinstance(items[0], wl.Task):
-        raise WorkloadStructureError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
-                                     help="send each task where it is made: send(channel, kernel[i](...))")
+        raise ChannelError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
+                           help="send each task where it is made: send(channel, kernel[i](...))")
     send_payload(trace, ref, items[0].index, (items[0].handle,), span)
 
 
@@ -126,8 +133,8 @@ def send_payload(trace: WorkloadTrace, ref: wl.ChannelRef, payload: tuple[s.Scal
     Raises: W102 for more than MAX_PAYLOAD numbers.
     """
     if len(payload) > MAX_PAYLOAD:
-        raise WorkloadStructureError(f"a token of `{ref.name}` is too long", span, expected=f"at most {MAX_PAYLOAD} numbers",
-                                     found=str(len(payload)))
+        raise ChannelError(f"a token of `{ref.name}` is too long", span, expected=f"at most {MAX_PAYLOAD} numbers",
+                           found=str(len(payload)))
     trace.append(wl.Send(ref, payload, after, span))
 
 
@@ -147,8 +154,8 @@ class Consumer:
 
     def __enter__(self) -> Any:
         if self._trace is not current_trace("consume(...)") or self._body is not None:
-            raise WorkloadStructureError(f"consume({self._channel.name}) is opened where it was not made", here(),
-                                         help=f"write it here: with consume({self._channel.name}) as i: ...")
+            raise ChannelError(f"consume({self._channel.name}) is opened where it was not made", here(),
+                               help=f"write it here: with consume({self._channel.name}) as i: ...")
         frame = user_frame()
         self._entered_at = frame.f_lasti
         return self._open(target_of(frame))
@@ -190,7 +197,7 @@ class Consumer:
 def consumer(channel: object) -> Consumer:
     """Return the context manager that consumes a channel token by token.
 
-    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    Raises: K105 outside a workload, W109 for what is no channel.
     """
     trace, span = current_trace("consume(...)"), here()
     return Consumer(trace, _channel("consume", channel, span), span)
@@ -199,7 +206,7 @@ def consumer(channel: object) -> Consumer:
 def receive(channel: Channel) -> Any:
     """Receive one token: `i = receive(ch)`, `b, h = receive(ch)`. The run fails if no token will come.
 
-    Raises: K105 outside a workload, W102 for a value that is not a channel.
+    Raises: K105 outside a workload, W109 for what is no channel.
     """
     trace, span = current_trace("receive(...)"), here()
     ref = _channel("receive", channel, span)
@@ -224,12 +231,12 @@ def synchronize(event: Event) -> None:
 def query(event: Event) -> bool:
     """Tell, on the host, whether the last finished run of a program with this event recorded it.
 
-    Raises: W102 in a workload, where no run has finished.
+    Raises: W109 in a workload: what it says is known when a run is over, not when tasks are made.
     """
     ref = _event("query", event, here())
     if is_tracing():
-        raise WorkloadStructureError(f"query({ref.name}) in a workload", here(),
-                                     help="it asks the host about the last run; synchronize(event) waits for one in a process")
+        raise ChannelError(f"query({ref.name}) in a workload", here(),
+                           help="it asks the host about the last run; synchronize(event) waits for one in a process")
     return event.was_recorded()
 
 
@@ -251,13 +258,13 @@ def _value_of(variables: tuple[s.Var, ...]) -> Any:
 def _channel(what: str, channel: object, span: Span) -> wl.ChannelRef:
     if isinstance(channel, Channel):
         return channel.ref
-    raise WorkloadStructureError(f"{what} takes a channel", span, expected="a Channel", found=f"{type(channel).__name__}: {channel!r:.60}")
+    raise ChannelError(f"{what} takes a channel", span, expected="a Channel", found=f"{type(channel).__name__}: {channel!r:.60}")
 
 
 def _event(what: str, event: object, span: Span) -> wl.EventRef:
     if isinstance(event, Event):
         return event.ref
-    raise WorkloadStructureError(f"{what} takes an event", span, expected="an Event", found=f"{type(event).__name__}: {event!r:.60}")
+    raise ChannelError(f"{what} takes an event", span, expected="an Event", found=f"{type(event).__name__}: {event!r:.60}")
 
 
 def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
@@ -270,29 +277,29 @@ def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
             for node in outer_nodes(item):
                 if isinstance(node, wl.Task) and node.handle == handle.id:
                     return node
-    raise WorkloadStructureError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
+    raise ChannelError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
 
 
 def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:
     try:
         node = as_scalar(value)
     except ArgumentKindError:
-        raise ArgumentKindError(f"send to `{ref.name}`: this is no token", span,
-                                expected="a task, a workload of one task, or whole numbers and truth values",
-                                found=f"{type(value).__name__}: {value!r:.60}") from None
+        raise NumberError(f"send to `{ref.name}`: this is no token", span,
+                          expected="a task, a workload of one task, or whole numbers and truth values",
+                          found=f"{type(value).__name__}: {value!r:.60}") from None
     kind = s.scalar_dtype(node)
     if kind.is_bool:
         return s.select(node, s.Const(1), s.Const(0))
     if not kind.is_integer:
-        raise ArgumentKindError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,
-                                found=f"a float: {print_scalar(node)}",
-                                help="let a task write it to a tensor, and send where it stands")
+        raise NumberError(f"send to `{ref.name}`: a token carries whole numbers and truth values", span,
+                          found=f"a float: {print_scalar(node)}",
+                          help="let a task write it to a tensor, and send where it stands")
     return node
 
 
 def _check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise WorkloadStructureError(f"{what} needs a name", here(), expected='text, e.g. Channel("tiles")', found=repr(name))
+        raise ChannelError(f"{what} needs a name", here(), expected='text, e.g. Channel("tiles")', found=repr(name))
 
 
 # -- P.pipe() ----------------------------------------------------------------------------------------------------------
@@ -308,7 +315,7 @@ class Pipe:
 
     def __enter__(self) -> None:
         if self._trace is not current_trace("P.pipe()") or self._body is not None:
-            raise WorkloadStructureError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
+            raise ProcessError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
         self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
         self._entered_at = user_frame().f_lasti
         self._body = self._trace.scope()
@@ -324,9 +331,9 @@ class Pipe:
             raise SymbolicControlError("the body of P.pipe() is left early", here(),
                                        help="it is traced once, so break and return have no meaning in it")
         for at, name in self._scope.loose.items():
-            raise WorkloadStructureError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
-                                         help="here every statement is a process already: write its body in place; or "
-                                              "connect([process(...), ...], [...]) without P.pipe()")
+            raise ProcessError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
+                               help="here every statement is a process already: write its body in place; or "
+                                    "connect([process(...), ...], [...]) without P.pipe()")
         self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
 
     def __repr__(self) -> str:

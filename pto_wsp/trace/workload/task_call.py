@@ -20,9 +20,10 @@ from pto_wsp.errors import (
     ArgumentShapeError,
     ArityError,
     LoopVariableError,
+    NumberError,
     OutsideTraceError,
     PtoError,
-    WorkloadStructureError,
+    ValueScopeError,
 )
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -277,7 +278,7 @@ def _shape_help(view: View, dims: tuple[ViewDim, ...], tile: TileType) -> str | 
 def _bracket(node: object, span: Span) -> s.Scalar:
     value = as_scalar(node)
     if not s.scalar_dtype(value).is_integer:
-        raise ArgumentKindError("a bracket index is a whole number", span, found=repr(node))
+        raise NumberError("a bracket index is a whole number", span, found=repr(node))
     return value
 
 
@@ -287,8 +288,8 @@ def _after(after: object, trace: WorkloadTrace, span: Span) -> tuple[int, ...]:
     for entry in handles:
         handle = entry.handle if isinstance(entry, MadeTask) else entry
         if not isinstance(handle, TaskHandle):
-            raise WorkloadStructureError("after= takes what kernel calls return", span, expected="a task handle, or a list of them",
-                                         found=f"{type(handle).__name__}: {handle!r:.60}")
+            raise ValueScopeError("after= takes what kernel calls return", span, expected="a task handle, or a list of them",
+                                  found=f"{type(handle).__name__}: {handle!r:.60}")
         if handle.trace is not trace:
             raise LoopVariableError(f"after= names a task of another workload: {handle!r}", span,
                                     help="order whole workloads with sequential(a, b) or a >> b")

@@ -13,7 +13,13 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from types import FrameType
 
-from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.errors import (
+    LoopVariableError,
+    OutsideTraceError,
+    SymbolicControlError,
+    ValueScopeError,
+    WorkloadDepthError,
+)
 from pto_wsp.ir import rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -112,8 +118,8 @@ class WorkloadTrace:
     def scope(self, *variables: s.Var, choice: object = None) -> Iterator[Scope]:
         """Open a body for the duration of the `with` block. The first variable is the user's."""
         if self.n_around + len(self.scopes) > MOST_NESTED:
-            raise WorkloadStructureError(f"more than {MOST_NESTED} loops, branches and bodies stand in each other", here(),
-                                         help="compute several indices from one loop, i // n and i % n; join conditions with &")
+            raise WorkloadDepthError(f"more than {MOST_NESTED} loops, branches and bodies stand in each other", here(),
+                                     help="compute several indices from one loop, i // n and i % n; join conditions with &")
         inner = Scope(var=variables[0] if variables else None, choice=choice)
         self.scopes.append(inner)
         self.open_vars.update(variable.id for variable in variables)
@@ -209,8 +215,8 @@ class WorkloadTrace:
             case TensorRef():
                 tensor = self.tensors[node.id] if node.id in self.tensors else live_tensor(node.id)
                 if tensor is None:
-                    raise WorkloadStructureError("a scalar is read from a Tensor that nothing holds any more", span,
-                                                 help="keep the Tensor in a variable")
+                    raise ValueScopeError("a scalar is read from a Tensor that nothing holds any more", span,
+                                          help="keep the Tensor in a variable")
                 self.keep(tensor)
                 name = self._tensor_name(node, frame)
                 if isinstance(tensor.made_in, Scope) and not tensor.ref.name:     # the statement that made the tensor gave no name
@@ -224,7 +230,7 @@ class WorkloadTrace:
                 raise LoopVariableError(f"loop variable `{name}` is used outside its loop", span,
                                         help=f"move the call into `for {name} in P(...)`")
             case s.ParamScalar() | s.ParamExtent():
-                raise WorkloadStructureError("a kernel's own scalar is used in a workload", span, found=print_scalar(node))
+                raise ValueScopeError("a kernel's own scalar is used in a workload", span, found=print_scalar(node))
             case s.AxisName(name):
                 return self._axis_var(name, span)
             case _:
@@ -233,12 +239,12 @@ class WorkloadTrace:
     def keep(self, tensor: Tensor) -> None:
         """Keep the tensor of a view alive with the trace.
 
-        Raises: W102 for a Tensor.empty whose body has ended.
+        Raises: W105 for a Tensor.empty that another body makes.
         """
         if tensor.made_in is not None and tensor.made_in.closed:
-            raise WorkloadStructureError(f"`{tensor.ref.shown}` is used behind the body that makes it", here(),
-                                         help="a Tensor.empty made in a body is another one each time, and ends with it: use it there, or "
-                                              "make it in front")
+            raise ValueScopeError(f"`{tensor.ref.shown}` is used behind the body that makes it", here(),
+                                  help="a Tensor.empty made in a body is another one each time, and ends with it: use it there, or "
+                                       "make it in front")
         self.tensors[tensor.ref.id] = tensor
 
     def _tensor_name(self, ref: TensorRef, frame: FrameType) -> str:
@@ -316,8 +322,8 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
         trace.open_vars = set(outer.open_vars)
         trace.n_around = outer.n_around + len(outer.scopes)
         if trace.n_around > MOST_NESTED:
-            raise WorkloadStructureError(f"more than {MOST_NESTED} workloads, loops and branches stand in each other", here(),
-                                         help="a workload is traced once: recursion needs a Python number that ends it")
+            raise WorkloadDepthError(f"more than {MOST_NESTED} workloads, loops and branches stand in each other", here(),
+                                     help="a workload is traced once: recursion needs a Python number that ends it")
         trace.kernels = outer.kernels
         if outer.called_in is not None or any(not scope.is_pipe for scope in outer.scopes[1:]):
             trace.called_in = Scope(trace.scopes[0].items)
@@ -381,12 +387,12 @@ def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
 def unplace(placed: Placed) -> None:
     """Remove a placed workload, because a combinator places it elsewhere.
 
-    Raises: W102 if the workload belongs to a loop that has ended.
+    Raises: W105 when it belongs to a loop that has ended.
     """
     if placed.scope.closed and is_tracing():
-        raise WorkloadStructureError("a workload made in a loop's body is put together after the loop", here(),
-                                     help="put it together in the body, or call the function again: each call is a workload "
-                                          "of its own")
+        raise ValueScopeError("a workload made in a loop's body is put together after the loop", here(),
+                              help="put it together in the body, or call the function again: each call is a workload "
+                                   "of its own")
     placed.scope.items[:] = [item for item in placed.scope.items if item is not placed.item]
 
 

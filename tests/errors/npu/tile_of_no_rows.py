@@ -20,7 +20,7 @@ def mistake():
 
     steps().compile(target="ascend_npu")
 
-# error[T205]: `pto.alloc`: not the shape of a tile
+# error[T207]: `pto.alloc`: not the shape of a tile
 #   --> tile_of_no_rows.py:10:13
 #      |
 #   10 |     empty = pto.alloc((0, 16), F32, init=0)

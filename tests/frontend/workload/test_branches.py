@@ -278,7 +278,8 @@ def test_what_has_no_meaning_is_refused(body: Callable[[], object]) -> None:
 def test_what_is_no_condition_is_refused(condition: object) -> None:
     with pytest.raises(PtoError) as caught:
         workload(lambda: P.when(condition))()
-    assert caught.value.code == "T205"
+    number, view = isinstance(condition, float | Symbol), condition is L or isinstance(condition, type(Y[0]))
+    assert caught.value.code == ("T206" if view else "T210" if number else "T205")
 
 
 def test_a_side_of_another_workload_is_refused() -> None:

@@ -287,7 +287,7 @@ def test_a_call_of_the_wrong_arity_is_refused(call: Callable[[], object], found:
 
 @pytest.mark.parametrize("index", [1.5, "a", None, Symbol("f", F32)], ids=repr)
 def test_bracket_indices_are_whole_numbers(index: object) -> None:
-    assert refused(lambda: copy[index](x=X[0, 0], y=Y[0, 0])).code == "T205"
+    assert refused(lambda: copy[index](x=X[0, 0], y=Y[0, 0])).code == ("T205" if isinstance(index, str | None) else "T209")
 
 
 def test_constexpr_and_captured_numbers_specialise() -> None:
@@ -461,7 +461,7 @@ def test_a_workload_of_a_loop_does_not_leave_it() -> None:
         for b in P(4):
             inner = first(b)
         sequential(inner)
-    assert refused(body).code in ("W102", "W103")
+    assert refused(body).code in ("W105", "W103")
 
 
 @pytest.mark.parametrize("parts", [(), (first,), (3,)], ids=["none", "function", "number"])

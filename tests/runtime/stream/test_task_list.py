@@ -146,7 +146,7 @@ def test_too_many() -> None:
     assert len(w().tasks(n=1000)) == 1000
     with pytest.raises(PtoError) as caught:
         w().tasks(n=1001)
-    assert (caught.value.code, caught.value.message) == ("R103", "`w` has more than 1000 tasks, too many to list")
+    assert (caught.value.code, caught.value.message) == ("R115", "`w` has more than 1000 tasks, too many to list")
 
 
 def test_what_only_tasks_know() -> None:

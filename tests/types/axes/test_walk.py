@@ -67,7 +67,7 @@ def test_lengths_given_as_an_array_are_wrapped_and_not_copied() -> None:
 def test_what_is_no_axis_is_refused(axis: object) -> None:
     with pytest.raises(WorkloadStructureError) as caught:
         walk_of(axis)
-    assert caught.value.code == "W102"
+    assert caught.value.code == "W106"
 
 
 @pytest.mark.parametrize("make", [

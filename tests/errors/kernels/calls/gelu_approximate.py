@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, pto.gelu(x, approximate="fast"))
 
 
-# error[T205]: `pto.gelu`: no such approximate
+# error[T207]: `pto.gelu`: no such approximate
 #   --> gelu_approximate.py:10:18
 #      |
 #   10 |     pto.store(y, pto.gelu(x, approximate="fast"))

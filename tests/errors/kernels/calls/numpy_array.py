@@ -12,7 +12,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, pto.add(x, np.zeros((4, 8))))
 
 
-# error[T205]: `pto.add`: a NumPy array is no tile
+# error[T213]: `pto.add`: a NumPy array is no tile
 #   --> numpy_array.py:12:18
 #      |
 #   12 |     pto.store(y, pto.add(x, np.zeros((4, 8))))

@@ -10,7 +10,7 @@ def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
     pto.store(y, pto.exp(2.0))
 
 
-# error[T205]: `pto.exp` takes a tile here
+# error[T213]: `pto.exp` takes a tile here
 #   --> only_numbers.py:10:18
 #      |
 #   10 |     pto.store(y, pto.exp(2.0))

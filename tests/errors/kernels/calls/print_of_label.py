@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]]) -> None:
     pto.print("here")
 
 
-# error[T205]: `pto.print`: a value that a kernel does not know
+# error[T213]: `pto.print`: a value that a kernel does not know
 #   --> print_of_label.py:10:5
 #      |
 #   10 |     pto.print("here")

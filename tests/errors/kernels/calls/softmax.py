@@ -7,7 +7,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, pto.softmax(x))  # type: ignore[attr-defined]
 
 
-# error[T205]: `pto` has no `softmax`
+# error[T211]: `pto` has no `softmax`
 #   --> softmax.py:7:18
 #     |
 #   7 |     pto.store(y, pto.softmax(x))  # type: ignore[attr-defined]

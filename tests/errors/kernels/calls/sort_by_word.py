@@ -10,7 +10,7 @@ def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> No
     pto.store(y, pto.sort(x, "descending"))
 
 
-# error[T205]: `pto.sort`: descending is True or False
+# error[T207]: `pto.sort`: descending is True or False
 #   --> sort_by_word.py:10:18
 #      |
 #   10 |     pto.store(y, pto.sort(x, "descending"))

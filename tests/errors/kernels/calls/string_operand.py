@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, x * "2")
 
 
-# error[T205]: `pto.mul`: a value that a kernel does not know
+# error[T213]: `pto.mul`: a value that a kernel does not know
 #   --> string_operand.py:10:18
 #      |
 #   10 |     pto.store(y, x * "2")

@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(x + 1, y)
 
 
-# error[T205]: `pto.store` writes to a parameter
+# error[T213]: `pto.store` writes to a parameter
 #   --> swapped_store.py:10:5
 #      |
 #   10 |     pto.store(x + 1, y)

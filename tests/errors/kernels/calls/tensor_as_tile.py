@@ -11,7 +11,7 @@ def mistake(x: In[Tensor], y: Out[Tile[4, 8, DType.F32]]) -> None:
     pto.store(y, pto.exp(x))
 
 
-# error[T205]: `pto.exp`: `x` is a Tensor, not a tile
+# error[T213]: `pto.exp`: `x` is a Tensor, not a tile
 #   --> tensor_as_tile.py:11:18
 #      |
 #   11 |     pto.store(y, pto.exp(x))

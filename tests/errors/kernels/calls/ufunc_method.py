@@ -12,7 +12,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, np.add.reduce(x))
 
 
-# error[T205]: no op of kernels is np.add.reduce
+# error[T206]: no op of kernels is np.add.reduce
 #   --> ufunc_method.py:12:18
 #      |
 #   12 |     pto.store(y, np.add.reduce(x))

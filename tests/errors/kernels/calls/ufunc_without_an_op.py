@@ -12,7 +12,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, np.arctan(x))
 
 
-# error[T205]: no op of kernels is np.arctan
+# error[T206]: no op of kernels is np.arctan
 #   --> ufunc_without_an_op.py:12:18
 #      |
 #   12 |     pto.store(y, np.arctan(x))

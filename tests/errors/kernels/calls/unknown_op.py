@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     pto.store(y, pto.maximun(x, 0))
 
 
-# error[T205]: `pto` has no `maximun`
+# error[T211]: `pto` has no `maximun`
 #   --> unknown_op.py:10:18
 #      |
 #   10 |     pto.store(y, pto.maximun(x, 0))

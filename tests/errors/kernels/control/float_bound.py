@@ -11,7 +11,7 @@ def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
         pto.store(y, 0)
 
 
-# error[T205]: `pto.range`: the stop: not a whole number
+# error[T209]: `pto.range`: the stop: not a whole number
 #   --> float_bound.py:10:14
 #      |
 #   10 |     for _ in pto.range(4.0):

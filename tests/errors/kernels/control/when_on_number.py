@@ -11,7 +11,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
         pto.store(y, x)
 
 
-# error[T205]: `pto.when` takes a condition, not a number
+# error[T210]: `pto.when` takes a condition, not a number
 #   --> when_on_number.py:10:10
 #      |
 #   10 |     with pto.when(n):

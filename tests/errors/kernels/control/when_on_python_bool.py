@@ -11,7 +11,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
         pto.store(y, x)
 
 
-# error[T205]: `pto.when` takes a condition that is known only when the kernel runs
+# error[T210]: `pto.when` takes a condition that is known only when the kernel runs
 #   --> when_on_python_bool.py:10:10
 #      |
 #   10 |     with pto.when(x.shape[0] > 2):

@@ -11,7 +11,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[4, 8
         pto.store(y, x)
 
 
-# error[T205]: `pto.when` takes a condition on scalars, not on the elements of a tile
+# error[T210]: `pto.when` takes a condition on scalars, not on the elements of a tile
 #   --> when_on_tile.py:10:10
 #      |
 #   10 |     with pto.when(x > 0):

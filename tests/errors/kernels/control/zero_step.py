@@ -11,7 +11,7 @@ def mistake(y: Out[Tile[4, 8, DType.F32]]) -> None:
         pto.store(y, 0)
 
 
-# error[T205]: `pto.range`: the step is not a number >= 1
+# error[T209]: `pto.range`: the step is not a number >= 1
 #   --> zero_step.py:10:14
 #      |
 #   10 |     for _ in pto.range(0, 4, 0):

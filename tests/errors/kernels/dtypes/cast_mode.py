@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.I8]]) -> None:
     pto.store(y, pto.cast(x, DType.I8, mode="nearest"))
 
 
-# error[T205]: `pto.cast`: no such mode
+# error[T207]: `pto.cast`: no such mode
 #   --> cast_mode.py:10:18
 #      |
 #   10 |     pto.store(y, pto.cast(x, DType.I8, mode="nearest"))

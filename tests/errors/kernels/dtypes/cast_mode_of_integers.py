@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.I32]], y: Out[Tile[4, 8, DType.I8]]) -> None:
     pto.store(y, pto.cast(x, DType.I8, mode="floor"))
 
 
-# error[T205]: `pto.cast`: i32 becomes i8 without a rounding mode
+# error[T207]: `pto.cast`: i32 becomes i8 without a rounding mode
 #   --> cast_mode_of_integers.py:10:18
 #      |
 #   10 |     pto.store(y, pto.cast(x, DType.I8, mode="floor"))

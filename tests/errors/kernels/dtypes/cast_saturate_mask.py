@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.BOOL]]) -> Non
     pto.store(y, pto.cast(x, DType.BOOL, saturate=True))
 
 
-# error[T205]: `pto.cast`: a mask does not saturate
+# error[T207]: `pto.cast`: a mask does not saturate
 #   --> cast_saturate_mask.py:10:18
 #      |
 #   10 |     pto.store(y, pto.cast(x, DType.BOOL, saturate=True))

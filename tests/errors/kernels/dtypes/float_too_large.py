@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F16]], y: Out[Tile[4, 8, DType.F16]]) -> None
     pto.store(y, x + 1e5)
 
 
-# error[T205]: `pto.add`: 100000.0 does not fit f16
+# error[T209]: `pto.add`: 100000.0 does not fit f16
 #   --> float_too_large.py:10:18
 #      |
 #   10 |     pto.store(y, x + 1e5)

@@ -10,7 +10,7 @@ def mistake(n: In[Tile[4, 8, DType.I8]], y: Out[Tile[4, 8, DType.I8]]) -> None:
     pto.store(y, n + 300)
 
 
-# error[T205]: `pto.add`: 300 does not fit i8
+# error[T209]: `pto.add`: 300 does not fit i8
 #   --> number_too_large.py:10:18
 #      |
 #   10 |     pto.store(y, n + 300)

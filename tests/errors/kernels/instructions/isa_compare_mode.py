@@ -15,7 +15,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa.TCMP`: mode is no way to compare
+# error[T208]: `ptoisa.TCMP`: mode is no way to compare
 #   --> isa_compare_mode.py:13:5
 #      |
 #   13 |     ptoisa.TCMP(m, t, t, "<")

@@ -13,7 +13,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa.TLOAD`: src is not a parameter
+# error[T208]: `ptoisa.TLOAD`: src is not a parameter
 #   --> isa_load_of_tile.py:12:5
 #      |
 #   12 |     ptoisa.TLOAD(t, t)

@@ -13,7 +13,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa.TADD`: src1 is not a declared tile
+# error[T208]: `ptoisa.TADD`: src1 is not a declared tile
 #   --> isa_parameter_as_tile.py:12:5
 #      |
 #   12 |     ptoisa.TADD(t, t, x)

@@ -12,7 +12,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(t, y)
 
 
-# error[T205]: `ptoisa.TSTORE`: dst is not a parameter
+# error[T208]: `ptoisa.TSTORE`: dst is not a parameter
 #   --> isa_store_swapped.py:12:5
 #      |
 #   12 |     ptoisa.TSTORE(t, y)

@@ -13,7 +13,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa.TADDS`: scalar is a tile
+# error[T208]: `ptoisa.TADDS`: scalar is a tile
 #   --> isa_tile_as_scalar.py:12:5
 #      |
 #   12 |     ptoisa.TADDS(t, t, t)

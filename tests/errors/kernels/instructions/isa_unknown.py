@@ -13,7 +13,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa` has no instruction `TMULT`
+# error[T211]: `ptoisa` has no instruction `TMULT`
 #   --> isa_unknown.py:12:5
 #      |
 #   12 |     ptoisa.TMULT(t, t, t)

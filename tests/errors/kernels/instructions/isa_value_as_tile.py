@@ -14,7 +14,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None
     ptoisa.TSTORE(y, t)
 
 
-# error[T205]: `ptoisa.TADD`: src1 is not a declared tile
+# error[T208]: `ptoisa.TADD`: src1 is not a declared tile
 #   --> isa_value_as_tile.py:13:5
 #      |
 #   13 |     ptoisa.TADD(t, t, pto.exp(t))

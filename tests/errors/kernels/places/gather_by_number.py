@@ -11,7 +11,7 @@ def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 
     pto.store(y, pto.gather(table, n, cols=8))
 
 
-# error[T205]: `pto.gather`: the index is a tile
+# error[T213]: `pto.gather`: the index is a tile
 #   --> gather_by_number.py:11:18
 #      |
 #   11 |     pto.store(y, pto.gather(table, n, cols=8))

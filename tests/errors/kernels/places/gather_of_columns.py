@@ -11,7 +11,7 @@ def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 
     pto.store(y, pto.gather(table, index, axis=1, cols=8))
 
 
-# error[T205]: `pto.gather` picks rows of a Tensor parameter
+# error[T207]: `pto.gather` picks rows of a Tensor parameter
 #   --> gather_of_columns.py:11:18
 #      |
 #   11 |     pto.store(y, pto.gather(table, index, axis=1, cols=8))

@@ -11,7 +11,7 @@ def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 
     pto.store(y, pto.gather(table, index))
 
 
-# error[T205]: `pto.gather` needs to know how many columns
+# error[T207]: `pto.gather` needs to know how many columns
 #   --> gather_without_columns.py:11:18
 #      |
 #   11 |     pto.store(y, pto.gather(table, index))

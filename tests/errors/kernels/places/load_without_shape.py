@@ -11,7 +11,7 @@ def mistake(x: In[Tensor], y: Out[Tile[4, 8, DType.F32]]) -> None:
     pto.store(y, pto.load(x, (0, 0)))
 
 
-# error[T205]: `pto.load` needs the shape of the piece
+# error[T207]: `pto.load` needs the shape of the piece
 #   --> load_without_shape.py:11:18
 #      |
 #   11 |     pto.store(y, pto.load(x, (0, 0)))

@@ -10,7 +10,7 @@ def mistake(x: In[Tile[4, 8, DType.F32]], n: Scalar[DType.I32], y: Out[Tile[2, 8
     pto.store(y, pto.load(x, (n, 0), shape=(2, 8)))
 
 
-# error[T205]: `pto.load`: an offset into a Tile is known when the kernel is traced
+# error[T207]: `pto.load`: an offset into a Tile is known when the kernel is traced
 #   --> offset_into_tile.py:10:18
 #      |
 #   10 |     pto.store(y, pto.load(x, (n, 0), shape=(2, 8)))

@@ -11,7 +11,7 @@ def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 
     pto.store(y, pto.gather(table, index, cols=(0, n)))
 
 
-# error[T205]: `pto.gather`: cols: the number of columns is >= 1 and known when the kernel is traced
+# error[T207]: `pto.gather`: cols: the number of columns is >= 1 and known when the kernel is traced
 #   --> run_time_columns.py:11:18
 #      |
 #   11 |     pto.store(y, pto.gather(table, index, cols=(0, n)))

@@ -12,7 +12,7 @@ def mistake(index: In[Tile[4, 1, DType.I32]], value: In[Tile[4, 8, DType.F32]], 
     pto.scatter(y, index, value)
 
 
-# error[T205]: `pto.scatter` of a number needs to know how many columns
+# error[T207]: `pto.scatter` of a number needs to know how many columns
 #   --> scatter_of_a_number_without_columns.py:11:5
 #      |
 #   11 |     pto.scatter(y, index, 0)

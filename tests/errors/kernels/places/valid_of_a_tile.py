@@ -11,7 +11,7 @@ def mistake(table: In[Tensor], index: In[Tile[4, 1, DType.I32]], y: Out[Tile[4, 
     pto.store(y, pto.gather(y, index, axis=0, valid=2))
 
 
-# error[T205]: `pto.gather`: cols, valid and fill are for rows of a Tensor parameter
+# error[T207]: `pto.gather`: cols, valid and fill are for rows of a Tensor parameter
 #   --> valid_of_a_tile.py:11:18
 #      |
 #   11 |     pto.store(y, pto.gather(y, index, axis=0, valid=2))

@@ -10,7 +10,7 @@ def mistake(x: In[Tile[8, 16, DType.F32]], y: Out[Tile[8, 16, DType.F32]]) -> No
     pto.store(y, pto.pad(x, value=1))
 
 
-# error[T205]: `pto.pad` takes a shape or widths
+# error[T207]: `pto.pad` takes a shape or widths
 #   --> pad_without_size.py:10:18
 #      |
 #   10 |     pto.store(y, pto.pad(x, value=1))

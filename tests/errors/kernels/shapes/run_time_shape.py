@@ -10,7 +10,7 @@ def mistake(n: Scalar[DType.I32], y: Out[Tile[4, 8, DType.F32]]) -> None:
     pto.store(y, pto.zeros((n, 8), DType.F32))
 
 
-# error[T205]: `pto.zeros`: not the shape of a tile
+# error[T207]: `pto.zeros`: not the shape of a tile
 #   --> run_time_shape.py:10:18
 #      |
 #   10 |     pto.store(y, pto.zeros((n, 8), DType.F32))

@@ -26,7 +26,7 @@ def mistake() -> None:
     program().compile(target="interp").run()
 
 
-# error[R102]: axis `routing`: the columns of a row do not ascend
+# error[R114]: axis `routing`: the columns of a row do not ascend
 #   --> columns_that_fall.py:26:5
 #      |
 #   26 |     program().compile(target="interp").run()

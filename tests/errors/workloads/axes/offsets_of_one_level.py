@@ -9,7 +9,7 @@ def mistake() -> None:
     Ragged(Dense[2](), np.array([1, 2]), offsets=np.array([0, 1]))
 
 
-# error[W102]: offsets= is for the rows of a Ragged of a Ragged
+# error[W106]: offsets= is for the rows of a Ragged of a Ragged
 #   --> offsets_of_one_level.py:9:5
 #     |
 #   9 |     Ragged(Dense[2](), np.array([1, 2]), offsets=np.array([0, 1]))

@@ -27,7 +27,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: rows of rows are no axis yet
+# error[W106]: rows of rows are no axis yet
 #   --> ragged_of_ragged_row.py:22:18
 #      |
 #   22 |         for t in P(pieces[b]):

@@ -25,7 +25,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: a sparse row has one variable, its column
+# error[W106]: a sparse row has one variable, its column
 #   --> sparse_in_one_variable.py:20:9
 #      |
 #   20 |     for b, e in P(routing[0]):

@@ -24,7 +24,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: Sparse takes one indptr a row and one behind the last
+# error[W106]: Sparse takes one indptr a row and one behind the last
 #   --> too_few_row_pointers.py:19:19
 #      |
 #   19 |     for b, e in P(Sparse(Dense[4](), indptr, indices)):

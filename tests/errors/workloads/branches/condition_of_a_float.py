@@ -24,7 +24,7 @@ def mistake() -> None:
     program()
 
 
-# error[T205]: `P.when` takes a condition
+# error[T210]: `P.when` takes a condition
 #   --> condition_of_a_float.py:19:14
 #      |
 #   19 |         with P.when(X[b, 0]):

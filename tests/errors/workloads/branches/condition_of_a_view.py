@@ -24,7 +24,7 @@ def mistake() -> None:
     program()
 
 
-# error[T205]: `X[b]` is a view with 1 dimensions, not a scalar
+# error[T206]: `X[b]` is a view with 1 dimensions, not a scalar
 #   --> condition_of_a_view.py:19:14
 #      |
 #   19 |         with P.when(X[b]):

@@ -20,7 +20,7 @@ def mistake() -> None:
     main().compile(target="interp", arch="ascend_950")
 
 
-# error[C104]: arch `ascend_950` gives no cost of kernels: it does not say how fast `MTE2` is
+# error[C115]: arch `ascend_950` gives no cost of kernels: it does not say how fast `MTE2` is
 #   --> arch_without_speed.py:20:5
 #      |
 #   20 |     main().compile(target="interp", arch="ascend_950")

@@ -11,7 +11,7 @@ def mistake() -> None:
     program.compile()
 
 
-# error[T205]: the function of workload `program` has no `compile`
+# error[T211]: the function of workload `program` has no `compile`
 #   --> function_not_called.py:11:5
 #      |
 #   11 |     program.compile()

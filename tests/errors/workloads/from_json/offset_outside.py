@@ -18,7 +18,7 @@ def mistake() -> None:
     Workload.from_json(text.replace('"row":{"kind":"Const","value":0}', '"row":{"kind":"Const","value":-1}'))
 
 
-# error[W102]: this JSON is not a workload
+# error[W113]: this JSON is not a workload
 #   --> offset_outside.py:18:5
 #      |
 #   18 |     Workload.from_json(text.replace('"row":{"kind":"Const","value":0}', '"row":{"kind":"Const","value":-1}'))

@@ -7,7 +7,7 @@ def mistake() -> None:
     Dense[-4]()
 
 
-# error[W102]: Dense[N]() takes a whole number >= 0 that fits 64 bits
+# error[W106]: Dense[N]() takes a whole number >= 0 that fits 64 bits
 #   --> negative_extent.py:7:5
 #     |
 #   7 |     Dense[-4]()

@@ -23,7 +23,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: this is not an axis
+# error[W106]: this is not an axis
 #   --> no_axis.py:18:14
 #      |
 #   18 |     for b in P(4.0):

@@ -13,7 +13,7 @@ def mistake() -> None:
     loops()
 
 
-# error[W102]: more than 64 loops, branches and bodies stand in each other
+# error[W114]: more than 64 loops, branches and bodies stand in each other
 #   --> too_many_loops.py:7:5
 #     |
 #   7 |     for _ in P(1):

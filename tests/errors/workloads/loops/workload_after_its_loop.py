@@ -29,7 +29,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: a workload made in a loop's body is put together after the loop
+# error[W105]: a workload made in a loop's body is put together after the loop
 #   --> workload_after_its_loop.py:25:5
 #      |
 #   25 |     sequential(inner)

@@ -26,7 +26,7 @@ def mistake() -> None:
     program()
 
 
-# error[T205]: send to `tiles`: a token carries whole numbers and truth values
+# error[T209]: send to `tiles`: a token carries whole numbers and truth values
 #   --> float_payload.py:22:13
 #      |
 #   22 |             send(tiles, i * 0.5)

@@ -16,7 +16,7 @@ def mistake() -> None:
     Channel("tiles", depth=-1)
 
 
-# error[W102]: channel `tiles` has a depth that there is none of
+# error[W109]: channel `tiles` has a depth that there is none of
 #   --> negative_depth.py:16:5
 #      |
 #   16 |     Channel("tiles", depth=-1)

@@ -32,7 +32,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: process `sending` is made in the body of P.pipe() and connected to nothing
+# error[W108]: process `sending` is made in the body of P.pipe() and connected to nothing
 #   --> process_in_a_pipe_not_connected.py:26:9
 #      |
 #   26 |         process("sending").produces(tiles).body(sending)

@@ -25,7 +25,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: query(ready) in a workload
+# error[W109]: query(ready) in a workload
 #   --> query_in_a_workload.py:20:5
 #      |
 #   20 |     query(ready)

@@ -31,7 +31,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: send to `tiles` takes a workload of one task
+# error[W109]: send to `tiles` takes a workload of one task
 #   --> send_of_a_loop.py:27:9
 #      |
 #   27 |         send(tiles, part())

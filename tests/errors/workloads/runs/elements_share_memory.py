@@ -22,7 +22,7 @@ def mistake() -> None:
     program().compile("cpu_sim").run()
 
 
-# error[R102]: `Y`, which tasks write, has elements that share memory
+# error[R113]: `Y`, which tasks write, has elements that share memory
 #   --> elements_share_memory.py:22:5
 #      |
 #   22 |     program().compile("cpu_sim").run()

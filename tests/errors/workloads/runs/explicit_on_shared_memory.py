@@ -24,7 +24,7 @@ def mistake() -> None:
     program().task_graph(deps=Deps.explicit()).compile("interp").run()
 
 
-# error[R102]: `Y`, which tasks write, may share memory with `X`
+# error[R113]: `Y`, which tasks write, may share memory with `X`
 #   --> explicit_on_shared_memory.py:24:5
 #      |
 #   24 |     program().task_graph(deps=Deps.explicit()).compile("interp").run()

@@ -20,7 +20,7 @@ def mistake() -> None:
     main().compile(target="interp").run().explain("copy[b=4]")
 
 
-# error[T205]: there is no task 'copy[b=4]'
+# error[R112]: there is no task 'copy[b=4]'
 #   --> no_such_task.py:20:5
 #      |
 #   20 |     main().compile(target="interp").run().explain("copy[b=4]")

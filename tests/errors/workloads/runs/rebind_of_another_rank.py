@@ -23,7 +23,7 @@ def mistake() -> None:
     program().compile(target="interp").run(X=np.zeros((64, 128), np.float32))
 
 
-# error[R102]: tensor `X` is bound to an array of another rank
+# error[R113]: tensor `X` is bound to an array of another rank
 #   --> rebind_of_another_rank.py:23:5
 #      |
 #   23 |     program().compile(target="interp").run(X=np.zeros((64, 128), np.float32))

@@ -23,7 +23,7 @@ def mistake() -> None:
     program().compile("interp").run(X=np.zeros((20, 8), np.float32), Y=np.zeros((20, 8), np.float32))
 
 
-# error[R102]: tensor `X` is bound at another size than the workload was made for
+# error[R113]: tensor `X` is bound at another size than the workload was made for
 #   --> shape_read_as_a_number.py:23:5
 #      |
 #   23 |     program().compile("interp").run(X=np.zeros((20, 8), np.float32), Y=np.zeros((20, 8), np.float32))

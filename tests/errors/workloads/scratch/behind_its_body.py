@@ -25,7 +25,7 @@ def mistake() -> None:
     program()
 
 
-# error[W102]: `scratch` is used behind the body that makes it
+# error[W105]: `scratch` is used behind the body that makes it
 #   --> behind_its_body.py:21:13
 #      |
 #   21 |     scale(x=scratch, y=Y[0])

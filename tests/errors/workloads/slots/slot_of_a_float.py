@@ -23,7 +23,7 @@ def mistake() -> None:
     program()
 
 
-# error[T205]: a slot holds a whole number
+# error[T209]: a slot holds a whole number
 #   --> slot_of_a_float.py:18:5
 #      |
 #   18 |     slot_set_u64(0, X[0, 0])
