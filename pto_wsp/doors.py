@@ -41,10 +41,16 @@ LATE_NAMES = {
 }
 
 
-# Modules of the targets: each target loads without the others, and a program from the cache without what builds one.
-LATE_MODULES = frozenset({f"pto_wsp.{name}" for name in (
-    "passes.kernel.check_finite", "run.pass_check", "targets.ascend_npu", "targets.cpu_sim", "targets.cpu_sim_build", "targets.interp",
-    "targets.load", "targets.pto", "targets.save")})
+# The targets: the module of each, and its name there. A target loads without the others.
+TARGETS = {
+    "cpu_sim": ("pto_wsp.targets.cpu_sim", "CPU_SIM"),
+    "interp": ("pto_wsp.targets.interp", "INTERP"),
+    "ascend_npu": ("pto_wsp.targets.ascend_npu", "ASCEND_NPU"),
+    "pto": ("pto_wsp.targets.pto", "PTO"),
+}
+# Modules of the targets, and what a program from the cache does without: it builds nothing.
+LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
+    "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save")})
 
 
 def late_name(name: str) -> object:

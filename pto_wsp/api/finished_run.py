@@ -105,6 +105,7 @@ class FinishedRun:
         if self.columns.first_node > 0:
             raise RecordLimitError("the run was longer than a record keeps: which events it recorded is not known", here())
         sites = [item.site for item in walk(self._plan.body)
+                 if isinstance(item, RecordEvent) and self._plan.events[item.event].ref == event]
         return bool(np.isin(self.columns.mark_site, sites).any())
 
     @cached_property

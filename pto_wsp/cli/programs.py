@@ -20,6 +20,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pto_wsp import doors
 from pto_wsp.api.program import Program, load
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.artifact.manifest import CheckEntry, Manifest, PackageManifest
@@ -27,7 +28,7 @@ from pto_wsp.errors import CommandError, InternalError, PtoError
 from pto_wsp.ir.plan import TensorSlot, is_float_symbol
 from pto_wsp.source import Span
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.table import TARGETS, find_target
+from pto_wsp.targets.table import find_target
 
 
 # -- workloads of a file -----------------------------------------------------------------------------------------------
@@ -276,7 +277,7 @@ def pipelines(name: str) -> Iterator[Text]:
     name: only this target; "" for all.
     Raises: C104 for a target that there is none of.
     """
-    for number, target in enumerate(map(find_target, [name] if name else TARGETS)):
+    for number, target in enumerate(map(find_target, [name] if name else doors.TARGETS)):
         yield Text("\n" * (number > 0) + target.name, style="bold")
         steps = target.passes(CompileOptions())
         levels = [step.level_name if at == 0 or steps[at - 1].level_name != step.level_name else "" for at, step in enumerate(steps)]

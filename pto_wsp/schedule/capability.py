@@ -6,19 +6,17 @@ A target enforces a workload form (it implements its meaning), records it (the a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
+from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
     STREAMS,
-    Affinity,
     Deps,
-    DispatchBy,
-    DispatchSteal,
-    Hash,
+    Dispatch,
     Pools,
     ReadyPolicy,
-    RoundRobin,
     SpatialMap,
     StartPolicy,
     TaskWindow,
@@ -29,8 +27,8 @@ from pto_wsp.schedule.support import Capability, Directive, Support
 from pto_wsp.source import here
 
 _ENTRIES: tuple[Directive, ...] = (
-    *RoundRobin.entries, *Affinity.entries, *Hash.entries, *DispatchBy.entries, *DispatchSteal.entries, *STREAMS, *Timing.entries,
-    *Deps.entries, *TaskWindow.entries, *Pools.entries, *ReadyPolicy.entries, *StartPolicy.entries, *TracePolicy.entries, *Calendar.entries,
+    *(entry for policy in get_args(get_args(Dispatch)[0]) for entry in policy.entries), *STREAMS, *Timing.entries, *Deps.entries,
+    *TaskWindow.entries, *Pools.entries, *ReadyPolicy.entries, *StartPolicy.entries, *TracePolicy.entries, *Calendar.entries,
     *SpatialMap.entries,
 )
 DIRECTIVES = tuple(entry.name for entry in _ENTRIES)
@@ -64,7 +62,7 @@ _FORMS_ON_DEVICE: Mapping[str, Support] = {
 }
 _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
 DEVICE_TARGETS = ("ascend_npu", "pto")
-TARGETS = ("cpu_sim", "interp", *DEVICE_TARGETS)
+TARGETS = tuple(doors.TARGETS)
 
 
 def capabilities(target: str) -> Mapping[str, Capability]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import UnionType
+from typing import get_args
 
 import numpy as np
 
@@ -18,15 +19,10 @@ from pto_wsp.errors import PolicyValueError, ScheduleConflictError
 from pto_wsp.ir import workload as wl
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
-    Affinity,
     Deps,
     Dispatch,
-    DispatchBy,
-    DispatchSteal,
-    Hash,
     Pools,
     ReadyPolicy,
-    RoundRobin,
     SpatialMap,
     StartPolicy,
     TaskGraph,
@@ -98,7 +94,7 @@ DEFAULT_WINDOW_TASKS = 8192
 
 # The values that each directive accepts: the type, and the words for it.
 _SAID_WITH: Mapping[str, tuple[type | UnionType, str]] = {
-    "dispatch": (RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, "a dispatch policy, such as DispatchPolicy.round_robin(4)"),
+    "dispatch": (get_args(Dispatch)[0], "a dispatch policy, such as DispatchPolicy.round_robin(4)"),
     "streams": (int | np.integer, "a number of streams"),
     "timing": (Timing, "a timing policy, such as TimingPolicy.batched(4)"),
     "deps": (Deps, "Deps.infer_bytes_overlap(), infer_tensor_map_exact(), explicit() or hybrid()"),

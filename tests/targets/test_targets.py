@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pto_wsp import DType, In, Out, P, Tensor, Tile, Workload, kernel, pto, workload
+from pto_wsp.doors import TARGETS
 from pto_wsp.errors import InternalError, LoopVariableError, ProgramStateError, UnknownPassError
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import TaskPlan
@@ -22,7 +23,7 @@ from pto_wsp.passes.passes import PASSES, SCHEDULE_PASSES
 from pto_wsp.passes.pipeline import Fact, check_order, run_passes
 from pto_wsp.schedule.capability import TARGETS as NAMES
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.table import TARGETS, find_target
+from pto_wsp.targets.table import find_target
 
 F32 = DType.F32
 LEVELS = {"plan": TaskPlan, "kernel": Kernel, "part of a kernel": Kernel, "tile program": TileProgram}
