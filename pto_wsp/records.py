@@ -107,7 +107,7 @@ class Record:
         cls.model_fields = fields
 
     def __init__(self, **given: Any) -> None:
-        self.__dict__.update(_plain_values(type(self), given) or _judged(type(self), given))
+        self.__dict__.update(plain_values(type(self), given) or _judged(type(self), given))
 
     @classmethod
     def model_validate(cls, data: Mapping[str, object]) -> Self:
@@ -207,7 +207,7 @@ def _acceptors(cls: type[Record]) -> dict[str, Callable[[Any], bool]]:
     return _ACCEPTORS[cls]
 
 
-def _plain_values(cls: type[Record], given: Mapping[str, Any]) -> dict[str, Any] | None:
+def plain_values(cls: type[Record], given: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the values of all fields, or None unless each is plainly right."""
     acceptors, values = _acceptors(cls), {}
     for name, spec in cls.model_fields.items():
@@ -273,7 +273,7 @@ def _from_json(hint: Any, data: Any) -> Any:
     """
     if isinstance(hint, type) and issubclass(hint, Record):
         hints = _hints(hint)
-        values = _plain_values(hint, {name: _from_json(hints[name], value) for name, value in data.items()})
+        values = plain_values(hint, {name: _from_json(hints[name], value) for name, value in data.items()})
         if values is None:
             raise ValueError("left to pydantic")
         return _made(hint, values)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 DIGESTS = "digests.txt"           # of _data: what source_digests() gives, a line each
 PARSED_ABI = "pto_abi.json"       # of _data: the interface between Python and C as cffi has parsed it
 
-_PACKAGE_DIR = Path(__file__).resolve().parent
+PACKAGE_DIR = Path(__file__).resolve().parent
 _COMPILED = (".a", ".dylib", ".o", ".pyc", ".pyo", ".so")
 
 
@@ -36,7 +36,7 @@ def csrc_dir() -> Path:
 
     Raises: FileNotFoundError if the installation has none.
     """
-    return _find("csrc", _PACKAGE_DIR)
+    return find_data("csrc", PACKAGE_DIR)
 
 
 def templates_dir() -> Path:
@@ -44,12 +44,12 @@ def templates_dir() -> Path:
 
     Raises: FileNotFoundError if the installation has none.
     """
-    return _find("templates", _PACKAGE_DIR)
+    return find_data("templates", PACKAGE_DIR)
 
 
 def wheel_data(name: str) -> Path | None:
     """Return a file that the build of a wheel has written, or None in a checkout."""
-    path = _PACKAGE_DIR / "_data" / name
+    path = PACKAGE_DIR / "_data" / name
     return path if path.is_file() else None
 
 
@@ -63,10 +63,10 @@ def source_digests() -> SourceDigests:
     return hash_sources()
 
 
-def hash_sources(package_dir: Path = _PACKAGE_DIR) -> SourceDigests:
+def hash_sources(package_dir: Path = PACKAGE_DIR) -> SourceDigests:
     """Return the digests of the files as they are: the same for a checkout and for a wheel that was built of it."""
-    csrc = tree_digest(_find("csrc", package_dir))
-    parts = (tree_digest(package_dir, leave_out="_data"), tree_digest(_find("templates", package_dir)), csrc)
+    csrc = tree_digest(find_data("csrc", package_dir))
+    parts = (tree_digest(package_dir, leave_out="_data"), tree_digest(find_data("templates", package_dir)), csrc)
     return SourceDigests(hashlib.sha256("\n".join(parts).encode()).hexdigest(), csrc)
 
 
@@ -84,7 +84,11 @@ def tree_digest(folder: Path, leave_out: str = "") -> str:
     return state.hexdigest()
 
 
-def _find(name: str, package_dir: Path) -> Path:
+def find_data(name: str, package_dir: Path) -> Path:
+    """Return the folder of that name that belongs to a package: the wheel's, else the checkout's.
+
+    Raises: FileNotFoundError naming both homes.
+    """
     # The wheel's home comes first: beside an installed package stand the folders of other projects.
     homes = (package_dir / "_data" / name, package_dir.parent / name)
     for home in homes:

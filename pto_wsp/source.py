@@ -26,7 +26,7 @@ _NUMPY_DIR = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _LONGEST_HEAD = 64   # lines of decorators and parameters
 _OFTEN = 16          # times that a function is on the stack, from which on it is said to call itself
 _ENDS = re.compile(r"[\"'\\]|\*/|/\*")
-_PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def repeated(problem: RecursionError) -> tuple[str, Span] | None:
 def is_internal(code: CodeType) -> bool:
     """Tell whether `code` belongs to this package (or to NumPy and the machinery that call it) rather than to a user."""
     name = code.co_filename
-    return name.startswith((_PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name.endswith("contextlib.py")
+    return name.startswith((PACKAGE_DIR, _NUMPY_DIR)) or name.startswith("<frozen") or name.endswith("contextlib.py")
 
 
 def span_of(frame: FrameType) -> Span:

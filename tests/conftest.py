@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from pto_wsp.check.races.check import Races
 from tests.golden_files import Golden, golden, golden_owners, pytest_addoption, pytest_configure
+from tests.quick import QUICK, SAMPLED
 
 __all__ = ["Golden", "golden", "golden_owners", "pytest_addoption", "pytest_configure"]
 
@@ -18,6 +20,27 @@ __all__ = ["Golden", "golden", "golden_owners", "pytest_addoption", "pytest_conf
 hypothesis.settings.register_profile("fast", max_examples=25, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "fast"))
+
+
+TESTS = Path(__file__).resolve().parent
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files that `-m quick` has nothing of: importing all of them would take as long as the quick tests."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return collection_path.relative_to(TESTS).as_posix() not in QUICK or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to the quick set."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = item.path.relative_to(TESTS).as_posix()
+        if name in QUICK and item.get_closest_marker("slow") is None:
+            if seen[name] % SAMPLED.get(name, 1) == 0:
+                item.add_marker("quick")
+            seen[name] += 1
 
 
 @pytest.fixture(scope="session", autouse=True)

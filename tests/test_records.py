@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from pto_wsp.records import After, Before, Codec, Field, Record, first_problem, pydantic_model
-from pto_wsp.records import _plain_values as plain_values
+from pto_wsp.records import After, Before, Codec, Field, Record, first_problem, plain_values, pydantic_model
 
 
 class Colour(Enum):

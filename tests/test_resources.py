@@ -32,13 +32,13 @@ def test_prefers_the_wheels_home(tmp_path: Path) -> None:
     package = tmp_path / "pto_wsp"
     (package / "_data" / "csrc").mkdir(parents=True)
     (tmp_path / "csrc").mkdir()
-    assert resources._find("csrc", package) == package / "_data" / "csrc"
+    assert resources.find_data("csrc", package) == package / "_data" / "csrc"
 
 
 def test_names_both_homes_when_neither_is_there(tmp_path: Path) -> None:
     package = tmp_path / "pto_wsp"
     with pytest.raises(FileNotFoundError) as caught:
-        resources._find("templates", package)
+        resources.find_data("templates", package)
     assert str(package / "_data" / "templates") in str(caught.value)
     assert str(tmp_path / "templates") in str(caught.value)
 
@@ -117,7 +117,7 @@ def test_each_changed_file_changes_the_digest(package: Path, digests: resources.
 def test_digests_that_a_wheel_carries_are_used_when_they_are_some(text: str, is_used: bool, package: Path,
                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
     (package / "_data" / resources.DIGESTS).write_text(text)
-    monkeypatch.setattr(resources, "_PACKAGE_DIR", package)
+    monkeypatch.setattr(resources, "PACKAGE_DIR", package)
     found = resources.source_digests.__wrapped__()
     assert (found == ("a" * 64, "b" * 64)) == is_used
     assert is_used or found.csrc == resources.hash_sources(package).csrc

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pto_wsp.values import _dataclass as ours
+from pto_wsp.values import dataclass as ours
 
 
 class _Body:

@@ -450,6 +450,18 @@ class Program:
     # -- inspecting ----------------------------------------------------------------------------------------------------
 
     @property
+    def compiled(self) -> Compiled:
+        """What the target made of the workload: plan, options, findings, and what runs it."""
+        return self._compiled
+
+    def bind(self, /, **bindings: object) -> Bindings:
+        """Return the arrays and values that a run with these bindings works on, by slots of the plan. Nothing runs.
+
+        Raises: R102, W101, W104 and R110 for what does not fit.
+        """
+        return self._given.of_run(bindings)
+
+    @property
     def plan(self) -> TaskPlan:
         """The plan that the engine or the interpreter runs."""
         return self._compiled.plan

@@ -53,6 +53,11 @@ class Workload(Scheduled):
         return self._canonical.workload
 
     @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that it was written with, in the order of their ids in `node`; None where it came without (`from_json`)."""
+        return tuple(self._tensors.get(number) for number in self._canonical.tensors)
+
+    @property
     def type(self) -> str:
         """The axes, tasks and kind, in lines of at most 100 columns: `Workload[batch: Dense[4] → k(x: In, y: Out), Independent]`."""
         return type_of(self.node)

@@ -245,7 +245,7 @@ def _segment(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch)
     busy = _busy(run, arch)
     if arch.neutral:
         return Times(busy, total_of(busy.values()))
-    exposed = _scheduled(run, arch, 1) - max(_whole(run, arch).values())
+    exposed = scheduled_cycles(run, arch, 1) - max(_whole(run, arch).values())
     return Times(busy, s.add(_longest(busy), s.Const(exposed)))
 
 
@@ -269,10 +269,10 @@ def _loop(stmt: k.For, stages: Stages, arch: Arch) -> Times:
     run = [(inner, stages.of(inner)) for inner in stmt.body]
     busy, limit = _busy(run, arch), max(_whole(run, arch).values())
     n = _ITERATIONS if not isinstance(trips, s.Const) else min(int(trips.value), _ITERATIONS)
-    two = 2 * (_scheduled(run, arch, n) - _scheduled(run, arch, n - 1)) if 0 < n < _ITERATIONS else \
-        _scheduled(run, arch, n) - _scheduled(run, arch, n - 2) if n else 0
+    two = 2 * (scheduled_cycles(run, arch, n) - scheduled_cycles(run, arch, n - 1)) if 0 < n < _ITERATIONS else \
+        scheduled_cycles(run, arch, n) - scheduled_cycles(run, arch, n - 2) if n else 0
     exposed = two - 2 * limit
-    fill = s.Const(_scheduled(run, arch, n) - n * two // 2)
+    fill = s.Const(scheduled_cycles(run, arch, n) - n * two // 2)
     each = s.add(_longest(busy), s.Const(exposed // 2))
     total = s.add(repeated(stmt, each), s.mul(s.minimum(trips, s.Const(1)), fill))
     if exposed % 2:      # half a cycle per iteration
@@ -307,7 +307,7 @@ def _issue(arch: Arch) -> int:
     return 0 if arch.neutral else arch.startup(arch.unit("scalar"))
 
 
-def _scheduled(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch, iterations: int) -> int:
+def scheduled_cycles(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch, iterations: int) -> int:
     """Return the completion time of `iterations` rounds of the statements, with every piece whole.
 
     List scheduling: each stage starts at the earliest time its operands, its pipe and the scalar pipe allow.

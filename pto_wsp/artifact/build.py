@@ -71,11 +71,12 @@ def load_runtime() -> Runtime:
 
     Raises: C101, C102, C106 if it cannot be built; C103 if the stored one is damaged; C105 if its interface differs.
     """
-    return _load_runtime(str(cache_root()), machine_key(portable=False))
+    return runtime_of(str(cache_root()), machine_key(portable=False))
 
 
 @lru_cache(maxsize=4)
-def _load_runtime(root: str, machine: str) -> Runtime:
+def runtime_of(root: str, machine: str) -> Runtime:
+    """Return the runtime library of a store for a machine; a process opens it once. Raises as `load_runtime` does."""
     del root      # part of the cache key: another store has its own library
     key = hashlib.sha256(f"runtime\n{source_digests().csrc}\n{machine}".encode()).hexdigest()
     folder, manifest = lookup(key, _RUNTIME, RuntimeManifest) or publish(key, _RUNTIME, RuntimeManifest, _fill_runtime)

@@ -29,7 +29,7 @@ from pto_wsp.artifact.manifest import MANIFEST, AnyManifest, Sealed, damaged, re
 from pto_wsp.errors import ArtifactFolderError, CacheCorruptError, CacheFolderError
 from pto_wsp.source import here
 
-_TELL_AFTER_S = 3.0           # a longer wait is reported, and again every minute
+TELL_AFTER_S = 3.0           # a longer wait is reported, and again every minute
 _TELL_AGAIN_S = 60.0
 _POLL_S = 0.05
 _LOCK_LETTERS = 32
@@ -56,7 +56,7 @@ def locked(locks: Folder, key: str, what: str) -> Iterator[None]:
 
 def _acquire(lock: Any, locks: Folder, name: str) -> None:
     started = time.monotonic()
-    tell_at = started + _TELL_AFTER_S
+    tell_at = started + TELL_AFTER_S
     while True:
         try:
             lock.acquire(timeout=max(0.0, tell_at - time.monotonic()), poll_interval=_POLL_S)

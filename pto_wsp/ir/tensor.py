@@ -169,7 +169,7 @@ class _AsIntegers:
 
     def __dlpack__(self, **options: object) -> Any:
         capsule = self._array.__dlpack__(**options)
-        tensor = _tensor_of(capsule)
+        tensor = tensor_in_capsule(capsule)
         if tensor is not None and tensor.dtype.lanes == 1:
             self.dtype = _CODES.get((tensor.dtype.code, tensor.dtype.bits))
             if self.dtype is not None:
@@ -177,8 +177,8 @@ class _AsIntegers:
         return capsule
 
 
-def _tensor_of(capsule: object) -> _Tensor | None:
-    """Return the tensor in an unconsumed capsule; None for any other object."""
+def tensor_in_capsule(capsule: object) -> _Tensor | None:
+    """Return the tensor in a capsule that nobody has taken, None for another one."""
     if _is_valid(capsule, b"dltensor_versioned"):
         whole = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
         return _Tensor.from_address(ctypes.addressof(whole) + _Versioned.tensor.offset)

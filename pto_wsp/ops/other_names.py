@@ -17,7 +17,7 @@ def _reduced(name: str) -> str:
 
 
 _RUNNING = "kernels have no running sums or products; a sum along the columns is x @ pto.triu(pto.ones((C, C), dtype)), with C columns"
-_INSTEAD: Mapping[str, str] = MappingProxyType({
+INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("sum", "nansum"), _reduced("sum")), **dict.fromkeys(("mean", "average"), _reduced("mean")),
     **dict.fromkeys(("amax",), _reduced("max")), **dict.fromkeys(("amin",), _reduced("min")),
     **dict.fromkeys(("prod", "product"), "pto.rowprod(x) gives the product of each row, [R, 1]"),
@@ -65,10 +65,10 @@ _INSTEAD: Mapping[str, str] = MappingProxyType({
 
 
 def instead_of(name: str) -> str | None:
-    """Return what to write for a name of another library, or None if it is unknown."""
-    advice = _INSTEAD.get(name)
-    if advice is not None:
-        return advice
+    """Return what to write for a name of another library, None where nothing is known that it may mean."""
+    found = INSTEAD.get(name)
+    if found is not None:
+        return found
     names = {*TABLE, *(alias for op in TABLE.values() for alias in op.aliases), *(function.__name__ for function in FUNCTIONS)}
     return f"pto.{name}(x)" if name in names else None
 

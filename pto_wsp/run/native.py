@@ -276,12 +276,12 @@ _making_pools = threading.Lock()
 
 def _pool(runtime: Runtime, threads: int) -> Any:
     with _making_pools:
-        return _pool_of(runtime, threads, os.getpid())
+        return pool_of(runtime, threads, os.getpid())
 
 
 @lru_cache(maxsize=8)
-def _pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
-    """Return the thread pool for a thread count and process: threads do not survive a fork, so a child process makes its own."""
+def pool_of(runtime: Runtime, threads: int, pid: int) -> Any:
+    """One pool a thread count and process: threads do not survive a fork, so a child makes its own."""
     del pid
     raw = runtime.lib.pto_pool_new(threads)
     if raw == runtime.ffi.NULL:

@@ -102,7 +102,7 @@ def engine_of(root: Path, manifest: Manifest, plan: TaskPlan, options: CompileOp
 
     Raises: C102, C105 when it cannot be loaded.
     """
-    artifact = _load(str(root), manifest.library, manifest.plan_digest)
+    artifact = open_artifact(str(root), manifest.library, manifest.plan_digest)
     return Engine(artifact, plan, 1 if options.sanitize else options.threads, undefined=undefined if options.sanitize else None,
                   wall_trace=options.wall_trace)
 
@@ -127,5 +127,6 @@ def _key(request: CompileRequest, plan: TaskPlan) -> str:
 
 
 @lru_cache(maxsize=32)      # the latest stay open for programs that are compiled again; the others are closed with their last program
-def _load(root: str, library: str, digest: str) -> LoadedArtifact:
+def open_artifact(root: str, library: str, digest: str) -> LoadedArtifact:
+    """Return the library of an artifact, opened once for all programs that use it."""
     return load_artifact(Path(root), library, digest)

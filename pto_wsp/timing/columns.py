@@ -36,7 +36,7 @@ Column: TypeAlias = "np.ndarray[Any, Any]"
 Leaf: TypeAlias = Callable[[s.Scalar], "Column | None"]
 
 _FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-_TURNS_AT_A_TIME = 1 << 20     # iterations of sums held in memory at once
+TURNS_AT_A_TIME = 1 << 20
 
 
 # -- expressions -------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def _sum(node: s.Sum, leaf: Leaf) -> Column:
     first = 0
     while first < len(ends):      # invariant: total[:first] is done; a group has at most _TURNS_AT_A_TIME iterations, or one task
         done = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + _TURNS_AT_A_TIME, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, done + TURNS_AT_A_TIME, side="right")))
         total[first:last] = _turns(node, leaf, inner, slice(first, last), start, step, count, shape)
         first = last
     return total

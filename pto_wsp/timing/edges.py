@@ -228,9 +228,9 @@ class Edges(Sequence[Edge]):
 
     @cached_property
     def _counts(self) -> Array:
-        """Cumulative number of edges into the first k + 1 listed nodes."""
-        place = np.zeros(self._columns.n_tasks + self.n_barriers, np.int64)      # by number; negative barriers index from the end
-        place[self._numbers[self._listed]] = np.arange(len(self._listed))
+        """How many edges there are into the first task or barrier, the first two, and so on."""
+        place = np.zeros(self._columns.n_tasks + self.n_barriers, np.int64)      # by number, barriers behind the tasks from the last on
+        place[self.numbers[self._listed]] = np.arange(len(self._listed))
         counts = np.zeros(max(1, len(place)), np.int64)
         for table in self.tables():
             np.add.at(counts, place[table.target], 1)
@@ -242,8 +242,8 @@ class Edges(Sequence[Edge]):
         return np.flatnonzero((self._columns.node_kind == NodeKind.TASK) | self._is_barrier)
 
     @cached_property
-    def _numbers(self) -> Array:
-        """By node: the task's number, or the barrier's negative number."""
+    def numbers(self) -> Array:
+        """By node, the number of its task, or what stands for its barrier."""
         return np.where(self._is_barrier, -np.cumsum(self._is_barrier), self._columns.node_task)
 
     @property
@@ -274,35 +274,31 @@ class Edges(Sequence[Edge]):
         """Return the edges into tasks and barriers, given by their nodes."""
         if self._marked is None:
             return self._from_columns(nodes, self._is_barrier)
-        rows = [(source, int(number), bits) for node, number in zip(nodes.tolist(), self._numbers[nodes].tolist(), strict=True)
+        rows = [(source, int(number), bits) for node, number in zip(nodes.tolist(), self.numbers[nodes].tolist(), strict=True)
                 for source, bits in self._marked.listed_into(node).items()]
         source, target, bits = np.array(rows, np.int64).reshape(-1, 3).T
         return EdgeTable(source, target, bits, self._direct_args(source, target))
 
     def _from_columns(self, nodes: Array, keeps: Array) -> EdgeTable:
-        """Return the edges into some nodes; joins in `keeps` stay as barriers, all others are resolved.
-
-        Invariant: `resolved` has the edges from tasks and kept joins; the remaining edges come from joins and are expanded by one level
-        per round.
-        """
+        """Return the edges into some nodes, with the joins that `keeps` names as barriers and no others."""
         columns = self._columns
         target = nodes
         at, row = _predecessors(columns, nodes)
         target, source, bits, arg = target[row], columns.edge_src[at] - columns.first_node, columns.edge_why[at], columns.edge_arg[at]
-        resolved = []
+        found = []
         while True:
-            in_record = source >= 0
-            is_join = in_record & (columns.node_kind[np.maximum(source, 0)] == NodeKind.JOIN) & ~keeps[np.maximum(source, 0)]
-            plain = in_record & ~is_join
-            resolved.append((target[plain], source[plain], bits[plain], arg[plain]))
+            known = source >= 0
+            is_join = known & (columns.node_kind[np.maximum(source, 0)] == NodeKind.JOIN) & ~keeps[np.maximum(source, 0)]
+            plain = known & ~is_join
+            found.append((target[plain], source[plain], bits[plain], arg[plain]))
             if not is_join.any():
                 break
-            # duplicates are merged at each level: joins of joins would otherwise double the edges
+            # of what is joined twice one is enough: joins of joins would double at each step
             target, joins, bits, _ = _merged(target[is_join], source[is_join], bits[is_join], np.full(is_join.sum(), -1))
             at, row = _predecessors(columns, joins)
             target, source, bits, arg = target[row], columns.edge_src[at] - columns.first_node, bits[row], np.full(len(at), -1)
-        target, source, bits, arg = _merged(*(np.concatenate(parts) for parts in zip(*resolved, strict=True)))
-        numbers = self._numbers if keeps.any() else columns.node_task
+        target, source, bits, arg = _merged(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        numbers = self.numbers if keeps.any() else columns.node_task
         return EdgeTable(numbers[source], numbers[target], bits, arg)
 
     def _direct_args(self, source: Array, target: Array) -> Array:

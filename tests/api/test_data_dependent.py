@@ -99,7 +99,7 @@ def check(made: Workload, outputs: dict[Tensor, Callable[[], Array]]) -> Program
     Besides the default schedule a workload is run under one other, which goes by its name: all of them have their turn in these tests.
     `outputs`: tensors to compare, with what must be in them. What all tensors hold before is restored for each run.
     """
-    before = {id(t): (t, t.data.copy()) for t in made._tensors.values() if t.data is not None}
+    before = {id(t): (t, t.data.copy()) for t in made.tensors if t.data is not None}
     expected = {t: value() for t, value in outputs.items()}
 
     def compare(program: Program, run: Callable[[], object], what: object) -> None:
@@ -124,7 +124,7 @@ def check(made: Workload, outputs: dict[Tensor, Callable[[], Array]]) -> Program
 
 def check_same_record(program: Program, oracle: Program) -> None:
     """Hold the task stream in C against the one in Python: tasks, waits, edges, and what the simulator makes of them."""
-    found, wanted = program._compiled.runner.recorder.columns(), oracle._compiled.runner.recorder.columns()
+    found, wanted = program.compiled.runner.recorder.columns(), oracle.compiled.runner.recorder.columns()
     for name in ("n_tasks", "task_kernel", "task_site", "task_worker", "task_cost", "task_stream", "index_begin", "index", "mark_delay",
                  "mark_stream", "mark_stall"):
         assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
@@ -134,7 +134,7 @@ def check_same_record(program: Program, oracle: Program) -> None:
 
 
 def n_waits(program: Program) -> int:
-    return len(program._compiled.runner.recorder.columns().mark_node)
+    return len(program.compiled.runner.recorder.columns().mark_node)
 
 
 def column(*values: int) -> Tensor:
@@ -710,13 +710,13 @@ def test_a_long_stream_is_executed_in_pieces_and_read_between_them() -> None:
             with P.when(n[0, 0] % 2 == 0):
                 mix[i](x=Y[0], n=100, y=Y[0])
     program = long().compile()
-    engine: Any = program._compiled.runner
+    engine: Any = program.compiled.runner
     small = type(engine)(engine.artifact, engine.plan, 2, max_tasks=32)
     program.run()
     wanted, cycles = Y.data.copy(), program.stats.total_cycles  # type: ignore[union-attr]
     n.data[...] = 0  # type: ignore[index]
     Y.data[...] = 0  # type: ignore[index]
-    small.run(program._given.of_run({}))
+    small.run(program.bind())
     np.testing.assert_array_equal(Y.data, wanted)  # type: ignore[arg-type]
     assert small.simulate(keep_trace=False).total_cycles == cycles
 

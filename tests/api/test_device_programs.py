@@ -42,10 +42,10 @@ def package(source: Workload, **options: object) -> Program:
 
 def test_a_package_is_found_again_and_data_that_steers_is_part_of_it() -> None:
     first, again = package(ragged([20, 5])), package(ragged([20, 5], fill=3.0))
-    assert again._compiled.from_cache and again.artifact_dir == first.artifact_dir and again.checks == first.checks
+    assert again.compiled.from_cache and again.artifact_dir == first.artifact_dir and again.checks == first.checks
     assert "proved: flag pairing" in " ".join(again.checks)
     other = package(ragged([20, 6]))
-    assert not other._compiled.from_cache and other.artifact_dir != first.artifact_dir
+    assert not other.compiled.from_cache and other.artifact_dir != first.artifact_dir
 
 
 @pytest.mark.parametrize("options", [{"arch": "ascend_950"}, {"dump": True}])

@@ -156,13 +156,13 @@ def test_execute_returns_while_the_run_goes_on() -> None:
     gate, started = threading.Event(), threading.Event()
     array = np.zeros((1, 4), np.float32)
     program = Doubling(1).program()
-    original = program._compiled.runner.run
+    original = program.compiled.runner.run
 
     def held(*args: object) -> None:
         started.set()
         gate.wait(10)
         original(*args)  # type: ignore[arg-type]
-    program._compiled.runner.run = held  # type: ignore[method-assign, assignment]
+    program.compiled.runner.run = held  # type: ignore[method-assign, assignment]
     program.execute(Y=array)
     assert started.wait(10) and not program.is_complete()
     with pytest.raises(ProgramStateError):

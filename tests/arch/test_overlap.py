@@ -264,8 +264,8 @@ def test_the_formula_of_a_loop_is_its_schedule_turn_by_turn(seed: int) -> None:
         stages = Stages(made.specialise(**given), arch)
         run = [(stmt, stages.of(stmt)) for stmt in loop.body]
         for n in (1, 2, 3, 4, 9, 40):
-            exact = overlap._scheduled(run, arch, n)
+            exact = overlap.scheduled_cycles(run, arch, n)
             found = made.cost(arch, n=n, **given).total
-            two = overlap._scheduled(run, arch, 4) - overlap._scheduled(run, arch, 2)
-            turn = overlap._scheduled(run, arch, 4) - overlap._scheduled(run, arch, 3)
+            two = overlap.scheduled_cycles(run, arch, 4) - overlap.scheduled_cycles(run, arch, 2)
+            turn = overlap.scheduled_cycles(run, arch, 4) - overlap.scheduled_cycles(run, arch, 3)
             assert abs(found - exact) <= abs(turn - two / 2) + 1     # turns that alternate are off by half of what they differ by

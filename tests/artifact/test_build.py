@@ -18,14 +18,14 @@ from tests.artifact.small_program import SCRIPT, contents, finish, small, start
 from tests.caches import with_runtime
 
 
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, tuple[str, ...]]:
+@pytest.fixture(scope="module", params=["one runtime", pytest.param("two runtimes", marks=pytest.mark.slow)])
+def twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, tuple[str, ...]]:
     """Return two artifacts of one script: other folder, cache, hash seed and process; and the paths that must not be in them."""
     made, named = [], []
     for name, seed in (("first", "1"), ("the second, ünï", "2")):
         folder = tmp_path_factory.mktemp(name)
         script, cache = folder / "model.py", folder / "a cache"
-        if seed == "1":                # the other one builds its own
+        if seed == "1" or request.param == "one runtime":      # else the second one builds its own
             with_runtime(cache)
         script.write_text(SCRIPT)
         made.append(start(script, cache, env={"PYTHONHASHSEED": seed}))
@@ -97,7 +97,7 @@ def test_a_runtime_of_another_version_is_refused(small_runtime: Path) -> None:
 @pytest.mark.usefixtures("small_runtime")
 def test_a_damaged_runtime_is_named_and_built_again_when_removed() -> None:
     folder = load_runtime().path
-    build._load_runtime.cache_clear()
+    build.runtime_of.cache_clear()
     library = folder / "libpto_runtime.so"
     data = library.read_bytes()
     library.unlink()                   # the open one stays as it is
@@ -111,7 +111,7 @@ def test_a_damaged_runtime_is_named_and_built_again_when_removed() -> None:
 
 def test_libraries_stay_open_until_the_process_ends(tmp_path: Path) -> None:
     script = tmp_path / "model.py"
-    script.write_text(SCRIPT + "\nruntime = program._compiled.runner.runtime\n"
+    script.write_text(SCRIPT + "\nruntime = program.compiled.runner.runtime\n"
                       "runtime.ffi.dlclose(runtime.lib)   # Python may do so at exit, before it frees the record\ndel program\n")
     finish(start(script, with_runtime(tmp_path / "cache")))
 

@@ -14,7 +14,7 @@ from pto_wsp.artifact import build
 from tests.artifact.small_program import SCRIPT, finish, small, start
 from tests.caches import with_runtime
 
-ASK = SCRIPT.replace('print(program.artifact_dir or "none")', 'print("hit" if program._compiled.from_cache else "miss")')
+ASK = SCRIPT.replace('print(program.artifact_dir or "none")', 'print("hit" if program.compiled.from_cache else "miss")')
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +82,11 @@ def test_a_changed_file_beside_the_package_is_a_miss(folder: str, checkout: Path
 @pytest.mark.parametrize(("owner", "name"), [(np, "__version__"), (build.sys, "version")])
 def test_another_python_or_numpy_is_a_miss(owner: object, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small(factor=61)
-    assert small(factor=61)[0]._compiled.from_cache
+    assert small(factor=61)[0].compiled.from_cache
     key = build.package_key()
     monkeypatch.setattr(owner, name, "0.0")
     assert build.package_key() != key
     program, found = small(factor=61)
-    assert not program._compiled.from_cache
+    assert not program.compiled.from_cache
     program.run()
     assert (found == 122).all()

@@ -30,7 +30,7 @@ def test_a_library_is_closed_with_the_last_program_that_uses_it() -> None:
     two, _ = small(factor=121)
     folder = one.artifact_dir
     assert mapped(folder) > 0
-    cpu_sim._load.cache_clear()
+    cpu_sim.open_artifact.cache_clear()
     del two
     gc.collect()
     assert mapped(folder) > 0
@@ -47,8 +47,8 @@ def test_a_library_is_closed_with_the_last_program_that_uses_it() -> None:
 def test_what_a_run_left_can_be_read_when_its_program_is_gone() -> None:
     program, _ = small(factor=122)
     program.run()
-    folder, stats, trace, recorder = program.artifact_dir, program.stats, program.trace, program._compiled.runner.recorder  # type: ignore[union-attr]
-    cpu_sim._load.cache_clear()
+    folder, stats, trace, recorder = program.artifact_dir, program.stats, program.trace, program.compiled.runner.recorder  # type: ignore[union-attr]
+    cpu_sim.open_artifact.cache_clear()
     del program
     gc.collect()
     assert mapped(folder) > 0      # a record keeps the library that wrote it

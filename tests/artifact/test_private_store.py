@@ -105,7 +105,7 @@ def test_what_the_store_makes_is_the_users_alone_whatever_the_umask(tmp_path: Pa
         program, found = small(factor=72)
     finally:
         os.umask(before)
-    assert program._compiled.from_cache
+    assert program.compiled.from_cache
     program.run()
     assert (found == 144).all()
     assert not [path for folder in (cache, tmp_path / "new") for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o022]
@@ -122,7 +122,7 @@ def test_a_relative_folder_stays_where_it_was_first(tmp_path: Path, monkeypatch:
     saved = program.save("saved")
     assert (saved / "manifest.json").is_file()
     program.run()
-    assert (found == 146).all() and small(factor=73)[0]._compiled.from_cache
+    assert (found == 146).all() and small(factor=73)[0].compiled.from_cache
     assert [path.name for path in (tmp_path / "sub").iterdir()] == ["saved"]
 
 

@@ -113,7 +113,7 @@ def test_errors_name_the_line_that_is_not_here(program: Program) -> None:
 
 
 def test_threads_are_as_compiled_or_as_asked(saved: Path) -> None:
-    assert load(saved, threads=1)._compiled.options.threads == 1 and load(saved)._compiled.options.threads is None
+    assert load(saved, threads=1).compiled.options.threads == 1 and load(saved).compiled.options.threads is None
     with pytest.raises(PtoError, match="compile\\(\\) option `threads`") as raised:
         load(saved, threads=0)
     assert raised.value.code == "C104"

@@ -29,9 +29,9 @@ def refuse(*_: object, **__: object) -> None:
 def test_a_second_compile_runs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = small(value=1.0)
     monkeypatch.setattr(build, "compile_library", refuse)
-    cpu_sim._load.cache_clear()
+    cpu_sim.open_artifact.cache_clear()
     second, found = small(value=9.0)   # other data: the same program
-    assert second._compiled.from_cache and second.artifact_dir == first.artifact_dir
+    assert second.compiled.from_cache and second.artifact_dir == first.artifact_dir
     second.run()
     assert (found == 6).all()
 
@@ -93,7 +93,7 @@ def test_damage_is_named_and_heals_when_the_folder_is_removed(name: str) -> None
         small(factor=factor)
     assert found.value.code == "C103" and str(folder) in str(found.value) and file in str(found.value)
     shutil.rmtree(folder)
-    cpu_sim._load.cache_clear()
+    cpu_sim.open_artifact.cache_clear()
     again, array = small(factor=factor)
     again.run()
     assert (array == 2 * factor).all() and again.artifact_dir == folder
@@ -120,7 +120,7 @@ def test_two_keys_in_each_others_places_count_for_nothing() -> None:
     two.write_text(text)
     for factor, folder in zip((113, 114), folders, strict=True):
         program, found = small(factor=factor)
-        assert not program._compiled.from_cache and program.artifact_dir == folder
+        assert not program.compiled.from_cache and program.artifact_dir == folder
         program.run()
         assert (found == 2 * factor).all()
 
@@ -137,9 +137,12 @@ def test_a_name_of_any_length_is_a_folder() -> None:
     assert found is not None and found[0].parent == store.cache_root() / "artifacts" and found[0].name.startswith("___longlong")
 
 
-def test_processes_that_build_at_the_same_time_all_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["a program", pytest.param("the runtime library too", marks=pytest.mark.slow)])
+def test_processes_that_build_at_the_same_time_all_work(tmp_path: Path, what: str) -> None:
     script = tmp_path / "model.py"
     script.write_text(SCRIPT)
+    if what == "a program":
+        with_runtime(tmp_path / "cache")
     folders = {finish(process) for process in [start(script, tmp_path / "cache") for _ in range(3)]}
     assert len(folders) == 1
     left = [path.name for path in (tmp_path / "cache").rglob(".building-*")]
@@ -159,7 +162,7 @@ def test_a_read_only_cache_serves_what_it_holds(tmp_path: Path, monkeypatch: pyt
     before, _ = small()
     assert before.artifact_dir is not None
     files = contents(before.artifact_dir)
-    cpu_sim._load.cache_clear()
+    cpu_sim.open_artifact.cache_clear()
     with read_only(tmp_path):
         program, found = small()
         program.run()

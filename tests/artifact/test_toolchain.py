@@ -95,7 +95,7 @@ def test_another_compiler_makes_another_artifact(tmp_path: Path, monkeypatch: py
     small(factor=46)
     real = shutil.which("cc") or shutil.which("gcc")
     monkeypatch.setenv("CC", script(tmp_path / "other", f'exec {real} "$@"'))
-    assert not small(factor=46)[0]._compiled.from_cache
+    assert not small(factor=46)[0].compiled.from_cache
 
 
 @pytest.mark.usefixtures("same_runtime")
@@ -215,7 +215,7 @@ def test_a_process_that_waits_for_another_ones_compiler_says_so(tmp_path: Path) 
                                               ("", "another process"), ("1 \x1b[2J\n", "another process"), ("x" * 300, "another process")])
 def test_who_waits_for_a_lock_says_for_whom(holder: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                             capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(store, "_TELL_AFTER_S", 0.05)
+    monkeypatch.setattr(store, "TELL_AFTER_S", 0.05)
     tmp_path.chmod(0o700)
     took = threading.Event()
 

@@ -113,11 +113,11 @@ STREAMS = {
 
 def recorded(program: Program, max_tasks: int, sim: object = None) -> Recorder:
     """Return the record of a program's stream; of more than `max_tasks` tasks, `sim` is fed all and the record keeps the last."""
-    engine = program._compiled.runner
+    engine = program.compiled.runner
     assert isinstance(engine, Engine)
     ffi, lib = engine.runtime.ffi, engine.runtime.lib
     recorder = Recorder(engine.runtime, program.plan.rules, infer=program.plan.infer, max_tasks=max_tasks)
-    bound = raw_bindings(engine.runtime, program.plan, program._given.of_run({}))
+    bound = raw_bindings(engine.runtime, program.plan, program.bind())
     options = ffi.new("pto_run_options *", {"orchestrate": engine.artifact.table.orchestrate, "bindings": bound[0],
                                             "sim": ffi.NULL if sim is None else sim})
     check_status(lib.pto_run(ffi.NULL, recorder.raw, options, ffi.new("pto_execute_result *")), "making the stream")
@@ -177,7 +177,7 @@ def paged(repeats: int) -> tuple[float, float, float]:
 
 def _with_data(given: Workload) -> Workload:
     """Give the tensors of a workload memory: nothing is in it, no kernel runs."""
-    for tensor in given._tensors.values():
+    for tensor in given.tensors:
         if tensor.data is None:
             tensor.data = np.empty(tensor.ref.shape, tensor.ref.dtype.np)
     return given

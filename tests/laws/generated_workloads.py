@@ -299,7 +299,7 @@ class Bench:
 
 def run_in_order_of(program: Program, order_seed: int) -> None:
     """Run a program on one thread, ready tasks taken in a random legal order."""
-    program._compiled.runner.run(program._given.of_run({}), order_seed=order_seed)
+    program.compiled.runner.run(program.bind(), order_seed=order_seed)
 
 
 def check_orders(bench: Bench, program: Program, expected: Array, seeds: int = 5) -> None:
@@ -311,7 +311,7 @@ def check_orders(bench: Bench, program: Program, expected: Array, seeds: int = 5
 @contextmanager
 def threads_of(program: Program, threads: int) -> Iterator[None]:
     """Run with another number of threads meanwhile."""
-    engine = program._compiled.runner
+    engine = program.compiled.runner
     before, engine.threads = engine.threads, threads
     try:
         yield

@@ -163,7 +163,7 @@ def cases(draw: Callable[..., Any]) -> Case:
 
 
 @given(cases())
-@settings(max_examples=8)
+@settings(max_examples=3)
 def test_parameters_that_share_memory(case: Case) -> None:
     check(case)
 

@@ -193,7 +193,7 @@ def check(body: tuple[Statement, ...], start: tuple[int, ...]) -> None:
 
 def check_records(program: Program, oracle: Program) -> None:
     """Hold the stream in C against the one in Python: tasks, waits, edges and cycles."""
-    found, wanted = program._compiled.runner.recorder.columns(), oracle._compiled.runner.recorder.columns()
+    found, wanted = program.compiled.runner.recorder.columns(), oracle.compiled.runner.recorder.columns()
     for name in ("task_kernel", "task_site", "task_worker", "task_cost", "mark_stall", "mark_delay"):
         assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
     assert program.graph.edges == oracle.graph.edges

@@ -48,8 +48,8 @@ def test_loops_that_are_cut_keep_the_numbers(weight: int, data: st.DataObject) -
     with mock.patch.object(rows, "MAX_WEIGHT", weight):
         check_kernel_passes(kernel, context, KERNEL_PASSES)
         lowered = run_kernel_passes(kernel, context, KERNEL_PASSES[:NAMES.index("fuse_rows") + 1])
-    assert all(len(rows.body) == 1 or sum(map(rows.weight_of, rows.body)) <= weight
-               for rows in walk(lowered.body) if isinstance(rows, k.Rows))
+    assert all(len(loop.body) == 1 or sum(map(rows.weight_of, loop.body)) <= weight
+               for loop in walk(lowered.body) if isinstance(loop, k.Rows))
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_both_targets_write_one_stream(seed: int, cost: dict[int, int]) -> None:
     native, noted = built(network, "cpu_sim", 3, threads=2)
     assert isinstance(ours, Program) and isinstance(native, Program)
     assert noted.tolist() == notes.tolist() == wrapped(expected(network, cost, 3)[1])
-    one, other = ours._look().columns, native._look().columns
+    one, other = ours.compiled.runner.recorder.columns(), native.compiled.runner.recorder.columns()
     for column in fields(one):
         np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name), err_msg=column.name)
     assert ours.stats.total_cycles == native.stats.total_cycles == expected(network, cost, 3)[2]
@@ -95,7 +95,7 @@ def test_threads_and_orders_change_nothing(seed: int, cost: dict[int, int]) -> N
         assert noted.tolist() == wrapped(notes) and program.stats.total_cycles == cycles
         for order_seed in range(1, 6):
             noted[:] = 0
-            program._runner.run(program._given.of_run({}), order_seed)
+            program.compiled.runner.run(program.bind(), order_seed)
             assert noted.tolist() == wrapped(notes), (threads, order_seed)
 
 

@@ -30,7 +30,7 @@ def has_race(traced: Workload) -> bool:
     program = traced.compile(target="interp")
     before: list[frozenset[int]] = []
     touched: list[tuple[int, frozenset[int], frozenset[int]]] = []
-    for node, item in enumerate(stream_of(program.plan, program._given.of_run({}))):
+    for node, item in enumerate(stream_of(program.plan, program.bind())):
         match item:
             case TaskInstance():
                 direct: tuple[int, ...] = (*item.order, *item.after)

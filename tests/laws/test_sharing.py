@@ -12,8 +12,8 @@ import pytest
 from pto_wsp import Program, PtoError, Tensor
 from pto_wsp.check.races.check import Races, check_races
 from pto_wsp.check.verdict import Verdict
+from tests.check.races.brute_force import arrays_of, plan_of, races_of
 from tests.laws.generated_sharing import Sharing, expected, random_sharing, workload_of
-from tests.verify.races.brute_force import arrays_of, plan_of, races_of
 
 N_NETWORKS = [20, pytest.param(1500, marks=pytest.mark.slow)]
 N_RUN = [8, pytest.param(400, marks=pytest.mark.slow)]

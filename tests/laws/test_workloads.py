@@ -128,13 +128,13 @@ def check_streams(recipe: WorkloadRecipe, scheduled: Any) -> None:
     program, oracle = scheduled(traced).compile(), scheduled(traced).compile(target="interp")
     bench.run(program)
     bench.run(oracle)
-    found, expected = program._compiled.runner.recorder.columns(), oracle._compiled.runner.recorder.columns()
+    found, expected = program.compiled.runner.recorder.columns(), oracle.compiled.runner.recorder.columns()
     for name in ("n_tasks", "first_task", "first_node", "total_tasks"):
         assert getattr(found, name) == getattr(expected, name), name
     for name in ("task_kernel", "task_site", "task_worker", "task_cost", "index_begin", "index"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), (name, recipe)
     assert program.graph.edges == oracle.graph.edges   # joins resolved: C leaves out those that nobody waits for
-    tasks = [node for node in stream_of(program.plan, program._given.of_run({})) if isinstance(node, TaskInstance)]
+    tasks = [node for node in stream_of(program.plan, program.bind()) if isinstance(node, TaskInstance)]
     assert len(tasks) == found.n_tasks
     for k, task in enumerate(tasks):
         assert carried(program, k) == declared(program, task), (k, recipe)
@@ -142,7 +142,7 @@ def check_streams(recipe: WorkloadRecipe, scheduled: Any) -> None:
 
 def carried(program: Program, k: int) -> tuple[Any, ...]:
     """Return what task k of the record carries."""
-    engine = program._compiled.runner
+    engine = program.compiled.runner
     raw = engine.runtime.ffi.new("pto_columns *")
     engine.runtime.lib.pto_record_columns(engine.recorder.raw, raw)
     bases = {g: min(a.__array_interface__["data"][0] for a, h in _grouped(program) if h == g) for _, g in _grouped(program)}
@@ -170,7 +170,7 @@ def declared(program: Program, task: TaskInstance) -> tuple[Any, ...]:
 
 
 def _grouped(program: Program) -> list[tuple[Array, int]]:
-    bindings = program._given.of_run({})
+    bindings = program.bind()
     return list(zip(bindings.arrays, bindings.groups, strict=True))
 
 
@@ -193,7 +193,7 @@ def test_streams_agree_under_every_schedule(recipe: WorkloadRecipe) -> None:
 def elements(program: Program, task: TaskInstance) -> tuple[frozenset[int], frozenset[int]]:
     """Return the addresses that a task reads and those that it writes."""
     kernel = program.plan.kernels[task.submit.kernel].kernel
-    arrays = program._given.of_run({}).arrays
+    arrays = program.bind().arrays
     reads: set[int] = set()
     writes: set[int] = set()
     for view, param in zip(task.views, kernel.memory_params, strict=True):
@@ -220,7 +220,7 @@ def check_edges(recipe: WorkloadRecipe) -> None:
     bench = Bench(recipe)
     program = bench.trace().task_graph(deps=Deps.infer_bytes_overlap()).compile()
     bench.run(program)
-    tasks = [node for node in stream_of(program.plan, program._given.of_run({})) if isinstance(node, TaskInstance)]
+    tasks = [node for node in stream_of(program.plan, program.bind()) if isinstance(node, TaskInstance)]
     touched = [elements(program, task) for task in tasks]
     conflicts = np.zeros((len(tasks), len(tasks)), bool)
     kinds: dict[tuple[int, int], int] = {}
@@ -317,6 +317,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow      # builds the library again
 @pytest.mark.parametrize("rule", ["RAW", "WAR", "WAW"])
 def test_without_one_kind_of_edge_some_order_shows(rule: str, forgetful: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "csrc_dir", lambda: forgetful / "csrc")
@@ -325,7 +326,7 @@ def test_without_one_kind_of_edge_some_order_shows(rule: str, forgetful: Path, m
     bench = Bench(DENSE_CONFLICTS)
     traced = bench.trace()
     program = traced.task_graph(deps=Deps.infer_bytes_overlap()).compile()
-    assert program._compiled.runner.runtime.path.is_relative_to(forgetful)
+    assert program.compiled.runner.runtime.path.is_relative_to(forgetful)
     expected = bench.run(program)       # alone and in program order nothing can go wrong
     with pytest.raises(AssertionError, match="elements differ"):
         check_orders(bench, program, expected, seeds=30)

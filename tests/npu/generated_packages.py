@@ -15,7 +15,7 @@ import numpy as np
 from pto_wsp import Deps, DType, Kernel, P, Symbol, Tensor, Workload, ceildiv, combine, workload
 from tests.npu.kernels.test_drawn import drawn, moving
 from tests.npu.package import Array
-from tests.plan.npu.split.generated_mixed import BLOCKS, INNER, SIMPLE, STATE, Recipe, S, Step
+from tests.npu.split.generated_mixed import BLOCKS, INNER, SIMPLE, STATE, Recipe, S, Step
 
 F32, I32 = DType.F32, DType.I32
 DTYPES = (F32, F32, I32, DType.I16, DType.F16, DType.BF16)
@@ -179,4 +179,4 @@ def _mixed(rng: random.Random) -> Drawn:
 
 def arrays_of(made: Workload) -> dict[str, Array]:
     """Return what the tensors of a workload wrap, by name."""
-    return {tensor.name: tensor.data for tensor in made._tensors.values()}
+    return {tensor.name: tensor.data for tensor in made.tensors}

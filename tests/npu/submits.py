@@ -51,8 +51,7 @@ def npu_plan(workload: Workload, arch: str = "ascend_910b") -> NpuPlan:
 
 def intermediates(workload: Workload) -> frozenset[int]:
     """Return the ids, as in `workload.node`, of what Tensor.empty made."""
-    return frozenset(number for number, known in enumerate(workload._canonical.tensors)
-                     if known in workload._tensors and workload._tensors[known].intermediate)
+    return frozenset(number for number, known in enumerate(workload.tensors) if known is not None and known.intermediate)
 
 
 def write_orchestration(root: Path, plan: NpuPlan, change: Callable[[str], str] = lambda text: text) -> Package:

@@ -196,19 +196,19 @@ def test_cycles_past_64_bits_are_an_error_at_the_task_that_is_too_much(target: s
 
 def test_a_stream_too_long_to_keep_ends_where_its_cycles_do() -> None:
     built = costing(1 << 61).compile(target="cpu_sim")
-    engine = Engine(built._runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
+    engine = Engine(built.compiled.runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
     with pytest.raises(CyclesError, match=r"do not fit 64 bits at task (3 of the stream|fill\[k=3\])"):
-        engine.run(built._given.of_run({}))
+        engine.run(built.bind())
 
 
 # ---- streams that are longer than a record, or depend on what tasks compute ----
 
 def test_a_stream_too_long_to_keep_is_simulated_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     built = windowed(6, "tasks", WindowMode.ABORT).compile(target="cpu_sim")
-    engine = Engine(built._runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
+    engine = Engine(built.compiled.runner.artifact, built.plan, 1, max_tasks=3)  # type: ignore[union-attr]
     Y.data[:] = -1
     with pytest.raises(WindowError, match="k=6"):
-        engine.run(built._given.of_run({}))
+        engine.run(built.bind())
     assert set(Y.data[:, 0]) == {-1}
 
 
@@ -231,7 +231,7 @@ def test_a_stream_that_waits_for_results_ends_after_them() -> None:
 @pytest.mark.parametrize("max_tasks", [1, 4, 8])
 def test_a_long_stream_that_waits_for_results_ends_where_the_window_is_full(max_tasks: int) -> None:
     built = reads().task_graph(window=TaskWindow(3, "tasks", WindowMode.ABORT)).compile(target="cpu_sim")
-    engine = Engine(built._runner.artifact, built.plan, 1, max_tasks)  # type: ignore[union-attr]
+    engine = Engine(built.compiled.runner.artifact, built.plan, 1, max_tasks)  # type: ignore[union-attr]
     for _ in range(2):
         with pytest.raises(WindowError, match="no room"):
-            engine.run(built._given.of_run({}))
+            engine.run(built.bind())

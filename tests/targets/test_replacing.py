@@ -79,7 +79,7 @@ def sources(program: Program) -> str:
 
 def was_found(program: Program) -> bool:
     """Tell whether the store had what a program runs."""
-    return program._compiled.from_cache
+    return program.compiled.from_cache
 
 
 # ---- it runs ----

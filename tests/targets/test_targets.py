@@ -157,7 +157,7 @@ def test_a_part_of_a_workload_has_no_ir_of_its_own() -> None:
 @pytest.mark.parametrize(("target", "able"), [
     ("cpu_sim", {"to_run", "to_verify", "to_save"}), ("interp", {"to_run"}), ("ascend_npu", {"to_save"}), ("pto", {"to_save"})])
 def test_abilities(target: str, able: set[str]) -> None:
-    compiled = weigh().compile(target)._compiled
+    compiled = weigh().compile(target).compiled
     found = set()
     for name in ("to_run", "to_verify", "to_save", "to_watch_the_clock"):
         try:

@@ -193,7 +193,7 @@ class Search:
                 return Nothing.EMPTY
             if not tableau.rows:
                 return tableau.unwind({})
-            columns = _columns(tableau.rows)
+            columns = columns_of(tableau.rows)
             free = {var: at for at, (var, column) in enumerate(columns.items()) if not (column.n_low and column.n_high)}
             if free:
                 tableau.drop(free)
@@ -223,7 +223,7 @@ class Search:
     def _split(self, tableau: Tableau, var: int) -> Found:
         """Return a point of the rows where the best projection, of `var`, is not exact."""
         rows, n_vars = tableau.rows, tableau.n_vars
-        columns = _columns(rows)
+        columns = columns_of(rows)
         self.steps -= columns[var].n_low * columns[var].n_high   # for the second shadow
         real = project(rows, var, False)
         if real is None:
@@ -241,7 +241,7 @@ class Search:
             found = self.find(Tableau(dark[0], n_vars))
             if isinstance(found, dict) and lift(dark[1], var, found):
                 return found
-        places = _places(rows, real[1], var)
+        places = places_of(rows, real[1], var)
         if places is None:
             if below_gap is None:
                 return Nothing.UNKNOWN
@@ -263,8 +263,8 @@ class Search:
 _Place: TypeAlias = tuple[dict[int, int], int | None, int | None]
 
 
-def _places(rows: Rows, mine: Rows, var: int) -> list[_Place] | None:
-    """Return equalities of which one holds at every integer point that is not over the dark shadow; None if there are too many.
+def places_of(rows: Rows, mine: Rows, var: int) -> list[_Place] | None:
+    """Return equalities of which one holds at every integer point that is not over the dark shadow; None: too many to say.
 
     Chooses the smallest set: the values of the narrowest row, or the splinters of the lower bounds, or of the upper bounds.
     Source: Pugh, The Omega test, 1991 (splinters).
@@ -274,7 +274,7 @@ def _places(rows: Rows, mine: Rows, var: int) -> list[_Place] | None:
     for form, (low, high) in rows.items():
         if low is not None and high is not None and high - low < least:
             thin, least = form, high - low
-    chosen = _splinters(mine, var, least)
+    chosen = splinters_of(mine, var, least)
     if chosen is not None:
         return chosen
     if thin is None:
@@ -284,8 +284,8 @@ def _places(rows: Rows, mine: Rows, var: int) -> list[_Place] | None:
     return [(dict(thin), value, value) for value in sorted(range(first, last + 1), key=abs)]
 
 
-def _splinters(rows: Rows, var: int, most: int) -> list[_Place] | None:
-    """Return the splinters between the two shadows of one variable, given the variable's rows; None for more than `most`."""
+def splinters_of(rows: Rows, var: int, most: int) -> list[_Place] | None:
+    """Return the places between the shadows of one variable, by the rows that hold it; None where there are more than `most`."""
     below: list[tuple[int, dict[int, int], int]] = []
     above: list[tuple[int, dict[int, int], int]] = []
     for form, (low, high) in rows.items():
@@ -325,8 +325,8 @@ class _Column:
         return not self.big_low or not self.big_high or (self.n_big == 1 and not self.is_narrow)
 
 
-def _columns(rows: Rows) -> dict[int, _Column]:
-    """Return the statistics of each variable of some rows."""
+def columns_of(rows: Rows) -> dict[int, _Column]:
+    """Return what some rows say about each of their variables."""
     columns: dict[int, _Column] = {}
     for form, (low, high) in rows.items():
         for var, c in form:

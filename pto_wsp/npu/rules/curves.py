@@ -14,18 +14,18 @@ _hex = float.fromhex
 
 # -- tanh, sigmoid, silu, erf, gelu
 
-_TANH = tuple(map(_hex, ("-0x1.75e1bap-8", "0x1.522722p-6", "-0x1.b83c56p-5", "0x1.11073ap-3", "-0x1.55553ep-2")))
-_ERF_NEAR = tuple(map(_hex, ("-0x1.38ep-11", "0x1.471a58p-8", "-0x1.b691b2p-6", "0x1.ce1c44p-4", "-0x1.8127p-2", "0x1.06eba8p-3")))
-_ERF_FAR = tuple(map(_hex, ("-0x1.22p-16", "0x1.91cfb2p-12", "-0x1.fd1438p-9", "0x1.8d6342p-6", "-0x1.b55cb8p-4", "-0x1.450aap-1",
+TANH = tuple(map(_hex, ("-0x1.75e1bap-8", "0x1.522722p-6", "-0x1.b83c56p-5", "0x1.11073ap-3", "-0x1.55553ep-2")))
+ERF_NEAR = tuple(map(_hex, ("-0x1.38ep-11", "0x1.471a58p-8", "-0x1.b691b2p-6", "0x1.ce1c44p-4", "-0x1.8127p-2", "0x1.06eba8p-3")))
+ERF_FAR = tuple(map(_hex, ("-0x1.22p-16", "0x1.91cfb2p-12", "-0x1.fd1438p-9", "0x1.8d6342p-6", "-0x1.b55cb8p-4", "-0x1.450aap-1",
                             "-0x1.079d0cp-3")))
-_NORMAL_TAIL = tuple(map(_hex, ("-0x1.950f04p-9", "-0x1.2012f2p-6", "0x1.23605cp-4", "-0x1.8f63c8p-5", "-0x1.836d42p-6", "-0x1.fba2bcp-5",
+NORMAL_TAIL = tuple(map(_hex, ("-0x1.950f04p-9", "-0x1.2012f2p-6", "0x1.23605cp-4", "-0x1.8f63c8p-5", "-0x1.836d42p-6", "-0x1.fba2bcp-5",
                                 "0x1.a2ecfcp-4", "0x1.0b575p-2", "-0x1.47983p-1", "0x1p-1")))
 
 
 def tanh(work: Lanes, x: Lane) -> Lane:
     """Return tanh x: an odd polynomial for |x| < 0.625, 1 - 2 / (e^2|x| + 1) above."""
     size, square = work.abs(x), work.mul(x, x)
-    near = work.add(work.mul(work.mul(work.polynomial(square, *_TANH), square), x), x)
+    near = work.add(work.mul(work.mul(work.polynomial(square, *TANH), square), x), x)
     far = work.sub(1.0, work.div(2.0, work.add(work.exp(work.add(size, size)), 1.0)))
     return work.select(work.compare(size, "LT", 0.625), near, _signed(work, far, x))
 
@@ -43,8 +43,8 @@ def silu(work: Lanes, x: Lane) -> Lane:
 def erf(work: Lanes, x: Lane) -> Lane:
     """Return erf x: an odd polynomial for |x| up to 0.9277, 1 - e^polynomial above."""
     size, square = work.abs(x), work.mul(x, x)
-    near = work.add(work.mul(work.polynomial(square, *_ERF_NEAR), x), x)
-    power = work.max(work.sub(work.mul(work.polynomial(work.min(size, 10.0), *_ERF_FAR), size), size), -128.0)
+    near = work.add(work.mul(work.polynomial(square, *ERF_NEAR), x), x)
+    power = work.max(work.sub(work.mul(work.polynomial(work.min(size, 10.0), *ERF_FAR), size), size), -128.0)
     far = _signed(work, work.sub(1.0, work.exp(power)), x)
     return work.select(work.compare(size, "GT", 0.927734375), far, work.select(work.compare(x, "EQ", x), near, x))
 
@@ -53,7 +53,7 @@ def gelu(work: Lanes, x: Lane) -> Lane:
     """Return x Phi(x), where Phi(-a) = e^(-a^2 / 2) t P(1 - t) with t = 1 / (1 + 0.35 a): no cancellation on either side."""
     size = work.abs(x)
     t = work.div(1.0, work.add(work.mul(size, 0.35), 1.0))
-    tail = work.mul(work.polynomial(work.sub(1.0, t), *_NORMAL_TAIL), t)
+    tail = work.mul(work.polynomial(work.sub(1.0, t), *NORMAL_TAIL), t)
     tail = work.mul(work.exp(work.mul(work.mul(size, size), -0.5)), tail)
     return work.mul(work.select(work.compare(x, "LT", 0.0), tail, work.sub(1.0, tail)), x)
 
@@ -74,8 +74,8 @@ def _signed(work: Lanes, size: Lane, x: Lane) -> Lane:
 
 # -- sin, cos
 
-_SIN = tuple(map(_hex, ("0x1.71d7264e6b5b4p-19", "-0x1.a0186079d97a7p-13", "0x1.11110f2e25c02p-7", "-0x1.555555540f6e2p-3")))
-_COS = tuple(map(_hex, ("0x1.99343027bf8c3p-16", "-0x1.6c087e89a359dp-10", "0x1.55553e1068f19p-5", "-0x1.ffffffd0c621cp-2")))
+SIN = tuple(map(_hex, ("0x1.71d7264e6b5b4p-19", "-0x1.a0186079d97a7p-13", "0x1.11110f2e25c02p-7", "-0x1.555555540f6e2p-3")))
+COS = tuple(map(_hex, ("0x1.99343027bf8c3p-16", "-0x1.6c087e89a359dp-10", "0x1.55553e1068f19p-5", "-0x1.ffffffd0c621cp-2")))
 # pi / 2 in pieces of at most 12 bits: the product of a piece and a whole number below 2^12 is exact.
 _HALF_PI = tuple(map(_hex, ("0x1.92p0", "0x1.fb4p-12", "0x1.444p-24", "0x1.68c234c4c6628p-39")))
 LARGEST_ANGLE = 6.0e6
@@ -102,8 +102,8 @@ def _sincos(work: Lanes, x: Lane, quarter: float) -> Lane:
         rest = work.sub(work.sub(rest, work.mul(coarse, piece)), work.mul(fine, piece))
     rest = work.sub(rest, work.mul(turns, _HALF_PI[-1]))
     square = work.mul(rest, rest)
-    sine = work.add(work.mul(work.mul(work.polynomial(square, *_SIN), square), rest), rest)
-    cosine = work.add(work.mul(work.polynomial(square, *_COS), square), 1.0)
+    sine = work.add(work.mul(work.mul(work.polynomial(square, *SIN), square), rest), rest)
+    cosine = work.add(work.mul(work.polynomial(square, *COS), square), 1.0)
     turns = work.add(turns, quarter) if quarter else turns
     rounds = rounded(work, work.sub(work.mul(turns, 0.25), 0.375))          # whole turns, rounded down
     quadrant = work.sub(turns, work.mul(rounds, 4.0))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pto_wsp import PtoError
-from tests.codegen.npu.golden.test_examples import mixture, paged_attention, pipelined_mlp
+from tests.npu.emit.golden.test_examples import mixture, paged_attention, pipelined_mlp
 from tests.npu.harness import check_package
 
 CASES = {"routed by the host": lambda: mixture("routed_by_host"), "routed by tasks": lambda: mixture("routed_by_tasks"),

@@ -1,6 +1,6 @@
 """Ops of several instructions, from selection to emitted C++, on the emulated core: with addresses, flags, bounds and hazards checked.
 
-What they compute at every magnitude and edge is held to NumPy by tests/plan/npu/select; here one batch a family shows that what is emitted
+What they compute at every magnitude and edge is held to NumPy by tests/npu/select; here one batch a family shows that what is emitted
 computes the same.
 """
 
@@ -15,8 +15,8 @@ import pytest
 from pto_wsp import DType, pto
 from tests.npu.harness import A5_FAST
 from tests.npu.kernels.batch import Bound, Case, check
-from tests.plan.npu.select.numbers import ON_CHIP, Array, kernel_of, numbers
-from tests.plan.npu.select.test_order_and_place import different
+from tests.npu.select.numbers import ON_CHIP, Array, kernel_of, numbers
+from tests.npu.select.test_order_and_place import different
 
 F32, BOOL, I32 = DType.F32, DType.BOOL, DType.I32
 SHAPE = (8, 40)
@@ -29,7 +29,7 @@ def case(op: Callable[..., Any], *inputs: Array, out: tuple[int, int, DType], rt
     return Case(kernel_of(op, inputs, out), {**given, "out": Bound.plain(np.zeros(out[:2], out[2].np))}, rtol=rtol, atol=atol)
 
 
-def _curves() -> list[Case]:
+def curves() -> list[Case]:
     x = numbers(F32)
     angles = np.where(np.abs(x) < 6e6, x, 1).astype(np.float32)
     functions = (pto.tanh, pto.sigmoid, pto.silu, pto.erf, pto.gelu, pto.floor, pto.ceil, pto.round, pto.sign)
@@ -41,7 +41,7 @@ def _curves() -> list[Case]:
     return cases
 
 
-def _integers() -> list[Case]:
+def integers() -> list[Case]:
     cases = []
     for dtype in ON_CHIP[3:]:
         x, y = numbers(dtype), numbers(dtype, seed=1)
@@ -53,7 +53,7 @@ def _integers() -> list[Case]:
     return cases
 
 
-def _masks() -> list[Case]:
+def masks() -> list[Case]:
     cases, mask = [], numbers(BOOL)
     for dtype in ON_CHIP:
         x, y = numbers(dtype), numbers(dtype, seed=1)
@@ -63,7 +63,7 @@ def _masks() -> list[Case]:
             case(pto.or_, mask, mask[::-1].copy(), out=(*SHAPE, BOOL)), case(pto.not_, mask, out=(*SHAPE, BOOL))]
 
 
-def _casts() -> list[Case]:
+def casts() -> list[Case]:
     cases = [case(lambda x, d=target: pto.cast(x, d), numbers(source), out=(*SHAPE, target))
              for source in (F32, DType.BF16, I32, DType.U8, BOOL) for target in (*ON_CHIP, BOOL)]
     x = numbers(F32)
@@ -72,7 +72,7 @@ def _casts() -> list[Case]:
             case(lambda x: pto.dequantize(x, 0.1, 3), numbers(DType.I8), out=(*SHAPE, F32))]
 
 
-def _movements() -> list[Case]:
+def movements() -> list[Case]:
     cases = []
     for dtype in (F32, DType.BF16, DType.U8):
         x = numbers(dtype, (6, 20))
@@ -85,7 +85,7 @@ def _movements() -> list[Case]:
     return cases
 
 
-def _places() -> list[Case]:
+def places() -> list[Case]:
     rng, cases = np.random.default_rng(7), []
     for dtype in (F32, DType.F16, DType.U8):
         for cols in (32, 100):
@@ -102,7 +102,7 @@ def _places() -> list[Case]:
     return cases
 
 
-def _bands() -> list[Case]:
+def bands() -> list[Case]:
     """Tiles so large that work goes by bands of rows, whole and with rows known at run time."""
     cases, shape = [], (30, 100)
     x, y = numbers(F32, shape), numbers(F32, shape, seed=1)
@@ -122,6 +122,6 @@ def _bands() -> list[Case]:
 
 
 @pytest.mark.parametrize("family", A5_FAST)
-@pytest.mark.parametrize("cases", [_bands, _curves, _integers, _masks, _casts, _movements, _places], ids=lambda cases: cases.__name__[1:])
+@pytest.mark.parametrize("cases", [bands, curves, integers, masks, casts, movements, places], ids=lambda cases: cases.__name__[1:])
 def test_a_family_on_the_emulated_core(cases: Callable[[], list[Case]], family: str) -> None:
     check(cases(), family)

@@ -8,7 +8,7 @@ import pytest
 from pto_wsp import DType, In, InOut, Kernel, Out, Scalar, Tensor, Tile, kernel, pto
 from tests.npu.harness import A2A3_FAST, A5_FAST
 from tests.npu.kernels.batch import Array, Bound, Case, check
-from tests.plan.npu.select.numbers import numbers
+from tests.npu.select.numbers import numbers
 
 F32, I32 = DType.F32, DType.I32
 ROWS, COLS = 30, 20

@@ -8,9 +8,9 @@ from pto_wsp import PtoError
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.npu.emit.mlir import emit_pto
 from pto_wsp.npu.select.select import select
-from tests.codegen.npu.golden.test_examples import CASES
+from tests.npu.emit.golden.test_examples import CASES
 from tests.npu.mlir.meaning import check_pto
-from tests.plan.npu.split.numpy_plan import npu_plan
+from tests.npu.split.numpy_plan import npu_plan
 
 REFUSED = "mixture routed by tasks"      # columns of its topk are parts of a tile
 

@@ -16,7 +16,7 @@ from tests.npu.harness import A2A3_FAST
 from tests.npu.kernels import test_cube, test_families, test_vector
 from tests.npu.kernels.batch import ARCHES, Case, program_of, selected_of
 from tests.npu.mlir.meaning import check_pto
-from tests.plan.npu.select.kernels import ragged, selected, whole
+from tests.npu.select.kernels import ragged, selected, whole
 
 F32, I32 = DType.F32, DType.I32
 AT_AN_ADDRESS = "an address that is known only at run time"
@@ -87,13 +87,13 @@ def test_arithmetic_has_a_form() -> None:
     assert refusals(cases, "a2a3") == []
 
 
-@pytest.mark.parametrize("cases", [test_families._curves, test_families._integers, test_families._masks, test_families._casts])
+@pytest.mark.parametrize("cases", [test_families.curves, test_families.integers, test_families.masks, test_families.casts])
 def test_families_have_a_form(cases: Callable[[], list[Case]]) -> None:
     assert refusals(cases(), "a5") == []
 
 
 def test_what_sees_parts_of_buffers_is_refused() -> None:
-    found = refusals(test_families._movements(), "a2a3")
+    found = refusals(test_families.movements(), "a2a3")
     assert found
     assert all(AT_AN_ADDRESS in reason or IN_PARTS in reason for reason in found)
 

@@ -1,0 +1,172 @@
+"""What a user of NumPy, PyTorch or JAX writes in a kernel: it works, or the error at its line says what kernels have instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pto_wsp import DType, In, Out, PtoError, Scalar, Tensor, Tile, kernel, pto
+from pto_wsp.ops.other_names import INSTEAD, instead_of
+from pto_wsp.source import Span
+
+F32 = DType.F32
+Made = Callable[..., Any]
+A = np.arange(-16, 16, dtype=np.float32).reshape(4, 8)
+
+
+def run(body: Made, out: DType = F32, shape: tuple[int, int] = (4, 8)) -> np.ndarray:  # type: ignore[type-arg]
+    @kernel
+    def k(x: In[Tile[4, 8, F32]], n: Scalar[DType.I64], y: Out[Tile[shape[0], shape[1], out]]) -> None:  # type: ignore[misc]
+        made = body(x, n)
+        if made is not None:
+            pto.store(y, made)
+    result = k.run(A, 3)
+    assert isinstance(result, np.ndarray)
+    return result
+
+
+REFUSED: dict[str, tuple[Made, str]] = {
+    "np.cumsum": (lambda x, n: np.cumsum(x, axis=1), "running"),
+    "np.sum": (lambda x, n: np.sum(x, axis=1, keepdims=True), "pto.rowsum(x)"),
+    "np.add.reduce": (lambda x, n: np.add.reduce(x, axis=1), "pto.rowsum(x)"),
+    "np.max": (lambda x, n: np.max(x), "pto.rowmax"),
+    "np.mean": (lambda x, n: np.mean(x, 1), "pto.rowmean(x)"),
+    "np.clip": (lambda x, n: np.clip(x, 0, 1), "pto.minimum(pto.maximum(x, low), high)"),
+    "np.concatenate": (lambda x, n: np.concatenate([x, x]), "pto.concat"),
+    "np.dot": (lambda x, n: np.dot(x, x), "pto.matmul"),
+    "np.square": (lambda x, n: np.square(x), "x * x"),
+    "np.logical_and": (lambda x, n: np.logical_and(x > 0, x < 1), "&"),
+    "np.zeros_like": (lambda x, n: np.zeros_like(x), "pto.zeros"),
+    "np.linspace": (lambda x, n: np.linspace(0, x, 5), "pto"),
+    "np.where of an array": (lambda x, n: np.where(x), "pto.where"),
+    "np.fft": (lambda x, n: np.fft.fft(x), "dir(pto)"),
+    "a function in NumPy that asks the tile": (lambda x, n: np.iterable(x), "pto.rowsum"),
+    "np.asarray": (lambda x, n: np.asarray(x), "dir(pto)"),
+    "np.array of tiles": (lambda x, n: np.array([x, x]), "dir(pto)"),
+    "pto.sum": (lambda x, n: pto.sum(x), "pto.rowsum(x)"),  # type: ignore[attr-defined]
+    "pto.softmax": (lambda x, n: pto.softmax(x), "pto.exp(x - pto.rowmax(x))"),  # type: ignore[attr-defined]
+    "pto.rowsom": (lambda x, n: pto.rowsom(x), "did you mean pto.rowsum?"),  # type: ignore[attr-defined]
+    "pto.zzz": (lambda x, n: pto.zzz(x), "dir(pto)"),  # type: ignore[attr-defined]
+    "x.sum": (lambda x, n: x.sum(axis=1), "pto.rowsum(x)"),
+    "x.astype": (lambda x, n: x.astype(np.float16), "pto.cast"),
+    "x.to": (lambda x, n: x.to("cuda"), "pto.cast"),
+    "x.exp": (lambda x, n: x.exp(), "pto.exp(x)"),
+    "x.reshape": (lambda x, n: x.reshape(8, 4), "pto.reshape"),
+    "x.ndim": (lambda x, n: x.ndim, "x.shape"),
+    "x.item": (lambda x, n: x.item(), "pto.print(x)"),
+    "a value's method": (lambda x, n: (x + 1).mean(), "pto.rowmean"),
+    "a buffer's method": (lambda x, n: pto.alloc((4, 8), F32, init=0).max(), "pto.rowmax"),
+    "print": (lambda x, n: print(x), "pto.print(x)"),
+    "an f-string": (lambda x, n: f"{x}", "pto.print"),
+    "if": (lambda x, n: x if x > 0 else -x, "pto.where"),
+    "in": (lambda x, n: 3 in x, "pto.rowsum"),
+    "for": (lambda x, n: [row for row in x], "pto.rowsum"),
+    "len": (len if False else lambda x, n: len(x), "x.shape[0]"),
+    "max of two": (lambda x, n: max(x, 0), "pto.where"),
+    "sum of rows": (lambda x, n: sum(x), "pto.rowsum"),
+    "sorted": (lambda x, n: sorted(x), "pto.rowsum"),
+    "a list": (lambda x, n: [1, 2, 3][n], "Tensor"),
+    "an array": (lambda x, n: np.array([1, 2, 3])[n], "Tensor"),
+    "range": (lambda x, n: [x for _ in range(n)], "pto.range"),
+    "int": (lambda x, n: int(x), "Scalar"),
+    "a number's method": (lambda x, n: n.item(), None),
+    "np.sqrt of a scalar": (lambda x, n: np.sqrt(n) * x, "on tiles"),
+    "math of a scalar": (lambda x, n: x * round(n / 2), "//"),
+    "where of scalars": (lambda x, n: pto.where(x > 0, n, 1), "pto.full"),
+    "a choice that does not fit": (lambda x, n: pto.where(x > 0, 1 << 40, 1), None),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_error_says_what_kernels_have(what: str) -> None:
+    body, help = REFUSED[what]
+    with pytest.raises(PtoError) as caught:
+        run(body)
+    error = caught.value
+    assert help is None or help in str(error.help), str(error)
+    assert isinstance(error.span, Span) and Path(error.span.file).name == "test_other_names.py"
+
+
+WORKS: dict[str, tuple[Made, Any, DType]] = {
+    "np.where": (lambda x, n: np.where(x > 3, x, 0), np.where(A > 3, A, 0), F32),
+    "np.exp": (lambda x, n: np.exp(x * 0), np.ones_like(A), F32),
+    "np.minimum": (lambda x, n: np.minimum(x, n), np.minimum(A, 3), F32),
+    "np.maximum, turned": (lambda x, n: np.maximum(n, x), np.maximum(A, 3), F32),
+    "a number of NumPy": (lambda x, n: np.float32(2) * x, 2 * A, F32),
+    "abs": (lambda x, n: abs(x) + abs(n - 5), abs(A) + 2, F32),
+    "divmod": (lambda x, n: x * divmod(n, 2)[0], A, F32),
+    "np.minimum of scalars": (lambda x, n: x * np.minimum(n, 2), 2 * A, F32),
+    "floats": (lambda x, n: pto.where(x > 0, 1.0, 0.0), np.where(A > 0, 1, 0), F32),
+    "a float and a number": (lambda x, n: pto.where(x > 0, 1, 0.5), np.where(A > 0, 1, 0.5), F32),
+    "whole numbers": (lambda x, n: pto.where(x > 0, 7, -1), np.where(A > 0, 7, -1), DType.I32),
+    "truth values": (lambda x, n: pto.where(x > 0, False, True), A <= 0, DType.BOOL),
+    "np.where of numbers": (lambda x, n: np.where(x > 0, np.float32(2), 0), np.where(A > 0, 2, 0), F32),
+}
+
+
+@pytest.mark.parametrize("what", WORKS)
+def test_what_means_the_same_works(what: str) -> None:
+    body, expected, dtype = WORKS[what]
+    assert run(body, dtype).tolist() == np.asarray(expected).tolist()
+
+
+def test_advice_names_ops_that_are_there() -> None:
+    names = set(dir(pto))
+    for name, text in INSTEAD.items():
+        assert name not in names, name
+        for said in text.split("pto.")[1:]:
+            word = said.split("(")[0].split(" ")[0].rstrip(";:,.")
+            assert word in names, (name, word)
+
+
+def test_nothing_is_said_of_a_name_that_means_nothing() -> None:
+    assert instead_of("qqqqq") is None and instead_of("rowsum") == "pto.rowsum(x)"
+
+
+# ---- a Tensor parameter is no tile ----
+
+@pytest.mark.parametrize("body", [lambda s: s + 1, lambda s: 1 - s, lambda s: s @ s, lambda s: s[0], lambda s: s.sum(), lambda s: -s, len,
+                                  list, np.exp, np.asarray, lambda s: s > 0, lambda s: pto.exp(s), lambda s: s.__setitem__(0, 1)])
+def test_a_tensor_parameter_is_loaded_in_pieces(body: Made) -> None:
+    @kernel
+    def k(s: In[Tensor], y: Out[Tile[1, 8, F32]]) -> None:
+        pto.store(y, body(s))
+    with pytest.raises(PtoError, match="is a Tensor, not a tile") as caught:
+        k.ir_of(s=F32)
+    assert "pto.load" in str(caught.value.help) or "pto.store" in str(caught.value.help)
+    assert isinstance(caught.value.span, Span) and Path(caught.value.span.file).name == "test_other_names.py"
+
+
+# ---- a kernel alone ----
+
+@kernel
+def piece(s: In[Tensor], y: Out[Tile[1, 8, F32]]) -> None:
+    pto.store(y, pto.load(s, (0, 0), shape=(1, 8)))
+
+
+@kernel
+def scaled(x: In[Tile[4, 8, F32]], by: Scalar[F32], y: Out[Tile[4, 8, F32]]) -> None:
+    pto.store(y, x * by)
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda: piece.check("ascend_910b"), 'piece.check("ascend_910b", s=DType.F32)'),
+    (lambda: piece.cost("ascend_910b"), 'piece.cost("ascend_910b", s=DType.F32)'),
+    (lambda: piece.ir, "piece.ir_of(s=DType.F32)"), (lambda: piece.specialise(), "piece.specialise(s=DType.F32)"),
+    (lambda: scaled.run(), "scaled.run(x, by, y)"), (lambda: scaled.run(A), "scaled.run(x, by, y)"),
+    (lambda: piece.run(), "piece.run(s, y)"),
+])
+def test_what_a_kernel_alone_lacks_is_said_as_it_was_asked(call: Callable[[], object], expected: str) -> None:
+    with pytest.raises(PtoError) as caught:
+        call()
+    assert (caught.value.code, caught.value.expected) == ("T101", expected)
+
+
+def test_all_arguments_that_are_missing_are_named() -> None:
+    with pytest.raises(PtoError) as caught:
+        scaled.run()
+    assert caught.value.found == "without x, by"
