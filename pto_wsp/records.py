@@ -107,7 +107,7 @@ class Record:
         cls.model_fields = fields
 
     def __init__(self, **given: Any) -> None:
-        self.__dict__.update(plain_values(type(self), given) or _judged(type(self), given))
+        self.__dict__.update(plain_values(type(self), given) or _validate(type(self), given))
 
     @classmethod
     def model_validate(cls, data: Mapping[str, object]) -> Self:
@@ -127,7 +127,7 @@ class Record:
             data = json.loads(text)
             made: Self = _from_json(cls, data)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):   # not ours: pydantic says why
-            made = _adopted(pydantic_model(cls).model_validate_json(text))
+            made = _from_pydantic(pydantic_model(cls).model_validate_json(text))
         return made
 
     def model_dump(self, *, exclude: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -157,10 +157,10 @@ class Record:
         return hash((type(self), *self.__dict__.values()))
 
     def __setattr__(self, name: str, value: object) -> None:
-        setattr(_spoken_value(self), name, value)   # pydantic refuses: the model is frozen
+        setattr(_pydantic_value(self), name, value)   # pydantic refuses: the model is frozen
 
     def __delattr__(self, name: str) -> None:
-        delattr(_spoken_value(self), name)
+        delattr(_pydantic_value(self), name)
 
 
 def first_problem(refused: ValueError) -> tuple[str, str, object]:
@@ -276,7 +276,7 @@ def _from_json(hint: Any, data: Any) -> Any:
         values = plain_values(hint, {name: _from_json(hints[name], value) for name, value in data.items()})
         if values is None:
             raise ValueError("left to pydantic")
-        return _made(hint, values)
+        return _construct(hint, values)
     if get_origin(hint) is tuple and isinstance(data, list):
         return tuple(_from_json(get_args(hint)[0], item) for item in data)
     if isinstance(data, list | dict):
@@ -306,27 +306,27 @@ def pydantic_model(cls: type[Record]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name, hint in _hints(cls).items():
         default = cls.model_fields[name].value()
-        fields[name] = (_spoken(hint), ... if default is _MISSING else _spoken_value(default))
+        fields[name] = (_pydantic_type(hint), ... if default is _MISSING else _pydantic_value(default))
     made: type[BaseModel] = create_model(cls.__name__, __config__=ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True),
                                          **fields)
-    made.__repr__ = lambda self: repr(_adopted(self))   # type: ignore[method-assign]
+    made.__repr__ = lambda self: repr(_from_pydantic(self))   # type: ignore[method-assign]
     _MODELS[cls], _RECORDS[made] = made, cls
     return made
 
 
-def _spoken(hint: Any) -> Any:
+def _pydantic_type(hint: Any) -> Any:
     """Return a type as pydantic knows it."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return Annotated[_spoken(args[0]), *(part for one in args[1:] for part in _spoken_marks(one))]
+        return Annotated[_pydantic_type(args[0]), *(part for one in args[1:] for part in _pydantic_marks(one))]
     if origin in (Union, UnionType):
-        return Union[tuple(_spoken(arg) for arg in args)]   # noqa: UP007
+        return Union[tuple(_pydantic_type(arg) for arg in args)]   # noqa: UP007
     if origin is tuple:
-        return tuple.__class_getitem__(tuple(arg if arg is ... else _spoken(arg) for arg in args))
+        return tuple.__class_getitem__(tuple(arg if arg is ... else _pydantic_type(arg) for arg in args))
     return pydantic_model(hint) if isinstance(hint, type) and issubclass(hint, Record) else hint
 
 
-def _spoken_marks(said: object) -> Iterator[object]:
+def _pydantic_marks(said: object) -> Iterator[object]:
     from pydantic import AfterValidator, BeforeValidator, PlainSerializer, PlainValidator
     from pydantic import Field as PydanticField
 
@@ -343,33 +343,33 @@ def _spoken_marks(said: object) -> Iterator[object]:
             yield PydanticField(**{name: value for name, value in bounds.items() if value is not None})
 
 
-def _judged(cls: type[Record], given: Mapping[str, Any]) -> dict[str, Any]:
+def _validate(cls: type[Record], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of all fields as pydantic converts them.
 
     Raises: pydantic.ValidationError.
     """
-    found: dict[str, Any] = _adopted(pydantic_model(cls).model_validate({k: _spoken_value(v) for k, v in given.items()})).__dict__
+    found: dict[str, Any] = _from_pydantic(pydantic_model(cls).model_validate({k: _pydantic_value(v) for k, v in given.items()})).__dict__
     return found
 
 
-def _spoken_value(value: Any) -> Any:
+def _pydantic_value(value: Any) -> Any:
     """Return a value with pydantic models in place of records."""
     if isinstance(value, Record):
-        return pydantic_model(type(value)).model_construct(**{name: _spoken_value(part) for name, part in value.__dict__.items()})
+        return pydantic_model(type(value)).model_construct(**{name: _pydantic_value(part) for name, part in value.__dict__.items()})
     if isinstance(value, dict):
-        return {name: _spoken_value(part) for name, part in value.items()}
-    return type(value)(map(_spoken_value, value)) if type(value) in (tuple, list) else value
+        return {name: _pydantic_value(part) for name, part in value.items()}
+    return type(value)(map(_pydantic_value, value)) if type(value) in (tuple, list) else value
 
 
-def _adopted(value: Any) -> Any:
+def _from_pydantic(value: Any) -> Any:
     """Return a value with records in place of pydantic models."""
     record = _RECORDS.get(type(value))
     if record is not None:
-        return _made(record, {name: _adopted(getattr(value, name)) for name in record.model_fields})
-    return tuple(map(_adopted, value)) if isinstance(value, tuple) else value
+        return _construct(record, {name: _from_pydantic(getattr(value, name)) for name in record.model_fields})
+    return tuple(map(_from_pydantic, value)) if isinstance(value, tuple) else value
 
 
-def _made(cls: type[Record], values: Mapping[str, Any]) -> Record:
+def _construct(cls: type[Record], values: Mapping[str, Any]) -> Record:
     """Return a record of values that were checked."""
     record = cls.__new__(cls)
     record.__dict__.update(values)

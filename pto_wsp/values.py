@@ -37,20 +37,20 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False, slots: bool 
 
 
 @_standard(frozen=True)
-class _Model:
+class _Prototype:
     """A dataclass of the standard library, to take from it what all have alike."""
 
     field: int
 
 
 def _params(frozen: bool) -> Any:
-    made = copy(_Model.__dict__["__dataclass_params__"])
+    made = copy(_Prototype.__dict__["__dataclass_params__"])
     made.frozen = frozen
     return made
 
 
 _PARAMS = {frozen: _params(frozen) for frozen in (False, True)}
-_PLAIN_FIELD = fields(_Model)[0]._field_type   # type: ignore[attr-defined]
+_PLAIN_FIELD = fields(_Prototype)[0]._field_type   # type: ignore[attr-defined]
 
 
 def _inherited(cls: type, frozen: bool) -> dict[str, Field[Any]] | None:

@@ -18,8 +18,8 @@ from pto_wsp.schedule.schedule import Schedule, schedule_of
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import check_directives, read_arch
-from pto_wsp.timing.graph import Regions, TaskGraph
-from pto_wsp.timing.retime import Retimer, Simulation, frozen
+from pto_wsp.timing.graph import Regions, RunGraph
+from pto_wsp.timing.retime import Retimer, Simulation, freeze_schedule
 from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.timed_run import TimedRun, graph_of
 from pto_wsp.timing.trace import WallTrace, wall_trace_of
@@ -56,7 +56,7 @@ class FinishedRun:
         return replace(self.timed.stats, intermediate_bytes=self._runner.intermediate_bytes)
 
     @property
-    def graph(self) -> TaskGraph:
+    def graph(self) -> RunGraph:
         """The tasks and every edge between them."""
         return graph_of(self._plan, self.columns, self._regions)
 
@@ -95,7 +95,7 @@ class FinishedRun:
 
         Raises: R115 for more tasks than a trace keeps.
         """
-        return frozen(self.timed, self._compiled.schedule)
+        return freeze_schedule(self.timed, self._compiled.schedule)
 
     def recorded(self, event: int) -> bool:
         """Tell whether the run recorded an event of the workload.

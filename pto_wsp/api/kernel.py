@@ -17,7 +17,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel as KernelIR
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.text import laid_out, listed
+from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.ops.entry import is_active
 from pto_wsp.schedule.keys import KernelNamed
 from pto_wsp.source import here
@@ -130,14 +130,14 @@ class Kernel(KernelNamed):
     @property
     def type(self) -> str:
         """The parameters, in lines of at most 100 columns: `Kernel[x: In[Tile[16, 128, f32]], out: Out[Tile[16, 128, f32]]]`."""
-        return laid_out(listed("Kernel[", self._params, ",", "]"))
+        return wrap_text(listed("Kernel[", self._params, ",", "]"))
 
     @property
     def _params(self) -> tuple[str, ...]:
         return tuple(f"{p.name}: {p.annotation!r}" for p in self._definition.params)
 
     def __repr__(self) -> str:
-        return laid_out(listed(f"kernel {self.name}(", self._params, ",", ")"))
+        return wrap_text(listed(f"kernel {self.name}(", self._params, ",", ")"))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))

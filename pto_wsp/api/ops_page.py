@@ -17,7 +17,7 @@ from pto_wsp.npu.select.select import npu_form, npu_lacks
 from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.rounding import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.whole import Movement, TileFunction
 
 _GROUPS = {"floats": FLOATS, "integers": INTEGERS, "numbers": NUMBERS, "bits": BITS, "computed": COMPUTED, "storage": STORAGE, "all": ALL}
@@ -119,7 +119,7 @@ def _result(entry: Op) -> str:
             return "[1, C]"
         case Matmul():
             return "[M, N]"
-        case Cast() | Expand() | Iota() | Movement() | TileFunction():
+        case Convert() | Expand() | Iota() | Movement() | TileFunction():
             return ""   # the call or the meaning gives it
         case _:
             assert_never(entry)
@@ -134,7 +134,7 @@ def _numpy(entry: Op) -> str:
 
 def _c(entry: Op) -> str:
     match entry:
-        case Elementwise() | Cast():
+        case Elementwise() | Convert():
             return _spelled(entry.c)
         case RowReduce() | ColReduce():
             return _spelled(entry.combine)

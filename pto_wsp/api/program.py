@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pto_wsp.schedule.schedule import Scheduled
     from pto_wsp.timing.edges import TaskLike
     from pto_wsp.timing.explain import Explanation
-    from pto_wsp.timing.graph import CriticalPath, TaskGraph
+    from pto_wsp.timing.graph import CriticalPath, RunGraph
     from pto_wsp.timing.retime import Simulation
     from pto_wsp.timing.stats import Stats
     from pto_wsp.timing.trace import Trace, WallTrace
@@ -93,7 +93,7 @@ class ProgramBindings:
         plan = self._plan
         arrays: list[object] = [None if t is None else t.data for t in self._wrapped]
         values: list[object] = [self._values.get(symbol.name, symbol.default) for symbol in plan.symbols]
-        Given(plan, arrays, values).bind_all(bindings)
+        BoundBefore(plan, arrays, values).bind_all(bindings)
         try:
             if self._last is None or not self._last.still_fit(arrays, values):
                 self._last = bind(plan, arrays, values, self.advice)
@@ -107,7 +107,7 @@ class ProgramBindings:
 
 
 @dataclass(slots=True)
-class Given:
+class BoundBefore:
     """Hold arrays by tensor slot and values by symbol slot. They start as before the run; `bind_all` adds the run's bindings."""
 
     plan: TaskPlan
@@ -195,7 +195,7 @@ def unknown_name(plan: TaskPlan, name: str) -> BindingError:
 
 
 # -- runs in a thread --------------------------------------------------------------------------------------------------
-class Ending:
+class RunEnd:
     """The end of a run in a separate thread, which other threads wait for.
 
     It is not a threading.Event, and the run is not a threading.Thread: Ctrl-C during a wait for one leaves its locks in a state that
@@ -239,7 +239,7 @@ class Program:
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._given = ProgramBindings(self.plan, wrapped)
-        self._over: Ending | None = None      # of a run that was started and not yet awaited
+        self._over: RunEnd | None = None      # of a run that was started and not yet awaited
         self._call: object | None = None       # the call that prepares or executes a run
         self._changing = threading.Lock()
         self._bound: Bindings | None = None        # of the last run
@@ -263,7 +263,7 @@ class Program:
         call = object()
         try:
             bound = self._prepare(call, bindings)
-            over = self._over = Ending()
+            over = self._over = RunEnd()
             try:
                 start_thread(copy_context().run, (self._run_until, over, bound, order_seed))
             except RuntimeError:
@@ -309,7 +309,7 @@ class Program:
             self._failure = failure
         self._execute_time_ms = (time.perf_counter() - started) * 1e3
 
-    def _run_until(self, over: Ending, bound: Bindings, order_seed: int) -> None:
+    def _run_until(self, over: RunEnd, bound: Bindings, order_seed: int) -> None:
         try:
             with self._changing:
                 over.has_begun = not over.is_abandoned
@@ -318,7 +318,7 @@ class Program:
         finally:
             over.set()
 
-    def _abandon(self, over: Ending) -> None:
+    def _abandon(self, over: RunEnd) -> None:
         """Cancel a run that may have started, and wait until it has stopped.
 
         A second Ctrl-C ends the wait and leaves the program running.
@@ -536,7 +536,7 @@ class Program:
         return self._look().wall_trace(runner)
 
     @property
-    def graph(self) -> TaskGraph:
+    def graph(self) -> RunGraph:
         """The tasks of the last run and every edge between them, with its reasons.
 
         Raises: R103 before a run is complete.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pto_wsp.api.program import Program
-from pto_wsp.api.search_space import Candidate, Draw, Question, answered, questions, tuned
+from pto_wsp.api.search_space import Candidate, Decision, Draw, answered, questions, tuned
 from pto_wsp.api.tunable import Tunable, tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.arch.model import Arch
@@ -138,7 +138,7 @@ def _batches(draw: Draw, budget: int, found: Sequence[Tried]) -> Iterator[Sequen
         return
     yield from _candidate_parts([draw.first(), *draw.alone()][:budget])
     seen = {tried.candidate for tried in found}
-    yield [candidate for candidate in draw.together([tried.candidate for tried in _helped(found)]) if candidate not in seen][
+    yield [candidate for candidate in draw.together([tried.candidate for tried in _improvements(found)]) if candidate not in seen][
         :budget - len(found)]
     while batch := _next_batch(draw, found, min(BATCH, budget - len(found))):
         yield batch
@@ -157,7 +157,7 @@ def _rank(tried: Tried) -> tuple[int, int]:
     return (tried.cycles or 0, sum(1 for place in tried.candidate.places if place))
 
 
-def _helped(found: Sequence[Tried]) -> list[Tried]:
+def _improvements(found: Sequence[Tried]) -> list[Tried]:
     """Return the candidates with fewer cycles than the first, best first."""
     usual = found[0].cycles
     return sorted((trial for trial in found if trial.cycles is not None and usual is not None and trial.cycles < usual), key=_rank)
@@ -235,12 +235,12 @@ class Trials:
                  bindings: Mapping[str, object], arch: Arch | None, overheads: bool, executor: Executor | None) -> None:
         """Create the simulator; `make` returns the workload for a tuning."""
         self._base, self._make = base, make
-        self._asked: tuple[Question, ...] = ()
+        self._asked: tuple[Decision, ...] = ()
         self._bindings, self._arch, self._overheads, self._executor = bindings, arch, overheads, executor
         self._programs: dict[tuple[int, ...], Program | str] = {}
         self._packed: dict[tuple[int, ...], bytes] = {}
 
-    def ask(self, questions: tuple[Question, ...]) -> None:
+    def ask(self, questions: tuple[Decision, ...]) -> None:
         """Set the questions that the answers of candidates refer to."""
         self._asked = questions
 

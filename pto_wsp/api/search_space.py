@@ -21,7 +21,7 @@ Change: TypeAlias = Callable[[Schedule], Schedule]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Decision:
     """A choice whose answers are changes of a schedule; the first answer changes nothing."""
 
     name: str
@@ -63,15 +63,15 @@ def worker_counts(arch: Arch) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def questions(base: Schedule, plan: TaskPlan, arch: Arch) -> tuple[Question, ...]:
+def questions(base: Schedule, plan: TaskPlan, arch: Arch) -> tuple[Decision, ...]:
     """Return the questions that a schedule leaves open."""
-    asked: list[Question] = []
+    asked: list[Decision] = []
     names = loop_names(plan)
     graph = base.task_graph
 
     def ask(name: str, *answers: Change) -> None:
         if answers:
-            asked.append(Question(name, (unchanged, *answers)))
+            asked.append(Decision(name, (unchanged, *answers)))
 
     if graph is None or graph.deps is None:
         ask("deps", lambda s: s.with_task_graph(deps=Deps.infer_bytes_overlap()))
@@ -112,7 +112,7 @@ def _window(size: int) -> Change:
     return lambda s: s.with_task_graph(window=TaskWindow(size))
 
 
-def answered(base: Schedule, asked: Sequence[Question], answers: Sequence[int]) -> Schedule:
+def answered(base: Schedule, asked: Sequence[Decision], answers: Sequence[int]) -> Schedule:
     """Return the schedule with these answers applied."""
     for question, answer in zip(asked, answers, strict=True):
         base = question.answers[answer](base)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pto_wsp.api.program import Given
+from pto_wsp.api.program import BoundBefore
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.tensor import Tensor
@@ -32,7 +32,7 @@ def tasks_of(canonical: Canonical, tensors: Mapping[int, Tensor], sizes: Mapping
         arrays.append(np.broadcast_to(np.zeros((), slot.ref.dtype.np), slot.ref.shape).copy() if unread else data)
     values: list[object] = [symbol.default for symbol in plan.symbols]
     try:
-        Given(plan, arrays, values).bind_all(sizes)
+        BoundBefore(plan, arrays, values).bind_all(sizes)
         bound = bind(plan, arrays, values, "give it by name: tasks({}={})")
         check_axes(plan, bound)
         return list_tasks(plan, bound, MAX_LISTED)

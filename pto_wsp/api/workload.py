@@ -272,15 +272,15 @@ def workload(function: Callable[..., object]) -> WorkloadFunction:
 
 def sequential(*parts: Workload) -> Workload:
     """Return the workloads one after another, in program order."""
-    return _together("sequential", parts, _one_after_the_other)
+    return _combine_blocks("sequential", parts, _in_sequence)
 
 
 def combine(*parts: Workload) -> Workload:
     """Return the workloads side by side, without an order between them."""
-    return _together("combine", parts, _side_by_side)
+    return _combine_blocks("combine", parts, _side_by_side)
 
 
-def _one_after_the_other(blocks: Sequence[wl.Block]) -> wl.Block:
+def _in_sequence(blocks: Sequence[wl.Block]) -> wl.Block:
     """Return a body of blocks. A block that only contains blocks is flattened, so that a >> b >> c is as deep as a >> b."""
     return wl.Block(tuple(part for block in blocks for part in
                           (block.items if block.items and all(isinstance(item, wl.Block) for item in block.items) else (block,))))
@@ -298,7 +298,7 @@ def _side_by_side(blocks: Sequence[wl.Block]) -> wl.Block:
     return wl.Block((wl.Combine(tuple(sides)),))
 
 
-def _together(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Block]], wl.Block]) -> Workload:
+def _combine_blocks(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Block]], wl.Block]) -> Workload:
     if not parts:
         raise ArityError(f"{how} takes at least one workload", here())
     sides = tuple(_as_workload(how, part) for part in parts)

@@ -81,9 +81,9 @@ def builtin_arch(name: str) -> Arch:
     """
     if not isinstance(name, str) or name not in _INSTANCES:
         raise ArchOptionError(f"there is no arch {name!r}", here(), expected=f"one of {', '.join(ARCH_NAMES)}, or an Arch")
-    return _made(name)
+    return _build_arch(name)
 
 
 @cache
-def _made(name: str) -> Arch:
+def _build_arch(name: str) -> Arch:
     return _INSTANCES[name]()

@@ -45,10 +45,10 @@ def _bound(param: k.TileParam | k.TensorParam) -> s.Scalar:
 
 
 def _body(body: Sequence[k.Stmt], tiles: Mapping[str, TileType]) -> s.Scalar:
-    return total_of(_moved(stmt, tiles) for stmt in body)
+    return total_of(_bytes_moved(stmt, tiles) for stmt in body)
 
 
-def _moved(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
+def _bytes_moved(stmt: k.Stmt, tiles: Mapping[str, TileType]) -> s.Scalar:
     match stmt:
         case k.Load():
             return _bytes(elements_moved(stmt, tiles), stmt.result.type.dtype)
@@ -77,7 +77,7 @@ def _bytes(elements: s.Scalar, dtype: DType) -> s.Scalar:
 # -- cycles ----------------------------------------------------------------------------------------
 
 
-_MOST_TURNS = 1 << 16
+_MAX_ITERATIONS = 1 << 16
 
 
 def kernel_cost(kernel: k.Kernel, arch: Arch) -> s.Scalar:
@@ -145,8 +145,8 @@ def cost_table(kernel: k.Kernel, arch: Arch, scalars: Mapping[str, int | float],
         return s.substitute(node, known)
 
     times = times_of(kernel, arch)
-    busy = {pipe: _folded(put_in(cycles)) for pipe, cycles in times.busy.items()}
-    total = _folded(put_in(times.total))
+    busy = {pipe: _fold_constants(put_in(cycles)) for pipe, cycles in times.busy.items()}
+    total = _fold_constants(put_in(times.total))
     used = [pipe for pipe in PIPES if busy[pipe] != s.Const(0)]
     shown = tuple(PipeCost(pipe, print_scalar(busy[pipe]), _source(arch, pipe)) for pipe in used)
     return KernelCost(kernel.name, arch.name, shown, print_scalar(total), tuple(dict.fromkeys(_missing(total))))
@@ -156,16 +156,16 @@ def _source(arch: Arch, pipe: str) -> str:
     return "by definition" if arch.neutral else arch.unit(pipe).source
 
 
-def _folded(node: s.Scalar) -> s.Scalar:
+def _fold_constants(node: s.Scalar) -> s.Scalar:
     """Return the number of a formula without unknowns, else the formula."""
     if _missing(node):
         return node
-    left = iter(range(_MOST_TURNS))
+    left = iter(range(_MAX_ITERATIONS))
 
     def turn() -> None:
         if next(left, None) is None:
             raise ExpressionSizeError("the cost of a kernel differs from turn to turn of a loop with too many turns", here(),
-                                      expected=f"at most {_MOST_TURNS:,} turns, which are added up one by one",
+                                      expected=f"at most {_MAX_ITERATIONS:,} turns, which are added up one by one",
                                       help="leave the bound out for the formula, or ask for fewer turns")
 
     return s.Const(int(s.evaluate(node, lambda leaf: leaf.value if isinstance(leaf, s.Const) else 0, turn)))

@@ -46,7 +46,7 @@ class Model(Record):
         try:
             super().__init__(**given)
         except ValueError as problem:
-            raise _refused(type(self).__name__, problem) from None
+            raise _refuse_value(type(self).__name__, problem) from None
         self.check()
 
     @classmethod
@@ -58,7 +58,7 @@ class Model(Record):
         try:
             made = super().model_validate_json(text)
         except ValueError as problem:
-            raise _refused(cls.__name__, problem) from None
+            raise _refuse_value(cls.__name__, problem) from None
         made.check()
         return made
 
@@ -69,7 +69,7 @@ class Model(Record):
         """
 
 
-def _refused(what: str, problem: ValueError) -> ArchError:
+def _refuse_value(what: str, problem: ValueError) -> ArchError:
     where, expected, found = first_problem(problem)
     return ArchError(f"{what} does not take this value for {where}" if where else f"this is no {what}", here(), expected=expected,
                      found=repr(found)[:200])

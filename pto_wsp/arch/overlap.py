@@ -69,7 +69,7 @@ PIPES = UNITS
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipeStage:
     """Work on one pipe: cycles as a formula in what a binding decides, and cycles if every piece is whole."""
 
     pipe: str
@@ -85,7 +85,7 @@ class Stages:
         self.tiles: Mapping[str, TileType] = {p.name: p.type for p in kernel.params if isinstance(p, k.TileParam)}
         self.in_cube: set[int | str] = set()
 
-    def of(self, stmt: k.Stmt) -> tuple[Stage, ...]:
+    def of(self, stmt: k.Stmt) -> tuple[PipeStage, ...]:
         """Return the stages of a statement without a body, in execution order."""
         match stmt:
             case k.Load():
@@ -125,9 +125,9 @@ class Stages:
             case _:
                 assert_never(stmt)
 
-    def of_whole_kernel(self, kernel: k.Kernel) -> tuple[Stage, ...]:
+    def of_whole_kernel(self, kernel: k.Kernel) -> tuple[PipeStage, ...]:
         """Return the stages of a kernel of unknown work: each bound tensor moves once."""
-        stages: list[Stage] = []
+        stages: list[PipeStage] = []
         for param in kernel.memory_params:
             dtype = param.type.dtype if isinstance(param, k.TileParam) else param.dtype
             whole = param.type.n_elements if isinstance(param, k.TileParam) else 0
@@ -136,7 +136,7 @@ class Stages:
                        if moves]
         return tuple(stages)
 
-    def _product(self, result: TileType, operands: Sequence[k.Operand], made: int | str) -> tuple[Stage, ...]:
+    def _product(self, result: TileType, operands: Sequence[k.Operand], made: int | str) -> tuple[PipeStage, ...]:
         tiles = [o.type for o in operands if isinstance(o, k.Value)]
         lhs, rhs = tiles[0], tiles[1]
         depth = lhs.n_elements // result.rows
@@ -146,24 +146,24 @@ class Stages:
         self.in_cube.add(made)
         return self._work("MTE1", lhs.n_elements + rhs.n_elements, lhs.dtype), cube
 
-    def _leaving(self, operands: Sequence[k.Operand]) -> tuple[Stage, ...]:
+    def _leaving(self, operands: Sequence[k.Operand]) -> tuple[PipeStage, ...]:
         """Return the stages that move cube results to the vector unit."""
-        stages: list[Stage] = []
+        stages: list[PipeStage] = []
         for operand in operands:
             if not self.arch.neutral and isinstance(operand, k.Value) and operand.id in self.in_cube:
                 self.in_cube.discard(operand.id)
                 stages.append(self._work("fixpipe", operand.type.n_elements, operand.type.dtype))
         return tuple(stages)
 
-    def _work(self, pipe: str, count: int, dtype: DType) -> Stage:
+    def _work(self, pipe: str, count: int, dtype: DType) -> PipeStage:
         return self._move(pipe, s.Const(count), count, dtype)
 
-    def _move(self, pipe: str, count: s.Scalar, whole: int, dtype: DType) -> Stage:
+    def _move(self, pipe: str, count: s.Scalar, whole: int, dtype: DType) -> PipeStage:
         unit = self.arch.unit(pipe)
         formula = cycles_of(self.arch, unit, count, dtype)
         full = cycles_of(self.arch, unit, s.Const(whole), dtype)
         assert isinstance(full, s.Const)
-        return Stage(pipe, formula, int(full.value))
+        return PipeStage(pipe, formula, int(full.value))
 
 
 def cycles_of(arch: Arch, unit: ExecUnit, count: s.Scalar, dtype: DType) -> s.Scalar:
@@ -226,7 +226,7 @@ def times_of(kernel: k.Kernel, arch: Arch) -> Times:
 
 def _body(body: Sequence[k.Stmt], stages: Stages, arch: Arch) -> Times:
     parts: list[Times] = []
-    run: list[tuple[k.Stmt | None, tuple[Stage, ...]]] = []
+    run: list[tuple[k.Stmt | None, tuple[PipeStage, ...]]] = []
     for stmt in body:
         if isinstance(stmt, k.For | k.If | k.Rows | k.Columns):
             parts += [_segment(run, arch), _compound(stmt, stages, arch)]
@@ -241,7 +241,7 @@ def _after_each_other(parts: Sequence[Times]) -> Times:
     return Times(busy, total_of(part.total for part in parts))
 
 
-def _segment(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) -> Times:
+def _segment(run: Sequence[tuple[k.Stmt | None, tuple[PipeStage, ...]]], arch: Arch) -> Times:
     busy = _busy(run, arch)
     if arch.neutral:
         return Times(busy, total_of(busy.values()))
@@ -280,7 +280,7 @@ def _loop(stmt: k.For, stages: Stages, arch: Arch) -> Times:
     return Times({pipe: repeated(stmt, cycles) for pipe, cycles in busy.items()}, total)
 
 
-def _busy(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) -> _Busy:
+def _busy(run: Sequence[tuple[k.Stmt | None, tuple[PipeStage, ...]]], arch: Arch) -> _Busy:
     """Return the work of each pipe."""
     busy: dict[str, s.Scalar] = {}
     for pipe in PIPES:
@@ -290,7 +290,7 @@ def _busy(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) ->
     return busy
 
 
-def _whole(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch) -> dict[str, int]:
+def _whole(run: Sequence[tuple[k.Stmt | None, tuple[PipeStage, ...]]], arch: Arch) -> dict[str, int]:
     whole = {pipe: sum(stage.whole for _, stages in run for stage in stages if stage.pipe == pipe) for pipe in PIPES}
     whole["scalar"] = _issue(arch) * sum(len(stages) for _, stages in run)
     return whole
@@ -307,7 +307,7 @@ def _issue(arch: Arch) -> int:
     return 0 if arch.neutral else arch.startup(arch.unit("scalar"))
 
 
-def scheduled_cycles(run: Sequence[tuple[k.Stmt | None, tuple[Stage, ...]]], arch: Arch, iterations: int) -> int:
+def scheduled_cycles(run: Sequence[tuple[k.Stmt | None, tuple[PipeStage, ...]]], arch: Arch, iterations: int) -> int:
     """Return the completion time of `iterations` rounds of the statements, with every piece whole.
 
     List scheduling: each stage starts at the earliest time its operands, its pipe and the scalar pipe allow.

@@ -84,7 +84,7 @@ class Folder:
         """Write a file atomically, replacing any file or link of the same name."""
         temporary = f".writing-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with _named(self.path / name):
+        with _with_full_path(self.path / name):
             with open(os.open(temporary, flags, PRIVATE_FILE, dir_fd=self._fd), "w", encoding="utf-8") as file:
                 file.write(text)
             try:
@@ -94,7 +94,7 @@ class Folder:
                 raise
 
     def _open_folder(self, name: str, create: bool) -> int:
-        with _named(self.path / name):
+        with _with_full_path(self.path / name):
             if create:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, PRIVATE_FOLDER, dir_fd=self._fd)
@@ -102,7 +102,7 @@ class Folder:
 
     def _open_file(self, name: str) -> int:
         first, _, rest = name.partition("/")
-        with _named(self.path / name):
+        with _with_full_path(self.path / name):
             if first in ("", ".", "..") or not _can_be_named(name):
                 raise OSError(errno.EINVAL, "no plain name of a file in a folder")
             if rest:
@@ -145,7 +145,7 @@ def open_private(path: Path, *, create: bool = False) -> Folder:
         _look_above(shown, os.fstat(at), path)
         while left:
             name = left.pop()
-            with _named(shown / name):
+            with _with_full_path(shown / name):
                 if create:
                     _make_missing(name, at)
                 found = os.stat(name, dir_fd=at, follow_symlinks=False)
@@ -227,7 +227,7 @@ def _make_missing(name: str, at: int) -> None:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _with_full_path(path: Path) -> Iterator[None]:
     """Add the full path to OSErrors: for a path below a descriptor the system reports the last part only."""
     try:
         yield

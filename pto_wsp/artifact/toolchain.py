@@ -123,11 +123,12 @@ def compile_library(toolchain: Toolchain, flags: Sequence[str], sources: Sequenc
     done = _run((*toolchain.command, *flags, "-o", output, *sources), folder, f"compiling {what}")
     message = "\n".join(done.stderr.strip().splitlines()[:40])
     if done.returncode != 0:
-        raise CompilerFailedError(f"the C compiler refused {what}", found=f"exit status {done.returncode} of {_shown(toolchain.command)}",
-                                  notes=(message,), help=_kept(folder))
+        raise CompilerFailedError(f"the C compiler refused {what}",
+                                  found=f"exit status {done.returncode} of {_command_text(toolchain.command)}",
+                                  notes=(message,), help=_keep_sources(folder))
     fault = library_fault(folder / output)
     if fault is not None:
-        raise no_library(what, f"{output}: {fault}, and exit status 0 of {_shown(toolchain.command)}", (message,) * bool(message))
+        raise no_library(what, f"{output}: {fault}, and exit status 0 of {_command_text(toolchain.command)}", (message,) * bool(message))
 
 
 def no_library(what: str, found: str, notes: Sequence[str] = ()) -> CompilerFailedError:
@@ -161,14 +162,14 @@ def library_fault(path: Path) -> str | None:
     return f"{len(data)} bytes of {needed}" if needed > len(data) else None
 
 
-def _kept(folder: Path) -> str:
+def _keep_sources(folder: Path) -> str:
     """Keep the sources of a failed build for the user, and return the help text that names them."""
     kept = folder.with_name(folder.name.lstrip(".") + "-failed")
     shutil.copytree(folder, kept, dirs_exist_ok=True)
     return f"the sources are in {kept}"
 
 
-def _shown(command: Sequence[str]) -> str:
+def _command_text(command: Sequence[str]) -> str:
     return " ".join(map(os.path.basename, command))
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.kernel_calls import called, checked, gathered, moved, multiply, scattered
-from pto_wsp.c.kernel_env import COL, Env, Place
+from pto_wsp.c.kernel_calls import emit_call, emit_finite_check, emit_gather, emit_movement, emit_scatter, multiply
+from pto_wsp.c.kernel_env import COL, CTile, Env
 from pto_wsp.c.kernel_rows import RowRegion
 from pto_wsp.c.printer import print_block
 from pto_wsp.c.scalars import memory_literal, memory_type
@@ -132,12 +132,12 @@ class _Emission:
         if isinstance(stmt, k.Alloc):
             self.env.buffers[stmt.buffer.id] = self._kept(k.SlotKind.BUFFER, stmt.buffer.id)
 
-    def _kept(self, kind: k.SlotKind, key: int) -> Place:
+    def _kept(self, kind: k.SlotKind, key: int) -> CTile:
         return self.env.slot(kind, key) or unreachable(f"{kind.value} {key} without a place in scratch")
 
     def _rows(self, stmt: k.Rows) -> list[c.Stmt]:
         out: list[c.Stmt] = []
-        targets: dict[int, Place] = {}
+        targets: dict[int, CTile] = {}
         after: list[c.Stmt] = []
         for inner in walk(stmt.body):
             if isinstance(inner, k.Store):
@@ -182,7 +182,7 @@ class _Emission:
             return [*out, stage(source, steps[0])]
         wanted = stmt.result.name or stmt.param
         pointer, step = env.name(wanted), env.name(f"{wanted}_step")
-        env.values[stmt.result.id] = Place(pointer, c.Name(step), tile, valid[0] if stmt.result.id in self.short else None)
+        env.values[stmt.result.id] = CTile(pointer, c.Name(step), tile, valid[0] if stmt.result.id in self.short else None)
         out.append(c.Declare(f"{kind} *", pointer, source))
         instead: list[c.Stmt] = [stage(c.Name(pointer), c.Name(step) if tile.rows > 1 else steps[0]),
                                  c.Assign(c.Name(pointer), c.Name(staged.pointer))]
@@ -190,7 +190,7 @@ class _Emission:
             out.append(c.Declare("int64_t", step, steps[0]))
             instead.append(c.Assign(c.Name(step), c.Int(tile.cols)))
         else:
-            env.values[stmt.result.id] = Place(pointer, c.Int(tile.cols), tile)
+            env.values[stmt.result.id] = CTile(pointer, c.Int(tile.cols), tile)
         return [*out, c.If(_or(partial, self._staging(stmt.param)), tuple(instead))]
 
     def _in_place(self, stmt: k.Load, source: c.Expr, down: c.Expr) -> list[c.Stmt]:
@@ -202,10 +202,10 @@ class _Emission:
         if tile.rows > 1:
             step = c.Name(self.env.name(f"{wanted}_step"))
             out.append(c.Declare("const int64_t", step.text, down))
-        self.env.values[stmt.result.id] = Place(pointer, step, tile)
+        self.env.values[stmt.result.id] = CTile(pointer, step, tile)
         return out
 
-    def _target(self, stmt: k.Store, *, all_rows: bool) -> tuple[list[c.Stmt], Place, list[c.Stmt]]:
+    def _target(self, stmt: k.Store, *, all_rows: bool) -> tuple[list[c.Stmt], CTile, list[c.Stmt]]:
         """Return the statements before the rows, the memory that the rows go to, and the statements after the rows.
 
         Not `all_rows`: the row loop itself covers only the rows that are stored.
@@ -219,7 +219,7 @@ class _Emission:
         kind = memory_type(tile.dtype)
         if staged is None:   # never copied
             out.append(c.Declare(f"{kind} *const", at, target))
-            return out, Place(at, steps[0] if tile.rows > 1 else c.Int(tile.cols), tile), []
+            return out, CTile(at, steps[0] if tile.rows > 1 else c.Int(tile.cols), tile), []
         unstage = c.Evaluate(c.Call(f"pto_unstage_{tile.dtype}", (
             c.Name(at), *steps, c.Name(staged.pointer), c.Int(tile.rows), c.Int(tile.cols), *valid)))
         out.append(c.Declare(f"{kind} *const", at, target))
@@ -230,7 +230,7 @@ class _Emission:
                 c.Declare(f"{kind} *const", pointer, c.Ternary(c.Name(copied), c.Name(staged.pointer), c.Name(at)))]
         if tile.rows > 1:
             out.append(c.Declare("const int64_t", step, c.Ternary(c.Name(copied), c.Int(tile.cols), steps[0])))
-        place = Place(pointer, c.Name(step) if tile.rows > 1 else c.Int(tile.cols), tile)
+        place = CTile(pointer, c.Name(step) if tile.rows > 1 else c.Int(tile.cols), tile)
         return out, place, [c.If(c.Name(copied), (unstage,))]
 
     def _has_unit_columns(self, param: str, tile: TileType) -> bool:
@@ -311,13 +311,13 @@ class _Emission:
             case k.Print():
                 return self._print(stmt)
             case k.Check():
-                return checked(self.env, stmt, self._tile)
+                return emit_finite_check(self.env, stmt, self._tile)
             case k.Compute():
                 return self._tile_op(stmt)
             case k.Gather():
-                return gathered(self.env, stmt, self._kept(k.SlotKind.VALUE, stmt.result.id))
+                return emit_gather(self.env, stmt, self._kept(k.SlotKind.VALUE, stmt.result.id))
             case k.Scatter():
-                return scattered(self.env, stmt)
+                return emit_scatter(self.env, stmt)
             case k.Store() | k.Write() | k.Columns():
                 unreachable(f"{type(stmt).__name__} outside rows")
             case _:
@@ -354,18 +354,18 @@ class _Emission:
                     out.append(self._copy(place, start[0], (start[0].step, c.Int(1))))
                 return [*out, multiply(self.env, self.env.work(stmt), place, lhs, rhs, stmt.attrs, accumulate=bool(start))]
             case Movement():
-                return moved(self.env, place, stmt, entry)
+                return emit_movement(self.env, place, stmt, entry)
             case TileFunction():
-                return called(self.env, place, stmt, entry)
+                return emit_call(self.env, place, stmt, entry)
             case _:
                 unreachable(f"operation {stmt.op} on whole tiles")
 
-    def _copy(self, to: Place, source: Place, steps: tuple[c.Expr, c.Expr]) -> c.Stmt:
+    def _copy(self, to: CTile, source: CTile, steps: tuple[c.Expr, c.Expr]) -> c.Stmt:
         rows, cols = c.Int(to.type.rows), c.Int(to.type.cols)
         return c.Evaluate(c.Call(f"pto_stage_{to.type.dtype}", (
             c.Name(to.pointer), rows, cols, c.Name(source.pointer), *steps, rows, cols, memory_literal(0, to.type.dtype))))
 
-    def _tile(self, operand: k.Operand) -> Place:
+    def _tile(self, operand: k.Operand) -> CTile:
         if isinstance(operand, k.ScalarOperand):
             unreachable("number where an operation needs a tile")
         return self.env.values[operand.id]

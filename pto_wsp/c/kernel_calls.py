@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import assert_never
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.kernel_env import Env, Place
-from pto_wsp.c.scalars import as_it_is, memory_literal, memory_type, stored
+from pto_wsp.c.kernel_env import CTile, Env
+from pto_wsp.c.scalars import as_it_is, memory_literal, memory_type, store_element
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.kernel import Attr
 from pto_wsp.ir.kernel_walk import operand_types, valid_rows_of
-from pto_wsp.ops.whole import CArgument, Copy, Movement, Pointer, RowStep, Slot, TileFunction
-from pto_wsp.passes.kernel.products import ROWS_OF, SHORT_ROWS, TRANSPOSED, Form
+from pto_wsp.ops.whole import CallSlot, CArgument, Copy, Movement, Pointer, RowStep, TileFunction
+from pto_wsp.passes.kernel.products import ROWS_OF, SHORT_ROWS, TRANSPOSED, Packing
 
 
-def checked(env: Env, stmt: k.Check, place_of: Callable[[k.Value], Place]) -> list[c.Stmt]:
+def emit_finite_check(env: Env, stmt: k.Check, place_of: Callable[[k.Value], CTile]) -> list[c.Stmt]:
     """Return the statements of a `check_finite`: the task ends if an element is not finite and no source explains it."""
     env.headers.add("pto_check.h")
     out: list[c.Stmt] = []
@@ -39,7 +39,7 @@ def checked(env: Env, stmt: k.Check, place_of: Callable[[k.Value], Place]) -> li
     return [*out, c.If(call, (c.Return(c.Int(1 + stmt.number)),))]
 
 
-def _of_tile(place: Place, reach: k.Reach) -> c.Expr:
+def _of_tile(place: CTile, reach: k.Reach) -> c.Expr:
     zero, one = c.Int(0), c.Int(1)
     rows, cols = place.type.shape
     by_row = place.step if rows > 1 else zero
@@ -72,7 +72,7 @@ def _source(data: c.Expr, kind: str, by: tuple[c.Expr, c.Expr], reach: tuple[c.E
 _FAULT = c.Prefix("&", c.Member(c.Name("context"), "fault", arrow=True))
 
 
-def gathered(env: Env, stmt: k.Gather, place: Place) -> list[c.Stmt]:
+def emit_gather(env: Env, stmt: k.Gather, place: CTile) -> list[c.Stmt]:
     """Return the statements that copy the rows named by an index, and fill the rows after the valid ones."""
     tile = stmt.result.type
     env.values[stmt.result.id] = place
@@ -91,7 +91,7 @@ def gathered(env: Env, stmt: k.Gather, place: Place) -> list[c.Stmt]:
     return out
 
 
-def scattered(env: Env, stmt: k.Scatter) -> list[c.Stmt]:
+def emit_scatter(env: Env, stmt: k.Scatter) -> list[c.Stmt]:
     """Return the statements that write or add rows at the places named by an index."""
     tile = stmt.value.type
     out, count, target = _begin(env, stmt, tile.cols)
@@ -132,25 +132,25 @@ def _guarded(stmt: k.Gather | k.Scatter, fails: c.Expr) -> c.Stmt:
     return c.If(fails, (c.Return(c.Int(1 + number)),))
 
 
-def _row_step(place: Place) -> c.Expr:
+def _row_step(place: CTile) -> c.Expr:
     return c.Int(0) if place.type.rows == 1 else place.step
 
 
 # -- matrix products -------------------------------------------------------------------------------
 
 
-def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: tuple[tuple[str, Attr], ...], *, accumulate: bool) -> c.Stmt:
+def multiply(env: Env, pack: c.Expr, to: CTile, lhs: CTile, rhs: CTile, attrs: tuple[tuple[str, Attr], ...], *, accumulate: bool) -> c.Stmt:
     """Return `to = lhs @ rhs`, or `to += lhs @ rhs`, by the attributes of the product. `pack`: scratch for packed operands."""
     chosen = dict(attrs)
-    dtype, form = lhs.type.dtype, Form(chosen["form"])
+    dtype, form = lhs.type.dtype, Packing(chosen["form"])
     inner = lhs.type.rows if "transpose_a" in chosen else lhs.type.cols
     m, n = to.type.shape
     flags = ["PTO_MATMUL_ACCUMULATE"] if accumulate else []
     flags += [f"PTO_MATMUL_{name.upper()}" for name in TRANSPOSED if name in chosen]
-    if form is Form.FEW_ROWS:
+    if form is Packing.FEW_ROWS:
         flags.append("PTO_MATMUL_FEW_ROWS")
         env.few_rows = True
-    elif form is Form.FEW_COLUMNS:
+    elif form is Packing.FEW_COLUMNS:
         flags.append("PTO_MATMUL_TURN")
     env.matmuls.add(dtype)
     shown: c.Expr = c.Name(flags[0]) if flags else c.Int(0)
@@ -170,7 +170,7 @@ def multiply(env: Env, pack: c.Expr, to: Place, lhs: Place, rhs: Place, attrs: t
 # -- movements and functions of whole tiles --------------------------------------------------------
 
 
-def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
+def emit_movement(env: Env, result: CTile, stmt: k.Compute, entry: Movement) -> list[c.Stmt]:
     """Return the block copies of a movement."""
     env.headers.add("pto_move.h")
     out: list[c.Stmt] = []
@@ -182,7 +182,7 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
             continue
         if copy.operand not in numbers:
             declared = env.name(f"{stmt.op}_value")
-            value = stored(env.scalar_as(operand.value, operand.dtype), operand.dtype)
+            value = store_element(env.scalar_as(operand.value, operand.dtype), operand.dtype)
             out.append(c.Declare(f"const {memory_type(operand.dtype)}", declared, value))
             numbers[copy.operand] = c.Prefix("&", c.Name(declared))
         out.append(c.Evaluate(c.Call(f"pto_fill_{8 * operand.dtype.nbytes}", (
@@ -190,7 +190,7 @@ def moved(env: Env, result: Place, stmt: k.Compute, entry: Movement) -> list[c.S
     return out
 
 
-def called(env: Env, result: Place, stmt: k.Compute, entry: TileFunction) -> list[c.Stmt]:
+def emit_call(env: Env, result: CTile, stmt: k.Compute, entry: TileFunction) -> list[c.Stmt]:
     """Return the call that computes a result; a fault that the function reports ends the task."""
     call = entry.call(operand_types(stmt), result.type, stmt.attrs)
     env.headers.add(call.header)
@@ -205,13 +205,13 @@ def called(env: Env, result: Place, stmt: k.Compute, entry: TileFunction) -> lis
     return [*out, c.If(made, (c.Return(c.Int(1 + stmt.guard)),))]
 
 
-def _argument(env: Env, result: Place, stmt: k.Compute, argument: CArgument) -> c.Expr:
+def _argument(env: Env, result: CTile, stmt: k.Compute, argument: CArgument) -> c.Expr:
     match argument:
-        case Slot.RESULT:
+        case CallSlot.RESULT:
             return c.Name(result.pointer)
-        case Slot.WORK:
+        case CallSlot.WORK:
             return env.work(stmt)
-        case Slot.FAULT:
+        case CallSlot.FAULT:
             return c.Prefix("&", c.Member(c.Name("context"), "fault", arrow=True))
         case Pointer(operand):
             return c.Name(place_of(env, stmt.operands[operand]).pointer)
@@ -223,14 +223,14 @@ def _argument(env: Env, result: Place, stmt: k.Compute, argument: CArgument) -> 
             assert_never(argument)
 
 
-def place_of(env: Env, operand: k.Operand) -> Place:
+def place_of(env: Env, operand: k.Operand) -> CTile:
     """Return the memory of a tile operand."""
     if isinstance(operand, k.ScalarOperand):
         unreachable("number where an operation needs a tile")
     return env.values[operand.id]
 
 
-def _copy(env: Env, result: Place, operand: k.Operand, copy: Copy) -> c.Stmt:
+def _copy(env: Env, result: CTile, operand: k.Operand, copy: Copy) -> c.Stmt:
     place = place_of(env, operand)
     source = _plus(c.Name(place.pointer), _elements(place, copy.source))
     return c.Evaluate(c.Call(f"pto_move_{8 * place.type.dtype.nbytes}", (
@@ -238,11 +238,11 @@ def _copy(env: Env, result: Place, operand: k.Operand, copy: Copy) -> c.Stmt:
         _elements(place, copy.across), c.Int(copy.rows), c.Int(copy.cols))))
 
 
-def _target(result: Place, copy: Copy) -> c.Expr:
+def _target(result: CTile, copy: Copy) -> c.Expr:
     return _plus(c.Name(result.pointer), c.Int(copy.target))
 
 
-def _elements(place: Place, steps: tuple[int, int]) -> c.Expr:
+def _elements(place: CTile, steps: tuple[int, int]) -> c.Expr:
     """Return the distance in elements from a place's first element to the element `steps` rows and columns further."""
     rows, cols = steps
     if rows == 0 or place.type.rows == 1:

@@ -22,7 +22,7 @@ _RESERVED = ("args", "scalars", "scratch", "context", ROW, COL, LANE, CHUNK, "lo
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CTile:
     """A tile in memory: pointer name, elements from row to row (columns are contiguous), and type."""
 
     pointer: str
@@ -39,8 +39,8 @@ class Env:
     unit_inner: dict[str, bool]
     scratch_bytes: int = 0
     pointers: list[c.Stmt] = field(default_factory=list)     # declared at the top of the function
-    values: dict[int, Place] = field(default_factory=dict)
-    buffers: dict[int, Place] = field(default_factory=dict)
+    values: dict[int, CTile] = field(default_factory=dict)
+    buffers: dict[int, CTile] = field(default_factory=dict)
     variables: dict[s.Var, str] = field(default_factory=dict)
     matmuls: set[DType] = field(default_factory=set)
     headers: set[str] = field(default_factory=set)           # headers of csrc/include that only some kernels need
@@ -50,7 +50,7 @@ class Env:
     _counts: dict[str, int] = field(default_factory=dict)    # the highest number appended to each name
     number: dict[int, int] = field(init=False)               # pre-order number of each statement, by id()
     _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)
-    _places: dict[k.Slot, Place] = field(default_factory=dict)
+    _places: dict[k.Slot, CTile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.number = {id(stmt): at for at, stmt in enumerate(walk(self.kernel.body))}
@@ -68,17 +68,17 @@ class Env:
         self._names.add(unused)
         return unused
 
-    def scratch(self, wanted: str, tile: TileType) -> Place:
+    def scratch(self, wanted: str, tile: TileType) -> CTile:
         """Return a new row-major tile in scratch, after the arena."""
         return self._pointer(wanted, memory_type(tile.dtype), tile, self.reserve(tile.size_bytes))
 
-    def _pointer(self, wanted: str, element: str, tile: TileType, offset: int) -> Place:
+    def _pointer(self, wanted: str, element: str, tile: TileType, offset: int) -> CTile:
         name = self.name(wanted)
         where = c.Name("scratch") if offset == 0 else c.Infix("+", c.Name("scratch"), c.Int(offset))
         self.pointers.append(c.Declare(f"{element} *const", name, where if element == "char" else c.Cast(f"{element} *", where)))
-        return Place(name, c.Int(tile.cols), tile)
+        return CTile(name, c.Int(tile.cols), tile)
 
-    def slot(self, kind: k.SlotKind, key: int) -> Place | None:
+    def slot(self, kind: k.SlotKind, key: int) -> CTile | None:
         """Return the arena's memory for a thing, row-major; None if the arena has none."""
         slot = self._slots.get((kind, key))
         if slot is None:

@@ -13,8 +13,8 @@ from typing import assert_never
 import numpy as np
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.kernel_env import CHUNK, COL, LANE, ROW, Env, Place
-from pto_wsp.c.scalars import highest, literal, loaded, local_type, lowest, memory_type, rounded, stored
+from pto_wsp.c.kernel_env import CHUNK, COL, LANE, ROW, CTile, Env
+from pto_wsp.c.scalars import highest, literal, load_element, local_type, lowest, memory_type, round_to_dtype, store_element
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -22,7 +22,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entries.elementwise import maximum, minimum
 from pto_wsp.ops.entry import Attrs, Finish, Function, Identity, Operator, Spelling
 from pto_wsp.ops.rounding import default_mode
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.arena import ALIGN, BLOCK_BYTES
 
@@ -33,7 +33,7 @@ _FIT = {"round": "PTO_AWAY", "floor": "PTO_FLOOR", "ceil": "PTO_CEIL", "trunc": 
 def elementwise(entry: Elementwise, operands: tuple[c.Expr, ...], dtype: DType, attrs: Attrs) -> c.Expr:
     """Return an elementwise op applied to operands of `dtype`."""
     value = spell(entry.form(attrs).c, operands, dtype)
-    return rounded(value, dtype) if entry.rounds and not entry.to_mask else value
+    return round_to_dtype(value, dtype) if entry.rounds and not entry.to_mask else value
 
 
 def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.Expr:
@@ -51,7 +51,7 @@ def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.E
             unreachable(f"spelling {spelling} of {len(operands)} operands")
 
 
-def converted(entry: Cast, value: c.Expr, source: DType, target: DType, mode: str | None = None, saturate: bool | None = None) -> c.Expr:
+def emit_cast(entry: Convert, value: c.Expr, source: DType, target: DType, mode: str | None = None, saturate: bool | None = None) -> c.Expr:
     """Return an element of dtype `source` converted to `target`, by rounding `mode` and saturation."""
     if source.is_storage:
         value, start = c.Call(f"pto_widen_{source}", (value,)), DType.F32
@@ -62,14 +62,14 @@ def converted(entry: Cast, value: c.Expr, source: DType, target: DType, mode: st
         whole = value if rule == "trunc" else c.Call(f"{_WHOLE[rule]}_{start}", (value,))
         return c.Call(f"pto_wrap_{start}_{target}" if saturate is False else entry.c.name(target, start), (whole,))
     if not target.is_real:
-        return _plain(entry, _clamped(value, start, target) if saturate else value, start, target)
+        return _plain(entry, _clamp_integer(value, start, target) if saturate else value, start, target)
     if target.is_double and not start.is_double:
-        return _limited(_plain(entry, value, start, target), target, target, bool(saturate))
+        return _clamp_float(_plain(entry, value, start, target), target, target, bool(saturate))
     if not source.is_real:
         if saturate and target.format.largest < 2.0 ** 64:      # integers may lie beyond
-            value, start = _limited(c.Call(f"pto_single_{start}", (value,)), DType.F32, target, True), DType.F32
+            value, start = _clamp_float(c.Call(f"pto_single_{start}", (value,)), DType.F32, target, True), DType.F32
         return _plain(entry, value, start, target)
-    limit = _limited(value, start, target, bool(saturate))
+    limit = _clamp_float(value, start, target, bool(saturate))
     if source is target or start is target:
         return limit if not target.is_storage else _plain(entry, limit, start, target)
     if mode is None or mode == "rint":
@@ -78,16 +78,16 @@ def converted(entry: Cast, value: c.Expr, source: DType, target: DType, mode: st
     return c.Call(f"pto_narrow_{target}", (fitted,)) if target.is_storage else fitted
 
 
-def _plain(entry: Cast, value: c.Expr, start: DType, target: DType) -> c.Expr:
+def _plain(entry: Convert, value: c.Expr, start: DType, target: DType) -> c.Expr:
     return value if start is target else c.Call(entry.c.name(target, start), (value,))
 
 
-def _limited(value: c.Expr, start: DType, target: DType, saturate: bool) -> c.Expr:
+def _clamp_float(value: c.Expr, start: DType, target: DType, saturate: bool) -> c.Expr:
     """Return a float clamped to the largest finite numbers of `target`."""
     return c.Call(f"pto_limit_{start}", (value, literal(target.format.largest, start))) if saturate else value
 
 
-def _clamped(value: c.Expr, start: DType, target: DType) -> c.Expr:
+def _clamp_integer(value: c.Expr, start: DType, target: DType) -> c.Expr:
     """Return an integer clamped to the range of `target`, if its own range is larger."""
     if start.is_bool or target.is_bool:
         return value
@@ -107,15 +107,15 @@ _IVDEP = "GCC ivdep"       # each iteration accesses its own column only, and ov
 class RowRegion:
     """Emits one `Rows`. `targets`: the memory that each Store and Write goes to, by `id()`."""
 
-    def __init__(self, env: Env, stmt: k.Rows, targets: dict[int, Place]) -> None:
+    def __init__(self, env: Env, stmt: k.Rows, targets: dict[int, CTile]) -> None:
         self.env, self.stmt, self.rows, self.targets = env, stmt, stmt.rows, targets
         self.before: list[c.Stmt] = []
         self.row_start: list[c.Stmt] = []
         self.row_end: list[c.Stmt] = []
         self.after: list[c.Stmt] = []
         self.names: dict[int, str] = {}
-        self.kept: dict[int, Place] = {}           # wide values in memory: whole tiles and row buffers
-        self.sums: dict[int, Place] = {}           # accumulators of column reductions
+        self.kept: dict[int, CTile] = {}           # wide values in memory: whole tiles and row buffers
+        self.sums: dict[int, CTile] = {}           # accumulators of column reductions
         self.totals: dict[int, str] = {}           # accumulators of row reductions: a variable, or an array of lanes
         self.row_pointers: dict[str, str] = {}
         self.blocks: dict[int, str] = {}           # by id(), in the current loop: the block buffers of streamed stores
@@ -161,7 +161,7 @@ class RowRegion:
                 elif place is not None:
                     self.kept[value.id] = place
 
-    def _start_col_reduce(self, stmt: k.Compute, place: Place) -> None:
+    def _start_col_reduce(self, stmt: k.Compute, place: CTile) -> None:
         """Fill the [1, C] result of a column reduction before the rows, and finish it after them."""
         entry, value = find(stmt.op), stmt.result
         dtype = value.type.dtype
@@ -172,7 +172,7 @@ class RowRegion:
         mean = isinstance(entry, ColReduce) and entry.finish is Finish.DIVIDE_BY_COUNT
         if mean or wide is not place:
             total = c.Infix("/", element, literal(self.rows, dtype.computed_in)) if mean else element
-            finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), rounded(total, dtype), value)
+            finished = self._assign(c.Index(c.Name(place.pointer), c.Name(COL)), round_to_dtype(total, dtype), value)
             self.after.append(self._columns(0, value.type.cols, (finished,)))
 
     # -- values with one element per row
@@ -181,7 +181,7 @@ class RowRegion:
         value = stmt.result
         kind, name = local_type(value.type.dtype), self.names[value.id]
         if isinstance(stmt, k.Read):
-            return [c.Declare(f"const {kind}", name, loaded(self._row_element(self.env.buffers[stmt.buffer.id]), value.type.dtype))]
+            return [c.Declare(f"const {kind}", name, load_element(self._row_element(self.env.buffers[stmt.buffer.id]), value.type.dtype))]
         if isinstance(find(stmt.op), RowReduce):
             operand = _first(stmt)
             if isinstance(operand, k.Value) and operand.type.cols > 1:
@@ -200,7 +200,7 @@ class RowRegion:
             single = operand.type.rows == 1
             name = self.env.name(f"{place.pointer}_{0 if single else ROW}")
             dtype = operand.type.dtype
-            declared = c.Declare(f"const {local_type(dtype)}", name, loaded(self._row_element(place), dtype))
+            declared = c.Declare(f"const {local_type(dtype)}", name, load_element(self._row_element(place), dtype))
             (self.before if single and self.rows > 1 else self.row_start).append(declared)
             self.row_locals[place.pointer] = name
         return c.Name(self.row_locals[place.pointer])
@@ -216,13 +216,13 @@ class RowRegion:
             self.before.append(c.Declare(f"const {local_type(operand.dtype)}", name, lowered))
         return c.Name(self.scalars[key])
 
-    def _row_element(self, place: Place) -> c.Expr:
+    def _row_element(self, place: CTile) -> c.Expr:
         if place.type.rows == 1:
             return c.Index(c.Name(place.pointer), c.Int(0))
         index: c.Expr = c.Name(ROW)
         return c.Index(c.Name(place.pointer), index if place.step == c.Int(1) else c.Infix("*", index, place.step))
 
-    def _place(self, value: k.Value) -> Place:
+    def _place(self, value: k.Value) -> CTile:
         place = self.env.values.get(value.id)
         if place is None:
             unreachable(f"value {value.id} outside memory")
@@ -325,16 +325,16 @@ class RowRegion:
             return c.Name(self.names[operand.id])
         return self._loaded(self.kept[operand.id] if operand.id in self.kept else self._place(operand))
 
-    def _loaded(self, place: Place) -> c.Expr:
-        return loaded(self._element(place), place.type.dtype)
+    def _loaded(self, place: CTile) -> c.Expr:
+        return load_element(self._element(place), place.type.dtype)
 
     def _assign(self, element: c.Expr, value: c.Expr, of: k.Value) -> c.Stmt:
-        return c.Assign(element, stored(value, of.type.dtype))
+        return c.Assign(element, store_element(value, of.type.dtype))
 
-    def _element(self, place: Place) -> c.Expr:
+    def _element(self, place: CTile) -> c.Expr:
         return c.Index(self._row_pointer(place), c.Name(COL))
 
-    def _row_pointer(self, place: Place) -> c.Expr:
+    def _row_pointer(self, place: CTile) -> c.Expr:
         if place.type.rows == 1:
             return c.Name(place.pointer)
         if place.pointer not in self.row_pointers:
@@ -359,7 +359,7 @@ class RowRegion:
             result = c.Index(result, c.Int(0))
         if isinstance(entry, RowReduce) and entry.finish is Finish.DIVIDE_BY_COUNT:
             result = c.Infix("/", result, literal(count, dtype.computed_in))
-        out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], rounded(result, dtype)))
+        out.append(c.Declare(f"const {local_type(dtype)}", self.names[stmt.result.id], round_to_dtype(result, dtype)))
         return out
 
     # -- expressions
@@ -371,17 +371,17 @@ class RowRegion:
                 last = stmt.operands[-1]
                 dtype = last.type.dtype if isinstance(last, k.Value) else last.dtype
                 return elementwise(entry, tuple(read(o) for o in stmt.operands), dtype, stmt.attrs)
-            case Cast():
+            case Convert():
                 source = stmt.operands[0]
                 dtype = source.type.dtype if isinstance(source, k.Value) else source.dtype
-                return converted(entry, read(source), dtype, stmt.result.type.dtype, *entry.rules_of(stmt.attrs))
+                return emit_cast(entry, read(source), dtype, stmt.result.type.dtype, *entry.rules_of(stmt.attrs))
             case Expand():
                 return read(stmt.operands[0])
             case Iota():
                 axis = next(value for name, value in stmt.attrs if name == "axis")
                 row: c.Expr = c.Name(ROW) if self.rows > 1 else c.Int(0)
                 dtype = stmt.result.type.dtype
-                return rounded(c.Cast(local_type(dtype), col if axis == 1 else row), dtype)
+                return round_to_dtype(c.Cast(local_type(dtype), col if axis == 1 else row), dtype)
             case _:
                 unreachable(f"operation {stmt.op} inside a row")
 

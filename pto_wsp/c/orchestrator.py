@@ -26,7 +26,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.orchestrator_names import ALL_TASKS, PROCESS, RUN, SELF, STATUS, Frame, Names, Variables
+from pto_wsp.c.orchestrator_names import ALL_TASKS, PROCESS, RUN, SELF, STATUS, CNames, Frame, Variables
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import recorder_of
@@ -71,7 +71,7 @@ from pto_wsp.ir.waits import HandleUses, handle_uses
 from pto_wsp.values import dataclass
 
 
-def fresh(item: Fresh, names: Names) -> Iterator[c.Stmt]:
+def allocate(item: Fresh, names: CNames) -> Iterator[c.Stmt]:
     """Yield the statements that allocate a tensor of a body."""
     ref = names.plan.tensors[item.slot].ref
     yield from names.declare("pto_tensor", names.tensors[ref.id], c.Braces((c.Int(0),), "pto_tensor"))
@@ -80,7 +80,7 @@ def fresh(item: Fresh, names: Names) -> Iterator[c.Stmt]:
     yield c.If(made, (c.Return(STATUS),))
 
 
-def release(item: Fresh, names: Names) -> Iterator[c.Stmt]:
+def release(item: Fresh, names: CNames) -> Iterator[c.Stmt]:
     """Yield the statements that release a tensor at the end of its body; the sink keeps it for tasks that have yet to run."""
     given = c.Call("sink->release", (c.Name("sink"), names.tensor(names.plan.tensors[item.slot].ref)))
     yield c.If(given, (c.Return(STATUS),))
@@ -89,7 +89,7 @@ def release(item: Fresh, names: Names) -> Iterator[c.Stmt]:
 WAITED = "waited"    # variable of the last wait's node: later tasks of the stream depend on the elements that it read
 
 
-def ready(note: Precondition, names: Names, after: str | None,
+def ready(note: Precondition, names: CNames, after: str | None,
           behind: Sequence[c.Expr] = ()) -> Iterator[c.Stmt]:
     """Yield the checks and waits that must precede the evaluation of a node's scalars.
 
@@ -103,7 +103,7 @@ def ready(note: Precondition, names: Names, after: str | None,
             yield c.Block(tuple(_wait(step, names, order)))
 
 
-def _wait(reads: tuple[Read, ...], names: Names, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
+def _wait(reads: tuple[Read, ...], names: CNames, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
     yield c.Declare("pto_arg", "reads", array=(len(reads),))
     one = c.Int(1)
     for k, read in enumerate(reads):
@@ -117,7 +117,7 @@ def _wait(reads: tuple[Read, ...], names: Names, order: tuple[c.Expr, ...]) -> I
     yield c.If(c.Infix("<", node, c.Int(0)), (c.Return(STATUS),))
 
 
-def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
+def submit(task: Submit, names: CNames, handles: HandleUses, after: str | None) -> Iterator[c.Stmt]:
     """Yield the statements that submit one task; `after`: the variable of the node that the task waits for and replaces."""
     behind = tuple(names.ref(handle.variable) for handle in handles.waits(task.site))
     yield from ready(task.note, names, after, behind)
@@ -158,7 +158,7 @@ def submit(task: Submit, names: Names, handles: HandleUses, after: str | None) -
         yield c.If(added, (c.Return(STATUS),))
 
 
-def _bind(names: Names, position: int, place: Place, role: Role) -> c.Expr:
+def _bind(names: CNames, position: int, place: Place, role: Role) -> c.Expr:
     slot = names.plan.tensors[place.slot]
     flags = " | ".join(flag for flag, on in (("PTO_READ", role.reads), ("PTO_WRITE", role.writes),
                                              ("PTO_KEPT", role.writes and slot.kept)) if on)
@@ -189,7 +189,7 @@ def run_start() -> Iterator[c.Stmt]:
     yield c.Assign(c.Member(RUN, "bound", arrow=True), c.Name("bound"))
 
 
-def start_pipeline(pipeline: PlanPipeline, names: Names, after: str) -> Iterator[c.Stmt]:
+def start_pipeline(pipeline: PlanPipeline, names: CNames, after: str) -> Iterator[c.Stmt]:
     """Yield what runs a pipeline in the main program."""
     plan = names.plan
     if not pipeline.processes:
@@ -244,7 +244,7 @@ _ME = c.Prefix("&", PROCESS)
 _Body = Callable[[Body], Iterator[c.Stmt]]
 
 
-def communicate(item: PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent, names: Names, handles: HandleUses, after: str,
+def communicate(item: PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent, names: CNames, handles: HandleUses, after: str,
                 body: _Body) -> Iterator[c.Stmt]:
     """Yield the statements of a process's channel or event operation; `body` lowers the body of a consume."""
     match item:
@@ -284,7 +284,7 @@ def communicate(item: PlanSend | Receive | PlanConsume | RecordEvent | AwaitEven
             yield c.Assign(names.ref(count), c.Int(1), "+=")
 
 
-def _send(send: PlanSend, names: Names, handles: HandleUses, after: str) -> Iterator[c.Stmt]:
+def _send(send: PlanSend, names: CNames, handles: HandleUses, after: str) -> Iterator[c.Stmt]:
     channel = names.plan.channels[send.channel]
     yield c.Comment(f"{send.span.short}: send({channel.name})")
     label, step = _place(names)
@@ -304,7 +304,7 @@ def _send(send: PlanSend, names: Names, handles: HandleUses, after: str) -> Iter
     yield c.Block(tuple(inside))
 
 
-def _take(names: Names, channel: int, variables: tuple[Var, ...], site: int, after: str) -> Iterator[c.Stmt]:
+def _take(names: CNames, channel: int, variables: tuple[Var, ...], site: int, after: str) -> Iterator[c.Stmt]:
     taken = c.Call("pto_take", (_PIPELINE, _channel_at(names, channel), _ME, c.Int(site), _pointer(names, after)))
     inside: list[c.Stmt] = [c.Declare("const int64_t *", "token", taken), c.If(c.Prefix("!", c.Name("token")), _LEAVE)]
     for k, variable in enumerate(variables):
@@ -312,7 +312,7 @@ def _take(names: Names, channel: int, variables: tuple[Var, ...], site: int, aft
     yield c.Block(tuple(inside))
 
 
-def _record(names: Names, event: int, site: int, after: str) -> Iterator[c.Stmt]:
+def _record(names: CNames, event: int, site: int, after: str) -> Iterator[c.Stmt]:
     frame, sink = names.variables.frame, c.Name("sink")
     everything = frame is not None and frame.records
     before: c.Expr = c.Int(-1)
@@ -340,7 +340,7 @@ def records_all(process: PlanProcess, plan: TaskPlan) -> bool:
     return not plan.structure and any(isinstance(item, RecordEvent) for item in walk(process.body))
 
 
-def _place(names: Names) -> tuple[str, c.Expr]:
+def _place(names: CNames) -> tuple[str, c.Expr]:
     """Return the label and the number of the next resume point of the process."""
     frame = names.variables.frame
     assert frame is not None
@@ -355,11 +355,11 @@ def _channel(plan: TaskPlan, number: int) -> c.Expr:
                      c.Int(-1), c.Int(0), c.Int(0), c.Int(0)))
 
 
-def _channel_at(names: Names, number: int) -> c.Expr:
+def _channel_at(names: CNames, number: int) -> c.Expr:
     return _entry("channels", names.positions[("channel", number)])
 
 
-def _event_at(names: Names, number: int) -> c.Expr:
+def _event_at(names: CNames, number: int) -> c.Expr:
     return _entry("events", names.positions[("event", number)])
 
 
@@ -367,11 +367,11 @@ def _entry(table: str, position: int) -> c.Expr:
     return c.Prefix("&", c.Index(c.Member(_PIPELINE, table, arrow=True), c.Int(position)))
 
 
-def _value(names: Names, after: str) -> c.Expr:
+def _value(names: CNames, after: str) -> c.Expr:
     return names.ref(after)
 
 
-def _pointer(names: Names, after: str) -> c.Expr:
+def _pointer(names: CNames, after: str) -> c.Expr:
     return c.Prefix("&", names.ref(after))
 
 
@@ -413,12 +413,12 @@ def lower_orchestrator(plan: TaskPlan) -> OrchestratorC:
 class _Lowering:
     plan: TaskPlan
     variables: Variables = field(default_factory=Variables)
-    names: Names = field(init=False)
+    names: CNames = field(init=False)
     handles: HandleUses = field(init=False)
     definitions: list[c.Definition] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.names = Names(self.plan, self.variables)
+        self.names = CNames(self.plan, self.variables)
         self.handles = handle_uses(self.plan)
 
     def whole(self) -> tuple[c.Stmt, ...]:
@@ -497,7 +497,7 @@ class _Lowering:
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
             case Fresh():
                 yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.slot].ref.shown}")
-                yield from fresh(item, self.names)
+                yield from allocate(item, self.names)
             case Pipeline():
                 yield c.Comment(f"{item.span.short}: {', '.join(process.name for process in item.processes)} side by side")
                 yield c.Block(tuple(start_pipeline(item, self.names, "after" if after is None else after)))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.scalars import as_it_is, loaded, lower_scalar, memory_type
+from pto_wsp.c.scalars import as_it_is, load_element, lower_scalar, memory_type
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -106,7 +106,7 @@ _OURS = re.compile(r"\w+_t|\w+_\d+|mem\w+")
 
 
 @dataclass(slots=True)
-class Names:
+class CNames:
     """The names of one orchestrator. A variable is declared with `declare` and read with `ref`."""
 
     plan: TaskPlan
@@ -125,14 +125,14 @@ class Names:
         taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited",
                  "run", "self", "pipeline", "process", "channels", "events", "kinds", "payload", "before", "token", "all_tasks", "shared",
                  "nothing"}
-        self.tensors = {slot.ref.id: _fresh(slot.ref.shown, taken) for slot in self.plan.tensors}
+        self.tensors = {slot.ref.id: _unused_name(slot.ref.shown, taken) for slot in self.plan.tensors}
         self.fresh = frozenset(slot.ref.id for slot in self.plan.tensors if slot.fresh)
         self.reads = Reads.of(self.plan)
         pipelines = tuple(item for item in walk(self.plan.body) if isinstance(item, Pipeline))
         self.positions = {(kind, number): position for pipeline in pipelines
                           for kind, numbers in (("channel", pipeline.channels), ("event", pipeline.events))
                           for position, number in enumerate(numbers)}
-        self.symbols = {symbol.id: _fresh(symbol.name, taken) for symbol in self.plan.symbols}
+        self.symbols = {symbol.id: _unused_name(symbol.name, taken) for symbol in self.plan.symbols}
 
     # -- variables
 
@@ -246,12 +246,12 @@ class Names:
             case s.Element(tensor):
                 data = c.Cast(f"const {memory_type(tensor.dtype)} *", self.field(tensor, "data"))
                 wide = "double" if tensor.dtype.is_float else "int64_t"
-                return c.Cast(wide, loaded(c.Index(data, self.scalar(self.reads.offset(node))), tensor.dtype))
+                return c.Cast(wide, load_element(c.Index(data, self.scalar(self.reads.offset(node))), tensor.dtype))
             case _:
                 raise InternalError(f"{print_scalar(node)} in a plan")
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     """Return an unused C identifier close to `name` that neither C nor the generator owns, and mark it as taken."""
     stem = c.c_ident(name)
     if stem.lower().startswith("pto_"):

@@ -35,8 +35,8 @@ def emit_own_body(kernel: k.Kernel, own: k.OwnBody, symbol: str, unit_inner: Map
     """
     env = Env(kernel, dict(unit_inner))
     env.reserve(own.scratch_bytes)
-    staging = [stmt for param in kernel.memory_params for stmt in _staged(env, param)]
-    parameters = [_declared(param) for param in kernel.params] + ["char *scratch"] * (own.scratch_bytes > 0)
+    staging = [stmt for param in kernel.memory_params for stmt in _stage_overlaps(env, param)]
+    parameters = [_declare_param(param) for param in kernel.params] + ["char *scratch"] * (own.scratch_bytes > 0)
     signature = ",\n        ".join(parameters) or "void"
     inside = directives(own.text)
     hoisted = {found.line: found for found in inside if found.word == "include" and not found.conditional}
@@ -97,7 +97,7 @@ def error_in_own_body(kernels: Iterable[k.Kernel], problem: CompilerFailedError)
     return None
 
 
-def _declared(param: k.Param) -> str:
+def _declare_param(param: k.Param) -> str:
     name = c.c_ident(param.name)
     match param:
         case k.ScalarParamDecl(dtype=dtype):
@@ -137,7 +137,7 @@ def _staged_tile(param: k.MemoryParam) -> TileType | None:
     return param.type if isinstance(param, k.TileParam) and param.role is k.Role.IN else None
 
 
-def _staged(env: Env, param: k.MemoryParam) -> list[c.Stmt]:
+def _stage_overlaps(env: Env, param: k.MemoryParam) -> list[c.Stmt]:
     """Return statements that copy an In tile if it overlaps an output, so that the body reads the old contents."""
     tile = _staged_tile(param)
     if tile is None:

@@ -35,11 +35,11 @@ CComment = Annotated[str, After(_comment)]
 Hex = Annotated[str, After(_hex)]
 
 
-class Unit(Record):
+class TemplateUnit(Record):
     """Base of the render models, one per file."""
 
 
-class KernelUnit(Unit):
+class KernelUnit(TemplateUnit):
     """The C function of one kernel as text."""
 
     symbol: CIdent
@@ -47,7 +47,7 @@ class KernelUnit(Unit):
     text: str
 
 
-class CpuSimUnit(Unit):
+class CpuSimUnit(TemplateUnit):
     """The values of the cpu_sim templates."""
 
     name: CComment
@@ -63,14 +63,14 @@ class CpuSimUnit(Unit):
     tables: tuple[str, ...]
 
 
-class TableField(Unit):
+class TableField(TemplateUnit):
     """A field of a program and its value."""
 
     name: CIdent
     value: str
 
 
-class ProgramUnit(Unit):
+class ProgramUnit(TemplateUnit):
     """The values of a saved program's templates. `ident`: its name in C and in Python."""
 
     name: CComment
@@ -84,7 +84,7 @@ class ProgramUnit(Unit):
     flags: str
 
 
-def render(template: str, unit: Unit) -> str:
+def render(template: str, unit: TemplateUnit) -> str:
     """Return a template's text; the fields of the render model are its variables."""
     fields = {name: getattr(unit, name) for name in type(unit).model_fields}
     return _environment().get_template(template).render(fields)

@@ -37,7 +37,7 @@ def literal(value: float | int | bool, dtype: DType) -> c.Expr:
     if dtype.is_storage:
         return memory_literal(value, dtype)
     if dtype.is_half:
-        return c.Float(float(_held(value, dtype)), single=True)
+        return c.Float(float(_as_dtype(value, dtype)), single=True)
     if dtype.is_float:
         return c.Float(float(value), single=not dtype.is_double)
     if dtype.is_bool:
@@ -49,7 +49,7 @@ def literal(value: float | int | bool, dtype: DType) -> c.Expr:
 def memory_literal(value: float | int | bool, dtype: DType) -> c.Expr:
     """Return a constant as stored in memory: halves and fp8 as their bits."""
     if dtype.is_half or dtype.is_storage:
-        return c.Int(int(_held(value, dtype).view(np.dtype(f"u{dtype.nbytes}"))))
+        return c.Int(int(_as_dtype(value, dtype).view(np.dtype(f"u{dtype.nbytes}"))))
     return literal(value, dtype)
 
 
@@ -63,12 +63,12 @@ def highest(dtype: DType) -> c.Expr:
     return c.Float(math.inf, not dtype.is_double) if dtype.is_float else literal(int(np.iinfo(dtype.np).max), dtype)
 
 
-def loaded(element: c.Expr, dtype: DType) -> c.Expr:
+def load_element(element: c.Expr, dtype: DType) -> c.Expr:
     """Return an element in memory converted to its local form."""
     return c.Call(f"pto_widen_{dtype}", (element,)) if dtype.is_half else element
 
 
-def stored(value: c.Expr, dtype: DType) -> c.Expr:
+def store_element(value: c.Expr, dtype: DType) -> c.Expr:
     """Return a local value converted to its memory form."""
     if isinstance(value, c.Call) and value.function == f"pto_widen_{dtype}" and dtype.is_half:
         return value.args[0]
@@ -77,12 +77,12 @@ def stored(value: c.Expr, dtype: DType) -> c.Expr:
     return c.Call(f"pto_narrow_{dtype}", (value,)) if dtype.is_half else value
 
 
-def rounded(value: c.Expr, dtype: DType) -> c.Expr:
+def round_to_dtype(value: c.Expr, dtype: DType) -> c.Expr:
     """Return a computed value rounded to `dtype`."""
     return c.Call(f"pto_round_{dtype}", (value,)) if dtype.is_half else value
 
 
-def _held(value: float | int | bool, dtype: DType) -> np.generic:
+def _as_dtype(value: float | int | bool, dtype: DType) -> np.generic:
     held: np.generic = convert(np.array([float(value)]), dtype)[0]
     return held
 
@@ -115,7 +115,7 @@ def lower_scalar(node: s.Scalar, leaf: Leaf, *, single: bool = False, wide: bool
             case s.Unary(op, value):
                 if op is Op.NOT:
                     return c.Prefix("!" if s.scalar_dtype(value).is_bool else "~", go(value))
-                return c.Prefix("-", _wide(value, go(value)))
+                return c.Prefix("-", _in_64_bits(value, go(value)))
             case s.Binary(Op.FLOORDIV | Op.MOD as op, lhs, s.Const(int() as divisor)) \
                     if divisor > 0 and natural(lhs) and not s.is_unsigned(lhs):
                 return c.Infix("/" if op is Op.FLOORDIV else "%", go(lhs), go(s.Const(divisor)))
@@ -148,7 +148,7 @@ def _binary(op: Op, lhs: s.Scalar, rhs: s.Scalar, go: Leaf, *, single: bool, wid
     if op in _FUNCTION:
         return c.Call(f"pto_scalar_{_FUNCTION[op]}_{('f32' if single else 'f64') if floats else 'i64'}", (left, right))
     if op in (Op.ADD, Op.SUB, Op.MUL) and _is_narrow(rhs):
-        left = _wide(lhs, left)
+        left = _in_64_bits(lhs, left)
     return c.Infix(op.value, left, right)
 
 
@@ -157,7 +157,7 @@ def as_it_is(node: s.Scalar, lowered: c.Expr) -> c.Expr:
     return c.Cast("uint64_t", lowered) if s.is_unsigned(node) else lowered
 
 
-def _wide(node: s.Scalar, lowered: c.Expr) -> c.Expr:
+def _in_64_bits(node: s.Scalar, lowered: c.Expr) -> c.Expr:
     """Return C for `node` in 64 bits: an expression that C computes as int is converted first."""
     return c.Cast("int64_t", lowered) if _is_narrow(node) else lowered
 

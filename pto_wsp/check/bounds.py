@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pto_wsp.check.iterations import Example, Given, Impossible, Iterations, Level
+from pto_wsp.check.iterations import Example, Impossible, Iterations, Level, LevelCondition
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import ViewBoundsError
 from pto_wsp.ir import scalar as s
@@ -33,7 +33,7 @@ class Affine:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LoopRange:
     """The values of a loop variable: name, first, last. An empty loop has no span."""
 
     name: str
@@ -46,7 +46,7 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
     found: list[Finding] = []
     written = frozenset(slot.ref.id for slot in plan.tensors if slot.writes)
 
-    def note(before: Precondition, around: _Around) -> None:
+    def note(before: Precondition, around: _Surroundings) -> None:
         iterations: Iterations | None = None
         for check in before.checks:
             finding = _decide(check, around.spans)
@@ -55,7 +55,7 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
                 finding = _ask(check, iterations, finding)
             found.append(finding)
 
-    def walk(item: Item, around: _Around) -> None:
+    def walk(item: Item, around: _Surroundings) -> None:
         match item:
             case Do(task):
                 note(task.note, around)
@@ -65,7 +65,7 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
                 note(item.note, around)
                 spans = None if around.spans is None else _with_loop(around.spans, item)
                 # a loop with unknown bounds may have no iteration
-                inside = _Around(spans, around.sure and spans is not around.spans, (*around.levels, item))
+                inside = _Surroundings(spans, around.sure and spans is not around.spans, (*around.levels, item))
                 if item.through is not None:
                     note(item.through.note, replace(inside, levels=(*around.levels, replace(item, through=None))))
                 walk(item.body, inside)
@@ -74,9 +74,9 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
                     note(branch.note, around)
                     always = isinstance(branch.condition, s.Const) and bool(branch.condition.value)
                     never = isinstance(branch.condition, s.Const) and not always
-                    held, refused = ((*around.levels, Given(branch.condition, holds)) for holds in (True, False))
-                    walk(branch.body, _Around(None if never else around.spans, around.sure and always, held))
-                    around = _Around(None if always else around.spans, around.sure and never, refused)
+                    held, refused = ((*around.levels, LevelCondition(branch.condition, holds)) for holds in (True, False))
+                    walk(branch.body, _Surroundings(None if never else around.spans, around.sure and always, held))
+                    around = _Surroundings(None if always else around.spans, around.sure and never, refused)
                 walk(otherwise, around)
             case Sides(sides):
                 for side in sides:
@@ -92,15 +92,15 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
             case _:
                 pass
 
-    walk(plan.body, _Around({}, True, ()))
+    walk(plan.body, _Surroundings({}, True, ()))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _Surroundings:
     """The context of a place. `spans`: None if the place is never reached; `sure`: every iteration reaches the place."""
 
-    spans: Mapping[int, Span] | None
+    spans: Mapping[int, LoopRange] | None
     sure: bool
     levels: tuple[Level, ...]
 
@@ -114,29 +114,29 @@ def _ask(check: Check, iterations: Iterations, finding: Finding) -> Finding:
         if isinstance(side, Example):
             names = {leaf.id: leaf.name for node in (check.value, check.lower, check.upper) for leaf in s.leaves(node)
                      if isinstance(leaf, s.Var) and leaf.id in side.point}
-            return _wrong(finding.check, check, side.point, names)
+            return _bounds_finding(finding.check, check, side.point, names)
     if finding.error is None:
         return finding
     return replace(finding, verdict=Verdict.NOT_PROVED, error=None,
                    detail=f"guarded at run time: outside where {finding.detail}, if it comes to that")
 
 
-def _with_loop(spans: Mapping[int, Span], loop: PlanLoop) -> Mapping[int, Span] | None:
-    start, stop, step = (_known(declared(bound)) for bound in (loop.start, loop.stop, loop.step))
+def _with_loop(spans: Mapping[int, LoopRange], loop: PlanLoop) -> Mapping[int, LoopRange] | None:
+    start, stop, step = (_constant_of(declared(bound)) for bound in (loop.start, loop.stop, loop.step))
     if start is None or stop is None or step is None:
         return spans                      # unknown range: checks that depend on the variable stay open
     if stop <= start:
         return None
-    return {**spans, loop.var.id: Span(loop.var.name, start, start + (stop - 1 - start) // step * step)}
+    return {**spans, loop.var.id: LoopRange(loop.var.name, start, start + (stop - 1 - start) // step * step)}
 
 
-def _known(node: s.Scalar) -> int | None:
+def _constant_of(node: s.Scalar) -> int | None:
     if isinstance(node, s.SymbolRef) and node.default is not None:
         return node.default               # the initial extent of a DenseDyn axis
     return int(node.value) if isinstance(node, s.Const) else None
 
 
-def _decide(check: Check, spans: Mapping[int, Span] | None) -> Finding:
+def _decide(check: Check, spans: Mapping[int, LoopRange] | None) -> Finding:
     name = f"{check.kind.name.lower()} {check.subject}"
     if spans is None:
         return Finding(name, Verdict.PROVED, "it never comes to that")
@@ -148,11 +148,11 @@ def _decide(check: Check, spans: Mapping[int, Span] | None) -> Finding:
         least, where = _least(side, spans)
         if least < 0:
             others = {var: span.first for var, span in spans.items()}
-            return _wrong(name, check, {**others, **where}, {var: spans[var].name for var in where})
+            return _bounds_finding(name, check, {**others, **where}, {var: spans[var].name for var in where})
     return Finding(name, Verdict.PROVED, _DECLARED)
 
 
-def _least(expr: Affine, spans: Mapping[int, Span]) -> tuple[int, dict[int, int]]:
+def _least(expr: Affine, spans: Mapping[int, LoopRange]) -> tuple[int, dict[int, int]]:
     """Return the minimum of an affine expression over a box, and the corner where it is reached."""
     corner = {var: spans[var].first if factor > 0 else spans[var].last for var, factor in expr.terms.items()}
     return expr.constant + sum(factor * corner[var] for var, factor in expr.terms.items()), corner
@@ -166,28 +166,28 @@ def _affine(node: s.Scalar) -> Affine | None:
             return Affine(0, {var: 1})
         case s.Unary(s.Op.NEG, value):
             inner = _affine(value)
-            return None if inner is None else _scaled(inner, -1)
+            return None if inner is None else _scale(inner, -1)
         case s.Binary(s.Op.ADD | s.Op.SUB as op, lhs, rhs):
             left, right = _affine(lhs), _affine(rhs)
             if left is None or right is None:
                 return None
-            right = right if op is s.Op.ADD else _scaled(right, -1)
+            right = right if op is s.Op.ADD else _scale(right, -1)
             terms = {v: left.terms.get(v, 0) + right.terms.get(v, 0) for v in (*left.terms, *right.terms)}
             return Affine(left.constant + right.constant, {v: k for v, k in terms.items() if k})
         case s.Binary(s.Op.MUL, lhs, rhs):
             left, right = _affine(lhs), _affine(rhs)
             if left is None or right is None or (left.terms and right.terms):
                 return None
-            return _scaled(left, right.constant) if left.terms else _scaled(right, left.constant)
+            return _scale(left, right.constant) if left.terms else _scale(right, left.constant)
         case _:
             return None
 
 
-def _scaled(expr: Affine, factor: int) -> Affine:
+def _scale(expr: Affine, factor: int) -> Affine:
     return Affine(expr.constant * factor, {v: k * factor for v, k in expr.terms.items()} if factor else {})
 
 
-def _wrong(name: str, check: Check, where: Mapping[int, int], names: Mapping[int, str]) -> Finding:
+def _bounds_finding(name: str, check: Check, where: Mapping[int, int], names: Mapping[int, str]) -> Finding:
     """Return the finding of a check that fails at the values `where` of loop variables; `names`: the variables to name in the example."""
     def at(node: s.Scalar) -> int:
         return int(s.evaluate(as_declared(node), lambda leaf: where.get(leaf.id, 0) if isinstance(leaf, s.Var) else 0))

@@ -44,7 +44,7 @@ _CHECK = "memory of intermediates"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LiveTensor:
     """An intermediate tensor and the largest number of live copies; None if unbounded."""
 
     ref: TensorRef
@@ -85,16 +85,16 @@ def intermediate_memory(plan: TaskPlan, intermediates: frozenset[int], arch: Arc
     return (Finding(_CHECK, Verdict.COUNTEREXAMPLE, f"{total} bytes: {shown}; {window}", error),)
 
 
-def _parts(plan: TaskPlan, intermediates: frozenset[int]) -> Iterator[Part]:
+def _parts(plan: TaskPlan, intermediates: frozenset[int]) -> Iterator[LiveTensor]:
     for slot in plan.tensors:
         if slot.ref.id in intermediates and not slot.fresh:
-            yield Part(slot.ref, UNKNOWN, 1)
+            yield LiveTensor(slot.ref, UNKNOWN, 1)
 
-    def walk(item: Item, turns: int | None) -> Iterator[Part]:
+    def walk(item: Item, turns: int | None) -> Iterator[LiveTensor]:
         match item:
             case Fresh(number):
                 alive = min((bound for bound in (turns, plan.rules.task_window or None) if bound is not None), default=None)
-                yield Part(plan.tensors[number].ref, item.span, alive)
+                yield LiveTensor(plan.tensors[number].ref, item.span, alive)
             case Loop(start=Const(start), stop=stop, step=Const(step), body=body):
                 last = stop.value if isinstance(stop, Const) else None
                 n_iterations = None if last is None else max(0, -(-(int(last) - int(start)) // int(step)))
@@ -217,7 +217,7 @@ def _peak(name: str, limit: int | None, tenants: AbcSequence[Tenant]) -> Peak:
 
 
 @dataclass(slots=True)
-class _Life:
+class _TileLifetime:
     """The live range of a tile while it is computed: its memory, statements, and the loops around its definition."""
 
     memory: str
@@ -235,8 +235,8 @@ class _Tenants:
         self.kernel = kernel
         self.stmts = list(walk(kernel.body))
         self.number = {id(stmt): at for at, stmt in enumerate(self.stmts)}
-        self.lives: dict[tuple[str, int | str], _Life] = {}
-        self.extra: list[_Life] = []                        # operands in L0A and L0B during a product
+        self.lives: dict[tuple[str, int | str], _TileLifetime] = {}
+        self.extra: list[_TileLifetime] = []                        # operands in L0A and L0B during a product
         self.alias: dict[int, str] = {}                     # value read in place -> key of its buffer
         self.names: dict[int, str] = {}
         multiplied = [stmt for stmt in self.stmts if _is_product(stmt)]
@@ -292,7 +292,7 @@ class _Tenants:
                 pass
         if _is_product(stmt):
             for memory, value in zip(("L0A", "L0B"), uses_of(stmt), strict=False):
-                self.extra.append(_Life(memory, self.names.get(value.id, "tile"), value.type, at, at, ()))
+                self.extra.append(_TileLifetime(memory, self.names.get(value.id, "tile"), value.type, at, at, ()))
 
     def _homes_of(self, value: k.Value) -> Iterator[str]:
         for memory in ON_CHIP:
@@ -312,7 +312,7 @@ class _Tenants:
 
     def _make(self, memory: str, key: int | str, name: str, type: TileType, at: int, loops: tuple[tuple[int, int], ...]) -> None:
         if (memory, key) not in self.lives:
-            self.lives[memory, key] = _Life(memory, name, type, at, at, tuple(start for start, _ in loops))
+            self.lives[memory, key] = _TileLifetime(memory, name, type, at, at, tuple(start for start, _ in loops))
         self._touch((memory, key), at, loops)
 
     def _touch_buffer(self, buffer: k.Buffer, at: int, loops: tuple[tuple[int, int], ...]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pto_wsp.check.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons
+from pto_wsp.check.skeleton import Budget, Leaf, Number, Outcome, Skeletons, Uncountable
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import DeadlockError, TokenError
 from pto_wsp.ir import scalar as s
@@ -36,7 +36,7 @@ def stuck_error(plan: TaskPlan, rows: Sequence[Stuck],
 
     `depths`: the smallest channel depths, by number, with which the processes end. `live`: False if no depths help, None if unknown.
     """
-    names = _Names(plan)
+    names = _PlanNames(plan)
     for row in rows:
         if row.waits_for in (Wait.CLOSED, Wait.LOST, Wait.NEVER):
             return _token_error(names, row)
@@ -66,7 +66,7 @@ def circle_of(rows: Sequence[Stuck]) -> tuple[Stuck, ...]:
     return (*circle[start:], *circle[:start])
 
 
-def _advice(names: _Names, rows: Sequence[Stuck], depths: Mapping[int, int] | None, live: bool | None) -> str:
+def _advice(names: _PlanNames, rows: Sequence[Stuck], depths: Mapping[int, int] | None, live: bool | None) -> str:
     if live is False and any(row.waits_for is Wait.TURN for row in rows):
         return "no depth helps: tokens are dealt and merged in turn, so each at one end has to send or take as often as the others"
     if live is False:
@@ -77,7 +77,7 @@ def _advice(names: _Names, rows: Sequence[Stuck], depths: Mapping[int, int] | No
     return "let one of them send before it receives, or give a channel room for what is sent in between"
 
 
-def _token_error(names: _Names, row: Stuck) -> TokenError:
+def _token_error(names: _PlanNames, row: Stuck) -> TokenError:
     if row.waits_for is Wait.NEVER:
         event = names.plan.events[row.channel].name
         return TokenError(f"process {names.stream(row.stream)} waits for a record of event `{event}` that never comes", names.span(row),
@@ -93,7 +93,7 @@ def _token_error(names: _Names, row: Stuck) -> TokenError:
                       help=f"with consume({channel.name}) as t: ... takes all that come")
 
 
-class _Names:
+class _PlanNames:
     """The user's names of a plan's streams and statements."""
 
     def __init__(self, plan: TaskPlan) -> None:
@@ -178,7 +178,7 @@ def _pipeline(plan: TaskPlan, pipeline: PlanPipeline, *, sure: bool) -> Iterator
     circle, outcome, unknown = _circle(plan, pipeline), None, ""
     try:
         outcome = skeletons.run(pipeline)
-    except NotKnown as why:
+    except Uncountable as why:
         unknown = str(why)
     if outcome is not None and outcome.rows:
         yield _counterexample(plan, pipeline, skeletons, outcome, (deadlock, tokens), sure=sure)
@@ -217,7 +217,7 @@ def advice(skeletons: Skeletons, pipeline: PlanPipeline, outcome: Outcome) -> tu
         return None, None
     try:
         depths = replace(skeletons, budget=Budget(8 * _BUDGET)).live_depths(pipeline)
-    except NotKnown:
+    except Uncountable:
         return None, None
     return depths, depths is not None
 
@@ -240,7 +240,7 @@ class _Declared:
             case s.Const(value):
                 return value
             case _:
-                raise NotKnown(f"`{print_scalar(node)}` is known at run time alone")
+                raise Uncountable(f"`{print_scalar(node)}` is known at run time alone")
 
 
 def _circle(plan: TaskPlan, pipeline: PlanPipeline) -> str | None:
@@ -259,7 +259,7 @@ def _circle(plan: TaskPlan, pipeline: PlanPipeline) -> str | None:
         return first != second
 
     for process in pipeline.processes:
-        if process.replicas > 1 and communicates(process.body) and not _one_for_one(process):
+        if process.replicas > 1 and communicates(process.body) and not _forwards_each_token(process):
             return f"replicas of `{process.name}` do not send one token for each that they take"
     for number in pipeline.channels:
         channel = plan.channels[number]
@@ -275,7 +275,7 @@ def _circle(plan: TaskPlan, pipeline: PlanPipeline) -> str | None:
     return None
 
 
-def _one_for_one(process: PlanProcess) -> bool:
+def _forwards_each_token(process: PlanProcess) -> bool:
     """Tell whether a process takes from one channel until that is closed, and for each token sends one to every channel it sends to."""
     takes = [item for item in _flat(process.body) if communicates(item)]
     if len(takes) != 1 or not isinstance(takes[0], Consume):

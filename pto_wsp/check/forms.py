@@ -53,7 +53,7 @@ def forms_of(plan: TaskPlan) -> Iterator[tuple[str, Span]]:
     written = {slot.ref.id for slot in plan.tensors if waited_for(slot)}
     for item in walk(plan.body):
         yield from _own_form(item)
-        for span, node_tree in _asked(item):
+        for span, node_tree in _evaluations(item):
             for node in nodes(node_tree):
                 match node:
                     case s.Element(tensor):
@@ -91,7 +91,7 @@ def _own_form(item: Item) -> Iterator[tuple[str, Span]]:
             pass
 
 
-def _asked(item: Item) -> Iterator[tuple[Span, object]]:
+def _evaluations(item: Item) -> Iterator[tuple[Span, object]]:
     """Yield the expressions that an item itself evaluates, with the line of each."""
     match item:
         case Do(task):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, fresh
+from pto_wsp.check.affine.linear import LinExpr, System, Variable, VarKind, fresh_variable
 from pto_wsp.check.affine.scalars import Translator
 from pto_wsp.check.affine.solve import Sat, Unsat, reach
 from pto_wsp.ir import scalar as s
@@ -19,14 +19,14 @@ from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LevelCondition:
     """A condition that is true (`holds`) or false inside a level."""
 
     condition: s.Scalar
     holds: bool
 
 
-Level: TypeAlias = PlanLoop | PlanConsume | Given
+Level: TypeAlias = PlanLoop | PlanConsume | LevelCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Undecided:
     """Neither: it depends on the bindings, or the solver gave up."""
 
 
-Answer: TypeAlias = Impossible | Example | Open
+Answer: TypeAlias = Impossible | Example | Undecided
 
 
 class Iterations:
@@ -64,7 +64,7 @@ class Iterations:
                     self._enter(level)
                 case Consume():
                     self._is_exact = False   # there may be no token
-                case Given(condition, holds):
+                case LevelCondition(condition, holds):
                     self._system.include(self._scope.condition(as_declared(condition), holds))
 
     def where_above(self, lhs: s.Scalar, rhs: s.Scalar) -> Answer:
@@ -75,9 +75,9 @@ class Iterations:
                 return Impossible()
             case Sat(point) if self._is_exact:
                 # A point that chooses a run's sizes or a table's contents is no example for every run.
-                if all(isinstance(key, Variable) and (key in self._ids or key.kind in (Kind.DEFINED, Kind.OPAQUE)) for key in point):
+                if all(isinstance(key, Variable) and (key in self._ids or key.kind in (VarKind.DEFINED, VarKind.OPAQUE)) for key in point):
                     return Example({number: point.get(variable, 0) for variable, number in self._ids.items()})
-        return Open()
+        return Undecided()
 
     def _enter(self, loop: PlanLoop) -> None:
         var, start, stop = self._variable(loop.var), as_declared(loop.start), as_declared(loop.stop)
@@ -87,7 +87,7 @@ class Iterations:
             case s.Const(1):
                 pass
             case s.Const(int() as by) if by > 1:
-                self._system.equal(var, scope.linear(start) + fresh("turn", Kind.DEFINED) * by)
+                self._system.equal(var, scope.linear(start) + fresh_variable("turn", VarKind.DEFINED) * by)
             case _:
                 self._is_exact = False
         if loop.through is not None:

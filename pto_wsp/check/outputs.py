@@ -17,8 +17,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pto_wsp.check.races.accesses import Access, Touched, accesses_of, touched_of
-from pto_wsp.check.races.check import Apart, Open, decide
+from pto_wsp.check.races.accesses import SiteAccess, Touched, accesses_of, touched_of
+from pto_wsp.check.races.check import Apart, NotProved, decide
 from pto_wsp.check.races.filters import pairs_among
 from pto_wsp.check.races.question import Data, Pair, data_of
 from pto_wsp.check.races.witness import Witness
@@ -56,7 +56,7 @@ def _of_tensor(name: str, touched: Touched, data: Data) -> Iterator[Finding]:
             case Witness() as witness:
                 errors += 1
                 yield Finding(check, Verdict.COUNTEREXAMPLE, _views(pair), _error(name, pair, _overlap(witness)))
-            case Open(reason):
+            case NotProved(reason):
                 errors += 1
                 yield Finding(check, Verdict.NOT_PROVED, f"{_views(pair)}: {reason}",
                               _error(name, pair, f"{_views(pair)}, which are not proved to be: {reason}"))
@@ -105,12 +105,12 @@ def check_outputs(plan: TaskPlan, arrays: Mapping[int, np.ndarray] = MappingProx
     return tuple(findings)
 
 
-def _of_pair(kernel: str, span: Span, first: Access, second: Access, data: Data) -> Finding:
+def _of_pair(kernel: str, span: Span, first: SiteAccess, second: SiteAccess, data: Data) -> Finding:
     check = f"outputs `{first.param}` and `{second.param}` of {kernel} at {span.short}"
     match decide(Pair(first, second, len(first.levels), None), data):
         case Apart():
             return Finding(check, Verdict.PROVED, "they share no element")
-        case Open(reason):
+        case NotProved(reason):
             return Finding(check, Verdict.NOT_PROVED, reason)
         case Witness() as witness if witness.given:      # the run decides: other numbers may leave the outputs disjoint
             return Finding(check, Verdict.NOT_PROVED, f"both are {witness.elements} {_where(witness)}")

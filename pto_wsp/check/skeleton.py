@@ -16,20 +16,7 @@ from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait
-from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Do,
-    Loop,
-    Receive,
-    RecordEvent,
-    Send,
-    Sequence,
-    Sides,
-    communicates,
-    leaves,
-)
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Loop, Receive, RecordEvent, Send, Sequence, Sides, communicates, leaves
 from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSend, Submit, TaskPlan
 from pto_wsp.values import dataclass
 
@@ -39,7 +26,7 @@ Steps: TypeAlias = "Generator[Stuck, None, int]"       # returns the completed w
 NO_BOUND = 1 << 40     # a depth that is never reached
 
 
-class NotKnown(Exception):
+class Uncountable(Exception):
     """A number of the communication is unknown before the run, or the budget is exceeded; the text says which."""
 
 
@@ -82,7 +69,7 @@ class Budget:
         """
         self.left -= 1
         if self.left < 0:
-            raise NotKnown("it communicates too much to be run here")
+            raise Uncountable("it communicates too much to be run here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +93,7 @@ class Skeletons:
         Raises: NotKnown if a number is unknown or the budget is exceeded.
         """
         network = NetworkState(self.plan, pipeline, depths)
-        streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
+        streams = [_Replica(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
         running = [(stream, stream.steps(stream.process.body, 0)) for stream in streams]
         while running:
             rows: list[Stuck] = []
@@ -153,7 +140,7 @@ class Skeletons:
         return {number: depth for number, depth in depths.items() if depth != own[number]}
 
 
-class _Stream:
+class _Replica:
     """One replica of a process."""
 
     def __init__(self, whole: Skeletons, process: PlanProcess, replica: int, network: NetworkState) -> None:
@@ -275,7 +262,7 @@ class _Stream:
     def _maybe(self, node: s.Scalar) -> int | None:
         try:
             return self._int(node)
-        except NotKnown:
+        except Uncountable:
             return None
 
     def _int(self, node: s.Scalar) -> int:
@@ -292,7 +279,7 @@ class _Stream:
             case s.Var(name, id) if id in values:
                 value = values[id]
                 if value is None:
-                    raise NotKnown(f"`{name}` is known at run time alone")
+                    raise Uncountable(f"`{name}` is known at run time alone")
                 return value
             case s.ReplicaIndex():
                 return self.replica

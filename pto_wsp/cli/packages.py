@@ -169,14 +169,14 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PackageDifference:
     """Whether two packages differ, and a text that lists the differences."""
 
     differ: bool
     text: Text
 
 
-def differences(one: Path, other: Path, brief: bool) -> Difference:
+def differences(one: Path, other: Path, brief: bool) -> PackageDifference:
     """Compare two artifacts file by file; `brief` lists only file names.
 
     Listings and dumps (`ir/`) are ignored, because they describe how the other files were generated. So are the manifests' checksums.
@@ -192,21 +192,21 @@ def differences(one: Path, other: Path, brief: bool) -> Difference:
             lines.append(f"only in {one if path in left else other}: {path}")
         elif left[path] != right[path]:
             lines.extend([f"differs: {path}"] if brief else
-                         _changed(one / path, other / path, mine.text(path) or "", theirs.text(path) or ""))
-    before, after = _described(mine), _described(theirs)
+                         _diff_lines(one / path, other / path, mine.text(path) or "", theirs.text(path) or ""))
+    before, after = _describe_files(mine), _describe_files(theirs)
     if not lines and before != after:
-        lines = [f"differs: {MANIFEST}"] if brief else list(_changed(one / MANIFEST, other / MANIFEST, before, after))
+        lines = [f"differs: {MANIFEST}"] if brief else list(_diff_lines(one / MANIFEST, other / MANIFEST, before, after))
     text = Text()
     for line in lines:
         text.append(line + "\n", style=_STYLES.get(line[:1]))
-    return Difference(bool(lines), text if lines else Text("the packages are the same"))
+    return PackageDifference(bool(lines), text if lines else Text("the packages are the same"))
 
 
-def _described(files: PackageFiles) -> str:
+def _describe_files(files: PackageFiles) -> str:
     """Return the contents of a manifest without its checksums."""
     return json.dumps({name: value for name, value in files.manifest.model_dump().items() if name not in _CHECKSUMS}, indent=2,
                       sort_keys=True)
 
 
-def _changed(one: Path, other: Path, before: str, after: str) -> Iterator[str]:
+def _diff_lines(one: Path, other: Path, before: str, after: str) -> Iterator[str]:
     yield from difflib.unified_diff(before.splitlines(), after.splitlines(), str(one), str(other), lineterm="")

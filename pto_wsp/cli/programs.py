@@ -83,7 +83,7 @@ def find_workload(module: ModuleType, path: Path, name: str) -> Workload:
         if name not in ready:
             raise CommandError(f"workload `{name}` takes parameters", None, found=", ".join(_parameters(found[name])),
                                help=f"call it at the top level of the file: ready = {name}(...)")
-        return _called(ready[name])
+        return _as_workload(ready[name])
     scheduled = {key: value for key, value in ready.items() if isinstance(value, Workload)}
     choice = scheduled or ready
     if len(choice) != 1:
@@ -92,7 +92,7 @@ def find_workload(module: ModuleType, path: Path, name: str) -> Workload:
                                                                             '`if __name__ == "__main__":`'
         raise CommandError(f"{path} has {len(choice) or 'no'} workload{'s' * (len(choice) != 1)} at its top level", None,
                            found=known or None, help=help)
-    return _called(next(iter(choice.values())))
+    return _as_workload(next(iter(choice.values())))
 
 
 def _parameters(value: Workload | WorkloadFunction) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def _parameters(value: Workload | WorkloadFunction) -> tuple[str, ...]:
     return tuple(p.name for p in inspect.signature(value).parameters.values() if p.default is p.empty)
 
 
-def _called(value: Workload | WorkloadFunction) -> Workload:
+def _as_workload(value: Workload | WorkloadFunction) -> Workload:
     return value if isinstance(value, Workload) else value()
 
 
@@ -159,7 +159,7 @@ def run_saved(folder: Path, threads: int | None, seed: int, given: Mapping[str, 
     """
     program = load(folder, threads=threads)
     tensors = {slot.ref.shown: slot for slot in program.plan.tensors if not slot.fresh}
-    files, outputs, dims = (_named(option, given.get(option, ()), tensors) for option in ("--in", "--out", "--dim"))
+    files, outputs, dims = (_texts_by_name(option, given.get(option, ()), tensors) for option in ("--in", "--out", "--dim"))
     made = {t.ref.shown for t, wrapped in zip(program.plan.tensors, program._wrapped, strict=True) if wrapped is not None}
     arrays: dict[str, Array] = {}
     for name, slot in tensors.items():
@@ -182,14 +182,14 @@ def run_saved(folder: Path, threads: int | None, seed: int, given: Mapping[str, 
 def filled(seed: int, name: str, slot: TensorSlot, shape: tuple[int, ...]) -> Array:
     """Return the array that csrc/program/main.c generates from a seed: eighths in [-1, 1) for floats, otherwise 0 and 1."""
     dtype = slot.ref.dtype
-    stream = _U64(fnv(name.encode(), int(_mixed(np.array([seed], _U64))[0])))
+    stream = _U64(fnv(name.encode(), int(_mix_bits(np.array([seed], _U64))[0])))
     with np.errstate(over="ignore"):
-        drawn = _mixed(stream + np.arange(int(np.prod(shape)), dtype=_U64))
+        drawn = _mix_bits(stream + np.arange(int(np.prod(shape)), dtype=_U64))
     values = ((drawn >> _U64(60)).astype(np.int64) - 8) / 8 if "float" in str(dtype.np) else drawn >> _U64(63)
     return values.astype(dtype.np).reshape(shape)
 
 
-def _mixed(x: Array) -> Array:
+def _mix_bits(x: Array) -> Array:
     with np.errstate(over="ignore"):
         x = x + _U64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
@@ -204,7 +204,7 @@ def fnv(data: bytes, state: int = 0xCBF29CE484222325) -> int:
     return state
 
 
-def _named(option: str, texts: Sequence[str], known: Mapping[str, object]) -> dict[str, str]:
+def _texts_by_name(option: str, texts: Sequence[str], known: Mapping[str, object]) -> dict[str, str]:
     values = dict(_pair(option, text) for text in texts)
     for name in values:
         if name not in known:

@@ -11,8 +11,8 @@ from pto_wsp.errors.device import *
 from pto_wsp.errors.kernel import *
 from pto_wsp.errors.order import *
 from pto_wsp.errors.pto_error import InternalError as InternalError
-from pto_wsp.errors.pto_error import Place as Place
 from pto_wsp.errors.pto_error import PtoError as PtoError
+from pto_wsp.errors.pto_error import SourcePosition as SourcePosition
 from pto_wsp.errors.pto_error import raise_all as raise_all
 from pto_wsp.errors.pto_error import unreachable as unreachable
 from pto_wsp.errors.run import *

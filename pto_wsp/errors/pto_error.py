@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NoReturn, Protocol
 
 
-class Place(Protocol):
+class SourcePosition(Protocol):
     """What an error needs of a source position (`source.Span` is one)."""
 
     def __str__(self) -> str: ...
@@ -28,9 +28,9 @@ class PtoError(Exception):
     example: ClassVar[str] = ""
     fix: ClassVar[str] = ""
 
-    def __init__(self, message: str, span: Place | None = None, *, expected: str | None = None, found: str | None = None,
+    def __init__(self, message: str, span: SourcePosition | None = None, *, expected: str | None = None, found: str | None = None,
                  help: str | None = None, notes: Sequence[str] = (), others: Sequence[PtoError] = (),
-                 also: Sequence[tuple[str, Place]] = ()) -> None:
+                 also: Sequence[tuple[str, SourcePosition]] = ()) -> None:
         """`also`: further places that have a part in it, each with what happens there."""
         super().__init__(message)
         self.message = message
@@ -64,8 +64,8 @@ class PtoError(Exception):
                           self.also)
 
 
-def _rebuild(kind: type[PtoError], message: str, span: Place | None, expected: str | None, found: str | None, help: str | None,
-             notes: tuple[str, ...], others: tuple[PtoError, ...], also: tuple[tuple[str, Place], ...]) -> PtoError:
+def _rebuild(kind: type[PtoError], message: str, span: SourcePosition | None, expected: str | None, found: str | None, help: str | None,
+             notes: tuple[str, ...], others: tuple[PtoError, ...], also: tuple[tuple[str, SourcePosition], ...]) -> PtoError:
     return kind(message, span, expected=expected, found=found, help=help, notes=notes, others=others, also=also)
 
 

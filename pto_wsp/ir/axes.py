@@ -47,7 +47,7 @@ class Dense:
     def __class_getitem__(cls, extent: object) -> DenseOf:
         if isinstance(extent, Symbolic):
             raise AxisError("Dense takes a number", here(), found=repr(extent), help="DenseDyn(...) takes a Symbol")
-        return DenseOf(whole(extent, "Dense[N]()"))
+        return DenseOf(whole_number(extent, "Dense[N]()"))
 
     def __new__(cls, *args: object) -> Dense:
         raise AxisError("Dense needs its extent in brackets", here(), expected="Dense[4]()",
@@ -78,7 +78,7 @@ class DenseDyn:
                 raise AxisError("DenseDyn(n) takes a whole number", here(), found=f"{extent!r}, which is none")
             self.extent: s.Scalar = extent.node
         else:
-            self.extent = s.SymbolRef("", next(_ids), default=whole(extent, "DenseDyn(n)"))
+            self.extent = s.SymbolRef("", next(_ids), default=whole_number(extent, "DenseDyn(n)"))
 
     def __repr__(self) -> str:
         if isinstance(self.extent, s.SymbolRef) and self.extent.default is not None:
@@ -105,7 +105,7 @@ def known_extent(axis: OuterAxis) -> int | None:
             return None
 
 
-def whole(extent: object, where: str) -> int:
+def whole_number(extent: object, where: str) -> int:
     """Return an integer >= 0.
 
     Raises: W106 for anything else.
@@ -347,7 +347,7 @@ def walk_of(axis: object) -> Walk:
         case bool() | float() | str():
             pass
         case int() | np.integer():
-            return Walk(zero, s.Const(whole(int(axis), "P(n)")), one, f"Dense[{int(axis)}]", axis)
+            return Walk(zero, s.Const(whole_number(int(axis), "P(n)")), one, f"Dense[{int(axis)}]", axis)
         case Symbolic():
             if s.scalar_dtype(axis.node).is_integer:
                 return Walk(zero, as_scalar(axis), one, print_scalar(axis.node), axis)

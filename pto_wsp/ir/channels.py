@@ -51,7 +51,7 @@ class Stuck:
 
 
 @dataclass(slots=True)
-class Turns:
+class StreamRotation:
     """Round-robin turns among streams."""
 
     streams: Sequence[int]
@@ -92,7 +92,7 @@ class ChannelState:
 
     def __init__(self, depth: int, producers: Sequence[int], consumers: Sequence[int]) -> None:
         self.depth = depth
-        self.producers, self.consumers = Turns(producers), Turns(consumers)
+        self.producers, self.consumers = StreamRotation(producers), StreamRotation(consumers)
         self.n_sent = self.n_received = 0
         self.high_water = 0
         self._tokens: dict[int, Token] = {}

@@ -181,7 +181,7 @@ class DType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class _DTypeRow:
     """What there is to know of a dtype. `numpy`: NumPy's name of it, or that of ml_dtypes: `foreign`; the rest as in `DType`."""
 
     nbytes: int
@@ -193,22 +193,22 @@ class _Record:
     foreign: bool = False
 
 
-_RECORDS: Mapping[DType, _Record] = {
-    DType.F64: _Record(8, Family.FLOAT, "float64", "double", Format(53, -1022, float.fromhex("0x1.fffffffffffffp1023")), DType.F64),
-    DType.F32: _Record(4, Family.FLOAT, "float32", "float", Format(24, -126, float.fromhex("0x1.fffffep127")), DType.F32),
-    DType.F16: _Record(2, Family.FLOAT, "float16", "uint16_t", Format(11, -14, 65504.0), DType.F32),
-    DType.BF16: _Record(2, Family.FLOAT, "bfloat16", "uint16_t", Format(8, -126, float.fromhex("0x1.fep127")), DType.F32, foreign=True),
-    DType.I8: _Record(1, Family.INT, "int8", "int8_t", accumulates_in=DType.I32),
-    DType.I16: _Record(2, Family.INT, "int16", "int16_t"),
-    DType.I32: _Record(4, Family.INT, "int32", "int32_t", accumulates_in=DType.I32),
-    DType.I64: _Record(8, Family.INT, "int64", "int64_t", accumulates_in=DType.I64),
-    DType.U8: _Record(1, Family.UINT, "uint8", "uint8_t"),
-    DType.U16: _Record(2, Family.UINT, "uint16", "uint16_t"),
-    DType.U32: _Record(4, Family.UINT, "uint32", "uint32_t"),
-    DType.U64: _Record(8, Family.UINT, "uint64", "uint64_t"),
-    DType.BOOL: _Record(1, Family.BOOL, "bool", "uint8_t"),
-    DType.FP8E4M3: _Record(1, Family.STORAGE, "float8_e4m3fn", "uint8_t", Format(4, -6, 448.0, infinite=False), foreign=True),
-    DType.FP8E5M2: _Record(1, Family.STORAGE, "float8_e5m2", "uint8_t", Format(3, -14, 57344.0), foreign=True),
+_RECORDS: Mapping[DType, _DTypeRow] = {
+    DType.F64: _DTypeRow(8, Family.FLOAT, "float64", "double", Format(53, -1022, float.fromhex("0x1.fffffffffffffp1023")), DType.F64),
+    DType.F32: _DTypeRow(4, Family.FLOAT, "float32", "float", Format(24, -126, float.fromhex("0x1.fffffep127")), DType.F32),
+    DType.F16: _DTypeRow(2, Family.FLOAT, "float16", "uint16_t", Format(11, -14, 65504.0), DType.F32),
+    DType.BF16: _DTypeRow(2, Family.FLOAT, "bfloat16", "uint16_t", Format(8, -126, float.fromhex("0x1.fep127")), DType.F32, foreign=True),
+    DType.I8: _DTypeRow(1, Family.INT, "int8", "int8_t", accumulates_in=DType.I32),
+    DType.I16: _DTypeRow(2, Family.INT, "int16", "int16_t"),
+    DType.I32: _DTypeRow(4, Family.INT, "int32", "int32_t", accumulates_in=DType.I32),
+    DType.I64: _DTypeRow(8, Family.INT, "int64", "int64_t", accumulates_in=DType.I64),
+    DType.U8: _DTypeRow(1, Family.UINT, "uint8", "uint8_t"),
+    DType.U16: _DTypeRow(2, Family.UINT, "uint16", "uint16_t"),
+    DType.U32: _DTypeRow(4, Family.UINT, "uint32", "uint32_t"),
+    DType.U64: _DTypeRow(8, Family.UINT, "uint64", "uint64_t"),
+    DType.BOOL: _DTypeRow(1, Family.BOOL, "bool", "uint8_t"),
+    DType.FP8E4M3: _DTypeRow(1, Family.STORAGE, "float8_e4m3fn", "uint8_t", Format(4, -6, 448.0, infinite=False), foreign=True),
+    DType.FP8E5M2: _DTypeRow(1, Family.STORAGE, "float8_e5m2", "uint8_t", Format(3, -14, 57344.0), foreign=True),
 }
 
 

@@ -54,7 +54,7 @@ class Places(IntEnum):
     CALENDAR = 2
 
 
-class Column(Enum):
+class TaskField(Enum):
     """PTO_KEEP_: what a schedule may say about each task beside worker and cost; the value is the bit's position."""
 
     LANE = 0
@@ -96,7 +96,7 @@ class ExecutionRules:
     dispatch_cycles: int = 0
     retire_cycles: int = 0
     bytes_per_cycle: float = 0.0
-    columns: frozenset[Column] = frozenset()
+    columns: frozenset[TaskField] = frozenset()
 
     @property
     def held_window(self) -> int:
@@ -126,7 +126,7 @@ class ExecutionRules:
     def execute_options(self) -> dict[str, int]:
         """Return the fields of `pto_execute_options`, for host threads."""
         places = Places.CALENDAR if self.calendar else Places.HOME if self.at_home else Places.ANY
-        return {"places": int(places), "by_priority": int(Column.PRIORITY in self.columns)}
+        return {"places": int(places), "by_priority": int(TaskField.PRIORITY in self.columns)}
 
     def sim_options(self) -> dict[str, int | float]:
         """Return the fields of `pto_sim_options`, except pool sizes and starts."""

@@ -34,7 +34,7 @@ class Flaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Directive:
+class HashLine:
     """A preprocessor line: its word, the rest, and whether it is inside an #if."""
 
     word: str
@@ -45,7 +45,7 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _Bracket:
     """An open bracket."""
 
     bracket: str
@@ -59,9 +59,9 @@ def find_flaw(text: str) -> Flaw | None:
     Flaws are texts that would end the function early or extend past it: unmatched brackets, also in macros and in each region of an #if,
     and comments, strings and lines that do not end. Included user files are flaws too, because the cache key covers the text only.
     """
-    stack: tuple[_Open, ...] = ()
+    stack: tuple[_Bracket, ...] = ()
     # for each open #if: (stack before, stacks at the ends of its regions, directive)
-    regions: list[tuple[tuple[_Open, ...], list[tuple[_Open, ...]], Directive]] = []
+    regions: list[tuple[tuple[_Bracket, ...], list[tuple[_Bracket, ...]], HashLine]] = []
     for kind, token, line, column in _tokens(text):
         match kind:
             case "stray":
@@ -84,7 +84,7 @@ def find_flaw(text: str) -> Flaw | None:
                     start, ends, opened = regions.pop()
                     ends.append(stack)
                     if directive.word != "endif":
-                        regions.append((start, ends, Directive(directive.word, "", line, column, True)))
+                        regions.append((start, ends, HashLine(directive.word, "", line, column, True)))
                         stack = start
                     elif any(_shape(end) != _shape(ends[0]) for end in ends) or (
                             opened.word != "else" and _shape(ends[0]) != _shape(start)):
@@ -99,9 +99,9 @@ def find_flaw(text: str) -> Flaw | None:
     return None
 
 
-def directives(text: str) -> tuple[Directive, ...]:
+def directives(text: str) -> tuple[HashLine, ...]:
     """Return the preprocessor lines of a text without flaws."""
-    out: list[Directive] = []
+    out: list[HashLine] = []
     depth = 0
     for kind, token, line, column in _tokens(text):
         if kind == "directive":
@@ -123,10 +123,10 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int, int]]:
         at = token.start()
 
 
-def _shifted(stack: tuple[_Open, ...], token: str, line: int, column: int) -> tuple[_Open, ...] | Flaw:
+def _shifted(stack: tuple[_Bracket, ...], token: str, line: int, column: int) -> tuple[_Bracket, ...] | Flaw:
     bracket = _DIGRAPH.get(token, token)
     if bracket not in _CLOSES:
-        return (*stack, _Open(bracket, line, column))
+        return (*stack, _Bracket(bracket, line, column))
     if not stack:
         return Flaw(f"`{bracket}` closes nothing that the text has opened", line, column)
     if stack[-1].bracket != _CLOSES[bracket]:
@@ -134,17 +134,17 @@ def _shifted(stack: tuple[_Open, ...], token: str, line: int, column: int) -> tu
     return stack[:-1]
 
 
-def _shape(stack: tuple[_Open, ...]) -> tuple[str, ...]:
+def _shape(stack: tuple[_Bracket, ...]) -> tuple[str, ...]:
     return tuple(each.bracket for each in stack)
 
 
-def _directive(token: str, line: int, column: int, conditional: bool) -> Directive:
+def _directive(token: str, line: int, column: int, conditional: bool) -> HashLine:
     found = re.match(r"\s*#\s*(\w*)\s*(.*)", token, re.DOTALL)
     word, rest = found.groups() if found else ("", "")
-    return Directive(word, rest.strip(), line, column, conditional)
+    return HashLine(word, rest.strip(), line, column, conditional)
 
 
-def _directive_flaw(directive: Directive) -> Flaw | None:
+def _directive_flaw(directive: HashLine) -> Flaw | None:
     name = re.match(r"\w*", directive.rest)
     match directive.word:
         case "define" | "undef" if name and name.group().startswith("PTO_"):

@@ -40,7 +40,7 @@ PLAN_TAGS = Tags({
                           "window window_unit full_window start_after submit_cycles dispatch_cycles retire_cycles bytes_per_cycle columns",
 }, {
     m.CheckKind: "CheckKind: INDEX TILE ELEMENT EXTENT CALENDAR RESHAPE ROOM KEY",
-    execution_rules.Column: "Column: LANE POOL PRIORITY POSITION BYTES",
+    execution_rules.TaskField: "Column: LANE POOL PRIORITY POSITION BYTES",
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
     execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",

@@ -11,21 +11,7 @@ from collections.abc import Iterator
 from pto_wsp.errors import DataFormatError
 from pto_wsp.ir.codec import Data, NodeCodec, check_types
 from pto_wsp.ir.execution_rules import print_rules
-from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Do,
-    Fresh,
-    Loop,
-    Pipeline,
-    Receive,
-    RecordEvent,
-    Send,
-    Sequence,
-    SetSlot,
-    Sides,
-)
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, SetSlot, Sides
 from pto_wsp.ir.plan import Check, Item, Place, Precondition, TaskPlan
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.scalar import Const, print_scalar

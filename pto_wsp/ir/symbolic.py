@@ -294,7 +294,7 @@ def has_scalar(value: object) -> bool:
     return getattr(type(value), "__scalar__", None) is not None
 
 
-def held_by(*values: object) -> tuple[object, ...]:
+def tensors_read(*values: object) -> tuple[object, ...]:
     """Return the tensors that symbolic values read, so that results keep them alive."""
     return tuple(held for value in values if isinstance(value, Symbolic) for held in value.holds)
 
@@ -322,8 +322,8 @@ def _made(node: scalar.Scalar, *operands: object) -> Symbolic:
     weights = [operand.weight if isinstance(operand, Symbolic) else _LEAF for operand in operands]
     depth, size = 1 + max(depth for depth, _ in weights), 1 + sum(size for _, size in weights)
     if depth <= DEEPEST and size <= LARGEST:
-        return Symbolic(node, held_by(*operands), (depth, size))
-    return Symbolic(_balanced(node), held_by(*operands))     # weighed again, because folding may have reduced it
+        return Symbolic(node, tensors_read(*operands), (depth, size))
+    return Symbolic(_balanced(node), tensors_read(*operands))     # weighed again, because folding may have reduced it
 
 
 _GROUPED = frozenset({Op.ADD, Op.MUL, Op.MIN, Op.MAX, Op.AND, Op.OR})    # associative on wrapping integers and on truth values
@@ -373,7 +373,7 @@ def _refuse(value: Symbolic, what: str, advice: str) -> NoReturn:
 
 
 def _number_or_symbolic(node: s.Scalar, *operands: object) -> Symbolic | int | float:
-    return node.value if isinstance(node, s.Const) else Symbolic(node, held_by(*operands))
+    return node.value if isinstance(node, s.Const) else Symbolic(node, tensors_read(*operands))
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------

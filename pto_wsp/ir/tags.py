@@ -174,7 +174,7 @@ KERNEL_TAGS = Tags({
     view.Reshape: "Reshape: shape",
     view.View: "View: tensor steps",
     view.ViewDim: "ViewDim: extent stride limit",
-    view.Place: "Place: offset dims",
+    view.StridedView: "Place: offset dims",
     view.Bound: "Bound: step value lower upper",
     k.TileParam: "TileParam: name role type ~span",
     k.TensorParam: "TensorParam: name role dtype ~span",

@@ -34,7 +34,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, held_by
+from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -139,18 +139,18 @@ _UNSIGNED = 1
 _CODES: Mapping[tuple[int, int], DType] = MappingProxyType({(4, 16): DType.BF16, (10, 8): DType.FP8E4M3, (12, 8): DType.FP8E5M2})
 
 
-class _DType(ctypes.Structure):
+class _DlpackDType(ctypes.Structure):
     _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
 
 
-class _Tensor(ctypes.Structure):
+class _DlpackTensor(ctypes.Structure):
     _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("dtype", _DType))
+                ("dtype", _DlpackDType))
 
 
 class _Versioned(ctypes.Structure):
     _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64), ("tensor", _Tensor))
+                ("flags", ctypes.c_uint64), ("tensor", _DlpackTensor))
 
 
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -177,13 +177,13 @@ class _AsIntegers:
         return capsule
 
 
-def tensor_in_capsule(capsule: object) -> _Tensor | None:
+def tensor_in_capsule(capsule: object) -> _DlpackTensor | None:
     """Return the tensor in a capsule that nobody has taken, None for another one."""
     if _is_valid(capsule, b"dltensor_versioned"):
         whole = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        return _Tensor.from_address(ctypes.addressof(whole) + _Versioned.tensor.offset)
+        return _DlpackTensor.from_address(ctypes.addressof(whole) + _Versioned.tensor.offset)
     if _is_valid(capsule, b"dltensor"):
-        return _Tensor.from_address(_pointer(capsule, b"dltensor"))
+        return _DlpackTensor.from_address(_pointer(capsule, b"dltensor"))
     return None
 
 
@@ -293,7 +293,7 @@ class TensorView:
             else:
                 view = pick(view, dim, entry)
         parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
-        result = TensorView(self.owner, view, (*self.holds, *held_by(*parts)))
+        result = TensorView(self.owner, view, (*self.holds, *tensors_read(*parts)))
         return result if result.rank or n_indices == 0 else Symbolic(element(view), (self.owner, *result.holds))
 
     def item(self, *index: object) -> Symbolic:

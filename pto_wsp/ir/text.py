@@ -29,7 +29,7 @@ _INDENT = 4
 
 # -- layout ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Part:
+class TextPart:
     """One part of a list, and its end mark; a space or a new line follows."""
 
     text: Text
@@ -41,24 +41,24 @@ class Listed:
     """Parts between two brackets: on one line if they fit, otherwise one per line."""
 
     head: str
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
     tail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """Texts in sequence."""
 
     parts: tuple[Text, ...]
 
 
-Text: TypeAlias = str | Listed | Row
+Text: TypeAlias = str | Listed | TextRow
 
 
 def listed(head: str, parts: tuple[Text, ...], end: str, tail: str) -> Listed:
     """Return a list with the same mark after each part except the last."""
     last = len(parts) - 1
-    return Listed(head, tuple(Part(text, end if k < last else "") for k, text in enumerate(parts)), tail)
+    return Listed(head, tuple(TextPart(text, end if k < last else "") for k, text in enumerate(parts)), tail)
 
 
 def one_line(text: Text) -> str:
@@ -66,18 +66,18 @@ def one_line(text: Text) -> str:
     match text:
         case str():
             return text
-        case Row(parts):
+        case TextRow(parts):
             return "".join(map(one_line, parts))
         case Listed(head, parts, tail):
             return head + " ".join(one_line(part.text) + part.end for part in parts) + tail
 
 
-def laid_out(text: Text, width: int = WIDTH) -> str:
+def wrap_text(text: Text, width: int = WIDTH) -> str:
     """Return the text in lines of at most `width` columns, as far as its parts allow."""
-    return _laid_out(text, 0, 0, 0, width)
+    return _wrap_at(text, 0, 0, 0, width)
 
 
-def _laid_out(text: Text, column: int, indent: int, behind: int, width: int) -> str:
+def _wrap_at(text: Text, column: int, indent: int, behind: int, width: int) -> str:
     """Lay out a text. `column`: its start column; `behind`: the width of what follows on its last line."""
     flat = one_line(text)
     if column + len(flat) + behind <= width:
@@ -85,18 +85,18 @@ def _laid_out(text: Text, column: int, indent: int, behind: int, width: int) -> 
     match text:
         case str():
             return text
-        case Row(parts):
+        case TextRow(parts):
             shown = ""
             for k, part in enumerate(parts):
                 line_start = shown.rfind("\n") + 1
                 at = len(shown) - line_start + (column if line_start == 0 else 0)
                 after = behind if k == len(parts) - 1 else 0
-                shown += _laid_out(part, at, indent, after, width)
+                shown += _wrap_at(part, at, indent, after, width)
             return shown
         case Listed(head, parts, tail):
             inner = indent + _INDENT
             last = len(parts) - 1
-            lines = [_laid_out(part.text, inner, inner, len(part.end) + (len(tail) + behind if k == last else 0), width) + part.end
+            lines = [_wrap_at(part.text, inner, inner, len(part.end) + (len(tail) + behind if k == last else 0), width) + part.end
                      for k, part in enumerate(parts)]
             return head + "".join(f"\n{' ' * inner}{line}" for line in lines) + tail
 
@@ -124,7 +124,7 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             after = (f"after=[{', '.join(f'task{h}' for h in item.after)}]",) if item.after else ()
             name = f"task{item.handle} = " if item.handle in waited else ""
             call = listed(f"{name}{item.kernel.name}{index}(", (*args, *after), ",", ")")
-            yield from (pad + line for line in laid_out(call, WIDTH - len(pad)).split("\n"))
+            yield from (pad + line for line in wrap_text(call, WIDTH - len(pad)).split("\n"))
         case wl.Loop():
             walk = "P" if item.through is None else "P.sel"
             yield f"{pad}for {item.known_var.name} in {f'{walk}.seq' if item.ordered else walk}({_axis(item)}):"

@@ -78,7 +78,7 @@ class ViewDim:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StridedView:
     """The location of a view: offset in elements from the tensor's first element, and its dimensions."""
 
     offset: Scalar
@@ -95,7 +95,7 @@ class Bound:
     upper: Scalar
 
 
-def place_of(view: View) -> Place:
+def place_of(view: View) -> StridedView:
     """Return the offset and dimensions of a view."""
     return fold(view)[0]
 
@@ -106,7 +106,7 @@ def bounds_of(view: View) -> tuple[Bound, ...]:
 
 
 @lru_cache(maxsize=4096)   # typing, lowering, checks and printing ask for the same view
-def fold(view: View) -> tuple[Place, tuple[Bound, ...]]:
+def fold(view: View) -> tuple[StridedView, tuple[Bound, ...]]:
     """Return the place and the bounds of a view, in one pass over its steps."""
     tensor = view.tensor
     offset: Scalar = Const(0)
@@ -139,7 +139,7 @@ def fold(view: View) -> tuple[Place, tuple[Bound, ...]]:
                         for extent, stride in zip(shape, Layout.contiguous(shape).strides, strict=True)]
             case _:
                 assert_never(step)
-    return Place(offset, tuple(dims)), tuple(bounds)
+    return StridedView(offset, tuple(dims)), tuple(bounds)
 
 
 def declared(node: Scalar) -> Scalar:

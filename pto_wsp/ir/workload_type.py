@@ -11,7 +11,7 @@ from dataclasses import replace
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.kernel import Param, ScalarParamDecl
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.text import WIDTH, Listed, Part, Row, Text, laid_out, listed
+from pto_wsp.ir.text import WIDTH, Listed, Text, TextPart, TextRow, listed, wrap_text
 
 
 def type_of(workload: wl.Workload, width: int = WIDTH) -> str:
@@ -25,8 +25,8 @@ def type_of(workload: wl.Workload, width: int = WIDTH) -> str:
             parts = _parted(whole).parts
         case items:
             parts = listed("", tuple(map(_item, items)) or ("nothing",), ";", "").parts
-    shown = (*parts[:-1], Part(parts[-1].text, ","), Part(kind_of(workload)))
-    return laid_out(Listed("Workload[", shown, "]"), width)
+    shown = (*parts[:-1], TextPart(parts[-1].text, ","), TextPart(kind_of(workload)))
+    return wrap_text(Listed("Workload[", shown, "]"), width)
 
 
 def kind_of(workload: wl.Workload) -> str:
@@ -81,19 +81,19 @@ def _item(item: wl.Item) -> Text:
             label = f"{item.axis.name}: {item.axis.label}" if item.axis.name else item.axis.label
             inner = _shown(body)
             if len(inner) == 1 and isinstance(inner[0], wl.Loop):
-                return Row((f"{label} × ", _item(inner[0])))
-            return Row((f"{label} → ", _body(body)))
+                return TextRow((f"{label} × ", _item(inner[0])))
+            return TextRow((f"{label} → ", _body(body)))
         case wl.Choice(branches, otherwise):
             words = ("when", *("elif_",) * (len(branches) - 1))
-            parts: tuple[Text, ...] = tuple(Row((f"{word} {print_scalar(branch.condition)} → ", _body(branch.body)))
+            parts: tuple[Text, ...] = tuple(TextRow((f"{word} {print_scalar(branch.condition)} → ", _body(branch.body)))
                                             for word, branch in zip(words, branches, strict=True))
             if otherwise.items:
-                parts = (*parts, Row(("otherwise → ", _body(otherwise))))
+                parts = (*parts, TextRow(("otherwise → ", _body(otherwise))))
             return listed("{", parts, ",", "}")
         case wl.Combine() | wl.Pipeline():
             return replace(_parted(item), head="{", tail="}")
         case wl.Consume(channel, _, body):
-            return Row((f"consume {channel_text(channel)} → ", _body(body)))
+            return TextRow((f"consume {channel_text(channel)} → ", _body(body)))
         case wl.Receive(channel):
             return f"receive {channel_text(channel)}"
         case wl.Send(channel):
@@ -122,7 +122,7 @@ def channel_text(channel: wl.ChannelRef) -> str:
 
 def _process(process: wl.Process) -> Text:
     replicas = f" × {process.replicas}" if process.replicas > 1 else ""
-    return Row((f"{process.name}{replicas}: ", _body(process.body)))
+    return TextRow((f"{process.name}{replicas}: ", _body(process.body)))
 
 
 def _param(param: Param) -> str:

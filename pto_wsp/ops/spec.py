@@ -191,7 +191,7 @@ def _transposed(attrs: Attrs, operand: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast(OpEntry):
+class Convert(OpEntry):
     """Convert every element to the dtype of the attribute `dtype`, with the attributes `mode` and `saturate`; `c` uses {from} and {t}.
 
     `numpy` is the line for the conversions that NumPy does the same way. The other fields are for casts to a mask, of floats to integers,
@@ -301,7 +301,7 @@ class Iota(OpEntry):
         return numbers.astype(result.dtype.np)
 
 
-Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Cast | Expand | Iota | TileFunction
+Op: TypeAlias = Elementwise | RowReduce | ColReduce | Matmul | Movement | Convert | Expand | Iota | TileFunction
 
 
 def evaluate(op: Op, operands: Sequence[Array], result: TileType, attrs: Attrs = ()) -> Array:

@@ -93,7 +93,7 @@ class Movement(OpEntry):
         return self.ref(operands, attrs)
 
 
-class Slot(Enum):
+class CallSlot(Enum):
     """An argument of a C function that is not an operand: the pointer to the result, work memory, or the address for a fault."""
 
     RESULT = "result"
@@ -115,7 +115,7 @@ class RowStep:
     operand: int
 
 
-CArgument: TypeAlias = int | Slot | Pointer | RowStep
+CArgument: TypeAlias = int | CallSlot | Pointer | RowStep
 
 
 @dataclass(frozen=True, slots=True)

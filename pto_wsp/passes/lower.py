@@ -38,8 +38,8 @@ from pto_wsp.ir.rewrite import nodes, outer_nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import View, ViewDim, declared, place_of
 from pto_wsp.ir.waits import with_waits
-from pto_wsp.passes.lower_pipelines import Network, pipeline_errors
-from pto_wsp.passes.task_checks import element_checks, view_checks, with_known_shapes
+from pto_wsp.passes.lower_pipelines import PipelineNumbers, pipeline_errors
+from pto_wsp.passes.task_checks import element_checks, view_checks, with_constant_shapes
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
@@ -62,7 +62,7 @@ class _Tables:
     positions: set[int] = field(default_factory=set)     # hidden loop variables: positions in sparse rows
     fixed: dict[int, list[FixedExtent]] = field(default_factory=dict)     # by tensor id
     n_sites: int = 0
-    network: Network = field(default_factory=Network)
+    network: PipelineNumbers = field(default_factory=PipelineNumbers)
 
     def slot(self, ref: TensorRef) -> int:
         if ref.id not in self.slots:
@@ -113,7 +113,7 @@ def lower(workload: wl.Workload) -> TaskPlan:
     plan = TaskPlan(workload.name, slots, tuple(tables.symbols.values()), tuple(tables.uses), body, tables.n_sites,
                     channels=tuple(tables.network.channels), events=tuple(tables.network.events),
                     n_streams=tables.network.n_streams, axes=_axes(workload, tables.slots))
-    return with_waits(with_known_shapes(plan))
+    return with_waits(with_constant_shapes(plan))
 
 
 def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, ...]:

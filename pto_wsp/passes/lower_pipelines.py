@@ -23,10 +23,10 @@ from pto_wsp.values import dataclass
 # -- checks ------------------------------------------------------------------------------------------------------------
 def pipeline_errors(body: wl.Block) -> tuple[PipelineError, ...]:
     """Return the errors of a workload's pipelines, and of process statements outside a pipeline."""
-    return tuple(_outside(body))
+    return tuple(_program_errors(body))
 
 
-def _outside(item: wl.Item) -> Iterator[PipelineError]:
+def _program_errors(item: wl.Item) -> Iterator[PipelineError]:
     """Yield the errors of an item of the main program."""
     match item:
         case wl.Pipeline():
@@ -36,13 +36,13 @@ def _outside(item: wl.Item) -> Iterator[PipelineError]:
                                 help="it belongs into the body of a process: with P.pipe(): ..., or process(...).body(...)")
         case _:
             for inner in wl.inner_items(item):
-                yield from _outside(inner)
+                yield from _program_errors(inner)
 
 
 def _pipeline(pipeline: wl.Pipeline) -> Iterator[PipelineError]:
     for process in pipeline.processes:
-        yield from _inside(process)
-        yield from _declared(process)
+        yield from _process_errors(process)
+        yield from _declaration_errors(process)
     yield from _names(pipeline.processes)
     yield from _handles(pipeline.processes)
     sends = tuple(item for process in pipeline.processes for item in outer_nodes(process.body) if isinstance(item, wl.Send))
@@ -54,7 +54,7 @@ def _pipeline(pipeline: wl.Pipeline) -> Iterator[PipelineError]:
     yield from _events(pipeline.processes)
 
 
-def _inside(process: wl.Process) -> Iterator[PipelineError]:
+def _process_errors(process: wl.Process) -> Iterator[PipelineError]:
     for item in outer_nodes(process.body):
         if isinstance(item, wl.Pipeline):
             yield PipelineError(f"a pipeline in process `{process.name}` of another", item.span,
@@ -64,7 +64,7 @@ def _inside(process: wl.Process) -> Iterator[PipelineError]:
                                 help="slots belong to the main program; processes give each other numbers with send(channel, value)")
 
 
-def _declared(process: wl.Process) -> Iterator[PipelineError]:
+def _declaration_errors(process: wl.Process) -> Iterator[PipelineError]:
     """Yield the differences between a process's declared channels and those its body uses."""
     items = tuple(outer_nodes(process.body))
     received = {item.channel: item.span for item in reversed(items) if isinstance(item, wl.Consume | wl.Receive)}
@@ -174,7 +174,7 @@ def _at(what: str, span: Span) -> str:
 
 # -- lowering ----------------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
-class Network:
+class PipelineNumbers:
     """The numbering so far. Channels and events belong to one pipeline: another pipeline that uses the same refs gets new numbers."""
 
     channels: list[Channel] = field(default_factory=list)

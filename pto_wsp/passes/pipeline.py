@@ -84,7 +84,7 @@ class Pass(Generic[Ir, Context]):
         return (self.run.__doc__ or "").strip().partition("\n")[0]
 
 
-class Step(Protocol):
+class AnyPass(Protocol):
     """A pass of any level, to be listed."""
 
     @property
@@ -109,7 +109,7 @@ class Step(Protocol):
 
 
 @lru_cache(maxsize=256)
-def check_order(passes: tuple[Step, ...]) -> None:
+def check_order(passes: tuple[AnyPass, ...]) -> None:
     """Check that no pass stands in front of one that establishes what the pass needs.
 
     Raises: InternalError naming both.
@@ -172,7 +172,7 @@ class Runner:
                 break
         return ir
 
-    def replaces(self, passes: Iterable[Step]) -> bool:
+    def replaces(self, passes: Iterable[AnyPass]) -> bool:
         """Tell whether a function of the user's own stands for one of these passes."""
         return any(step.name in self.replaced for step in passes)
 

@@ -14,7 +14,7 @@ from pto_wsp.arch.control import TaskCycles, aicpus_of, core_share, cycles_betwe
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.execution_rules import Column, ExecutionRules, FullWindow, Release, WindowUnit
+from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowUnit
 from pto_wsp.ir.flow import Do, Pipeline, children, rewrite, rewrite_leaves, walk
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.plan import Check, CheckKind, Item, PlanProcess, Submit, TaskPlan
@@ -67,7 +67,7 @@ def window_of(window: TaskWindow) -> tuple[int, WindowUnit, FullWindow]:
     return window.size, _UNITS[window.unit], _MODES[window.mode]
 
 
-def room_checks(window: TaskWindow, plan: TaskPlan, task: Submit) -> tuple[Check, ...]:
+def window_checks(window: TaskWindow, plan: TaskPlan, task: Submit) -> tuple[Check, ...]:
     """Return the check that one task alone fits the window; none for windows of tasks and for benchmark windows."""
     if window.mode is WindowMode.BENCHMARK or window.unit == "tasks":
         return ()
@@ -149,13 +149,13 @@ def with_own_executors(plan: TaskPlan, most: int | None = None) -> tuple[TaskPla
     def placed(item: Item) -> Item:
         if not isinstance(item, Pipeline):
             return item
-        return replace(item, processes=tuple(_on(process, first.get(process.stream, 0), folded) for process in item.processes))
+        return replace(item, processes=tuple(_assign_executor(process, first.get(process.stream, 0), folded) for process in item.processes))
 
     folded = most if most is not None and most < count else None
     return replace(plan, body=rewrite(plan.body, placed)), max(1, folded or count)
 
 
-def _on(process: PlanProcess, executor: int, folded: int | None) -> PlanProcess:
+def _assign_executor(process: PlanProcess, executor: int, folded: int | None) -> PlanProcess:
     """Let the tasks of a process run on an executor, those of its other replicas on the ones behind it."""
     worker: s.Scalar = s.Const(executor) if process.replicas == 1 else s.add(s.Const(executor), s.ReplicaIndex())
     if folded is not None:
@@ -234,7 +234,7 @@ def place_tasks(plan: TaskPlan, context: Context) -> TaskPlan:
         pool = pool_of(pools, own, plan.kernels[task.kernel].kernel, total)
         priority = s.Const(0) if ready.key is None else own.value(ready.key)
         return replace(task, lane=lane, worker=worker, pool=pool, priority=priority, position=position,
-                       note=replace(task.note, checks=(*task.note.checks, *room_checks(schedule.window, plan, task), *own.checks)))
+                       note=replace(task.note, checks=(*task.note.checks, *window_checks(schedule.window, plan, task), *own.checks)))
 
     placed = map_submits(plan, place)
     keys.raise_errors()
@@ -250,8 +250,8 @@ def _rules(plan: TaskPlan, schedule: Schedule, context: Context, n_workers: int)
     bandwidth = shared_bandwidth(arch)
     window, unit, full = window_of(schedule.window)
     release, release_n, every = release_of(schedule.timing, arch)
-    is_present = {Column.LANE: has_lanes(schedule), Column.POOL: pools.kind != "single", Column.PRIORITY: ready.key is not None,
-                  Column.POSITION: schedule.calendar is not None, Column.BYTES: bool(bandwidth)}
+    is_present = {TaskField.LANE: has_lanes(schedule), TaskField.POOL: pools.kind != "single", TaskField.PRIORITY: ready.key is not None,
+                  TaskField.POSITION: schedule.calendar is not None, TaskField.BYTES: bool(bandwidth)}
     return ExecutionRules(
         n_workers=n_workers,
         pool_size=pool_sizes(pools, arch, n_workers, frozenset(unit_of(plan.kernels[task.kernel].kernel) for task in submits(plan))),

@@ -72,7 +72,7 @@ def _step_text(view: View, position: int) -> str:
     return print_view(View(view.tensor, steps))
 
 
-def with_known_shapes(plan: TaskPlan) -> TaskPlan:
+def with_constant_shapes(plan: TaskPlan) -> TaskPlan:
     """Return the plan with constant extents and strides for tensors allocated in bodies, without the checks that then hold.
 
             check 0 <= i <= scratch.shape[0] - 1;  check 8 <= scratch.shape[1] <= 8    →    check 0 <= i <= 3
@@ -93,12 +93,12 @@ def with_known_shapes(plan: TaskPlan) -> TaskPlan:
                 return None
 
     def without(task: Submit) -> Submit:
-        return replace(task, note=replace(task.note, checks=tuple(check for check in task.note.checks if not _holds(check))))
+        return replace(task, note=replace(task.note, checks=tuple(check for check in task.note.checks if not _always_holds(check))))
 
     return map_submits(replace(plan, body=rewrite(plan.body, known)), without) if made else plan
 
 
-def _holds(check: Check) -> bool:
+def _always_holds(check: Check) -> bool:
     match check.lower, check.value, check.upper:
         case s.Const(lower), s.Const(value), s.Const(upper):
             return lower <= value <= upper

@@ -322,14 +322,14 @@ class ContractChecks:
             content = repr(array.shape).encode() + array.tobytes()
             if self._kept.get(slot) == content:
                 continue
-            broken_contracts = [error for contract in ref.contracts if (error := broken(contract, ref.shown, array)) is not None]
+            broken_contracts = [error for contract in ref.contracts if (error := contract_breach(contract, ref.shown, array)) is not None]
             errors += broken_contracts
             if not broken_contracts:
                 self._kept[slot] = content
         raise_all(errors)
 
 
-def broken(contract: Contract, name: str, array: Array) -> ContractError | None:
+def contract_breach(contract: Contract, name: str, array: Array) -> ContractError | None:
     """Return the first violation of a contract in an array; None if there is none."""
     match contract:
         case Contract.INJECTIVE:

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from pto_wsp.check.deadlock import advice, stuck_error
-from pto_wsp.check.skeleton import Budget, Leaf, NotKnown, Number, Outcome, Skeletons
+from pto_wsp.check.skeleton import Budget, Leaf, Number, Outcome, Skeletons, Uncountable
 from pto_wsp.errors import CalendarError, CyclesError, OverlappingOutputsError, PtoError, RunBoundsError, TaskFailedError, WindowError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -54,7 +54,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ErrorParts:
     """The parts of a user's error: what failed, what was expected, what was found."""
 
     what: str
@@ -62,7 +62,7 @@ class Described:
     found: str | None
 
 
-def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> Described:
+def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> ErrorParts:
     """Return what a failed guard means to the user."""
     index = fault if isinstance(fault, IndexFault) else None
     match guard.stmt:
@@ -72,23 +72,23 @@ def describe(guard: Guard, fault: IndexFault | PieceFault | None) -> Described:
             return _outside(guard, index)
         case k.Gather() | k.Scatter() if index is not None and index.row < 0:
             columns = f"columns {index.col} .. {index.col + index.value - 1}"
-            return Described(f"{guard.what}: columns outside the region that is bound", f"columns inside 0 .. {index.extent - 1}", columns)
+            return ErrorParts(f"{guard.what}: columns outside the region that is bound", f"columns inside 0 .. {index.extent - 1}", columns)
         case k.Gather() | k.Scatter():
             return _outside(guard, index)
 
 
-def _outside(guard: Guard, index: IndexFault | None) -> Described:
+def _outside(guard: Guard, index: IndexFault | None) -> ErrorParts:
     allowed = "an index inside" if index is None else f"0 .. {index.extent - 1}" if index.extent else "none: nothing is there"
     index_text = None if index is None else f"{index.value}, at row {index.row} and column {index.col} of the index"
-    return Described(f"{guard.what}: an index lies outside", allowed, index_text)
+    return ErrorParts(f"{guard.what}: an index lies outside", allowed, index_text)
 
 
-def _piece(what: str, fault: PieceFault | None) -> Described:
+def _piece(what: str, fault: PieceFault | None) -> ErrorParts:
     if fault is None:
-        return Described(what, "rows and columns inside the view, or valid=... for a piece that may be short", None)
+        return ErrorParts(what, "rows and columns inside the view, or valid=... for a piece that may be short", None)
     limits = [f"{name} 0 .. {last}" if last >= 0 else f"{-last} fewer {name}s"
               for name, last in (("row", fault.last_row), ("column", fault.last_col))]
-    return Described(what, f"a piece at {limits[0]}, {limits[1]}, or valid=... for one that may be short",
+    return ErrorParts(what, f"a piece at {limits[0]}, {limits[1]}, or valid=... for one that may be short",
                      f"row {fault.row}, column {fault.col}")
 
 
@@ -101,7 +101,7 @@ def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
     return f"{name}[{', '.join(parts)}]" if parts else name
 
 
-class TaskNames(Sequence[str]):
+class RecordNames(Sequence[str]):
     """The names of a record's tasks, made on demand: a record may have a million."""
 
     def __init__(self, plan: TaskPlan, columns: RecordColumns) -> None:
@@ -332,7 +332,7 @@ def bound_leaf(plan: TaskPlan, bindings: Bindings) -> Leaf:
                 read: Number = bindings.arrays[slots[tensor.id]][tuple(int(s.evaluate(i, leaf)) for i in index)].item()
                 return read
             case _:
-                raise NotKnown(print_scalar(node))
+                raise Uncountable(print_scalar(node))
 
     return leaf
 

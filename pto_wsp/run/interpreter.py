@@ -84,7 +84,7 @@ def drawn_order(nodes: Sequence[object], first: int, stop: int, rules: OrderRule
                 ready.setdefault(task.stream, []).append(node)
                 continue
             yield node
-            immediate += _freed(node - first, first, successors, pending)
+            immediate += _newly_ready(node - first, first, successors, pending)
         if not ready:
             return
         if stream not in ready or rng.random() >= stays:
@@ -94,10 +94,10 @@ def drawn_order(nodes: Sequence[object], first: int, stop: int, rules: OrderRule
         if not tasks:
             del ready[stream]
         yield node
-        immediate += _freed(node - first, first, successors, pending)
+        immediate += _newly_ready(node - first, first, successors, pending)
 
 
-def _freed(done: int, first: int, behind: list[list[int]], pending: list[int]) -> list[int]:
+def _newly_ready(done: int, first: int, behind: list[list[int]], pending: list[int]) -> list[int]:
     free = []
     for node in behind[done]:
         pending[node - first] -= 1
@@ -155,7 +155,7 @@ def _buffer(view: PlacedView, rules: OrderRules) -> int:
 StreamNode: TypeAlias = "TaskInstance | MarkInstance | tuple[int, ...] | Made | Released"    # a tuple is a join of nodes
 
 
-class _Tasks(Protocol):
+class _TaskRunner(Protocol):
     """Runs the tasks of a stream."""
 
     def run_task(self, number: int, task: TaskInstance, memory: Mapping[int, Array]) -> None:
@@ -165,13 +165,13 @@ class _Tasks(Protocol):
         """Raise the first failure in program order; all earlier tasks have run."""
 
 
-class _Stream:
+class _TaskStream:
     """The nodes that the enumeration writes, numbered by position.
 
     Tasks run when the stream waits: those of the main program in order, those of a pipeline in a drawn order.
     """
 
-    def __init__(self, plan: TaskPlan, bindings: Bindings, tasks: _Tasks | None = None, rules: OrderRules | None = None,
+    def __init__(self, plan: TaskPlan, bindings: Bindings, tasks: _TaskRunner | None = None, rules: OrderRules | None = None,
                  seed: int = 0, turn: Callable[[], None] | None = None) -> None:
         """Create a stream. `turn` is called in each loop iteration and before each task, and may raise."""
         self.nodes: list[StreamNode] = []
@@ -217,7 +217,7 @@ class _Stream:
 
     def array_of(self, fresh: int) -> Array:
         if fresh not in self.memory:       # allocated at first use, so that only tensors in use take memory
-            self.memory[fresh] = _undefined(self._plan.tensors[self._slots[fresh]].ref)
+            self.memory[fresh] = _undefined_memory(self._plan.tensors[self._slots[fresh]].ref)
         return self.memory[fresh]
 
     def catch_up(self) -> None:
@@ -270,7 +270,7 @@ class _Stream:
         return len(self.nodes) - 1
 
 
-def _undefined(ref: TensorRef) -> Array:
+def _undefined_memory(ref: TensorRef) -> Array:
     """Return memory that exposes reads before writes: all bits set, which is NaN, -1 or true."""
     if ref.dtype.is_bool:
         return np.ones(ref.shape, np.bool_)
@@ -282,7 +282,7 @@ def stream_of(plan: TaskPlan, bindings: Bindings) -> tuple[StreamNode, ...]:
 
     Raises: R104 for a failed check, W205 for a task with overlapping outputs.
     """
-    stream = _Stream(plan, bindings)
+    stream = _TaskStream(plan, bindings)
     enumerate_tasks(plan, bindings, stream)
     return tuple(stream.nodes)
 
@@ -312,9 +312,9 @@ class Interpreter:
         """
         self._recorder = None
         self._prints = PrintKeeper()
-        tasks = _Run(self, bindings)
+        tasks = _TaskRun(self, bindings)
         writes = tuple(tuple(param.role.writes for param in use.kernel.memory_params) for use in self.plan.kernels)
-        stream = _Stream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed,
+        stream = _TaskStream(self.plan, bindings, tasks, OrderRules(self.plan.structure, bindings.groups, writes), order_seed,
                          self._turn)
         enumerate_tasks(self.plan, bindings, stream, lambda: tasks.n_run)
         self._stream = tuple(stream.nodes)
@@ -409,7 +409,7 @@ class Interpreter:
             raise ended_error(self.plan, recorder.runtime, recorder.raw_columns(), ended, n_run) from None
 
 
-class _Run:
+class _TaskRun:
     """The tasks of one run. After a failure only earlier tasks in program order still run; they cannot depend on the failed task."""
 
     def __init__(self, interpreter: Interpreter, bindings: Bindings) -> None:
@@ -523,7 +523,7 @@ class _RecordWriter:
 _NOWHERE = 1 << 32   # a fake address, far from 0 for all offsets
 
 
-class _Memory:
+class _RawMemory:
     """An address range with NumPy's array interface."""
 
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> None:
@@ -541,7 +541,7 @@ def placed_array(base: Array, view: PlacedView) -> Array:
 def _region(view: PlacedView, base: int, itemsize: int) -> Array:
     """Return the elements of a placed view as raw bytes, without reading them. `base`: the address of its tensor."""
     strides = (view.stride[0] * itemsize, view.stride[1] * itemsize)
-    return np.asarray(_Memory(base + view.offset * itemsize, view.extent, strides, itemsize))
+    return np.asarray(_RawMemory(base + view.offset * itemsize, view.extent, strides, itemsize))
 
 
 def _address(array: Array) -> int:

@@ -54,7 +54,7 @@ def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Sho
 
     `show` is called for each print. `turn` is called in each loop iteration, and may raise.
     """
-    run = _Run(kernel, args, show, turn)
+    run = _KernelRun(kernel, args, show, turn)
     try:
         run.body(kernel.body)
     except _GuardFailed as failed:
@@ -63,7 +63,7 @@ def failure_of(kernel: k.Kernel, args: Mapping[str, Array | s.Number], show: Sho
 
 
 @dataclass(slots=True)
-class _Run:
+class _KernelRun:
     """One run of a kernel: arrays and numbers by name, values and buffers by id."""
 
     kernel: k.Kernel
@@ -80,7 +80,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.arrays = {p.name: _as_array(self.args[p.name]) for p in self.kernel.memory_params}
-        self.numbers = {p.name: _held(self.args[p.name], p.dtype) for p in self.kernel.scalar_params}
+        self.numbers = {p.name: _round_number(self.args[p.name], p.dtype) for p in self.kernel.scalar_params}
         self.tensors = frozenset(p.name for p in self.kernel.params if isinstance(p, k.TensorParam))
         self.guards = {id(guard.stmt): number for number, guard in enumerate(guards_of(self.kernel))}
 
@@ -105,7 +105,7 @@ class _Run:
             case k.Scatter():
                 self.scatter(stmt)
             case k.Alloc(buffer, init):
-                self.buffers[buffer.id] = _filled(buffer.type.shape, 0 if init is None else init, buffer.type.dtype)
+                self.buffers[buffer.id] = _fill_array(buffer.type.shape, 0 if init is None else init, buffer.type.dtype)
             case k.Read(result, buffer):
                 self.values[result.id] = self.buffers[buffer.id]
             case k.Write(buffer, value):
@@ -151,13 +151,13 @@ class _Run:
             case k.Value(id):
                 return self.values[id]
             case k.ScalarOperand(value, dtype):
-                return _filled((1, 1), self.scalar(value), dtype)
+                return _fill_array((1, 1), self.scalar(value), dtype)
             case _:
                 assert_never(operand)
 
     def load(self, stmt: k.Load) -> Array:
         """Return the piece, with `fill` outside its valid part."""
-        piece = _filled(piece_of(stmt), stmt.fill, stmt.result.type.dtype)
+        piece = _fill_array(piece_of(stmt), stmt.fill, stmt.result.type.dtype)
         array, row, col, n_rows, n_cols = self.place(stmt)
         if n_rows and n_cols:
             piece[:n_rows, :n_cols] = array[row:row + n_rows, col:col + n_cols]
@@ -236,17 +236,17 @@ def _as_array(value: Array | s.Number) -> Array:
     return value if isinstance(value, np.ndarray) else unreachable("number for a memory parameter")
 
 
-def _filled(shape: tuple[int, int], value: s.Number, dtype: DType) -> Array:
+def _fill_array(shape: tuple[int, int], value: s.Number, dtype: DType) -> Array:
     """Return an array filled with one number, converted to `dtype`."""
-    return np.full(shape, _held_array(value, dtype))
+    return np.full(shape, _round_array(value, dtype))
 
 
-def _held(value: Array | s.Number, dtype: DType) -> s.Number:
+def _round_number(value: Array | s.Number, dtype: DType) -> s.Number:
     """Return a number converted to `dtype`: rounded or wrapped."""
-    number: s.Number = _held_array(value, dtype).item()
+    number: s.Number = _round_array(value, dtype).item()
     return number
 
 
-def _held_array(value: Array | s.Number, dtype: DType) -> Array:
+def _round_array(value: Array | s.Number, dtype: DType) -> Array:
     array = np.asarray(value)
     return convert(array, dtype) if dtype.is_half or dtype.is_storage else array.astype(dtype.np)

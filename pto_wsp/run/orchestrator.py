@@ -12,17 +12,7 @@ from typing import Protocol
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Choice, Do, Fresh, Loop, Sequence, SetSlot, Sides
-from pto_wsp.ir.plan import (
-    Body,
-    Check,
-    Item,
-    PlanBranch,
-    PlanLoop,
-    PlanSides,
-    Precondition,
-    Submit,
-    TaskPlan,
-)
+from pto_wsp.ir.plan import Body, Check, Item, PlanBranch, PlanLoop, PlanSides, Precondition, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import NumberedCheck, numbered_checks
 from pto_wsp.ir.waits import HandleUses, Reads, Step, TrackedHandle, handle_uses
 from pto_wsp.run.bound import Array, Bindings, Number

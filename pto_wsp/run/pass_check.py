@@ -28,7 +28,7 @@ _PRODUCT_ULPS = 64      # BLAS sums in another order for operands of another lay
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _Inputs:
     """The inputs of one run.
 
     `partial`: Tile parameters are bound to less than the tile. `special`: NaN, infinities, -0.0 and negative integers occur.
@@ -40,7 +40,7 @@ class _Given:
     scalar: int = 3
 
 
-_RUNS = (_Given(1), _Given(2, partial=True, special=True), _Given(3, special=True, scalar=0), _Given(4, partial=True, scalar=1))
+_RUNS = (_Inputs(1), _Inputs(2, partial=True, special=True), _Inputs(3, special=True, scalar=0), _Inputs(4, partial=True, scalar=1))
 
 
 def check_kernel_passes(kernel: k.Kernel, context: KernelContext, passes: Sequence[KernelPass]) -> None:
@@ -80,7 +80,7 @@ def difference_of(before: object, after: object) -> str | None:
 
 
 def _difference(before: k.Kernel, after: k.Kernel, args: Mapping[str, Array | Number]) -> str | None:
-    expected, results = _copied(args), _copied(args)
+    expected, results = _copy_arguments(args), _copy_arguments(args)
     failed, failed_after = run_kernel(before, expected), run_kernel(after, results)
     if failed != failed_after:
         ended = ["runs to its end" if guard is None else f"ends at guard {guard}" for guard in (failed, failed_after)]
@@ -126,17 +126,17 @@ def _multiplies(kernel: k.Kernel) -> bool:
     return False
 
 
-def _arguments(kernel: k.Kernel, given: _Given) -> dict[str, Array | Number]:
+def _arguments(kernel: k.Kernel, given: _Inputs) -> dict[str, Array | Number]:
     """Return arguments for one run, with regions large enough for the kernel to succeed, if some size is."""
     size = _SMALLEST_REGION
     while True:
-        args = _drawn(kernel, given, size)
-        if size >= _LARGEST_REGION or run_kernel(kernel, _copied(args)) is None:
+        args = _draw_arguments(kernel, given, size)
+        if size >= _LARGEST_REGION or run_kernel(kernel, _copy_arguments(args)) is None:
             return args
         size *= 2
 
 
-def _drawn(kernel: k.Kernel, given: _Given, size: int) -> dict[str, Array | Number]:
+def _draw_arguments(kernel: k.Kernel, given: _Inputs, size: int) -> dict[str, Array | Number]:
     rng = np.random.default_rng(given.seed)
     args: dict[str, Array | Number] = {}
     for param in kernel.params:
@@ -153,7 +153,7 @@ def _drawn(kernel: k.Kernel, given: _Given, size: int) -> dict[str, Array | Numb
     return args
 
 
-def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType, given: _Given) -> Array:
+def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType, given: _Inputs) -> Array:
     if dtype.is_bool:
         return rng.random(shape) < 0.5
     if not dtype.is_real:
@@ -164,5 +164,5 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: DType, giv
     return plain.astype(dtype.np)
 
 
-def _copied(args: Mapping[str, Array | Number]) -> dict[str, Array | Number]:
+def _copy_arguments(args: Mapping[str, Array | Number]) -> dict[str, Array | Number]:
     return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in args.items()}

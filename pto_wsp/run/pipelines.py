@@ -11,20 +11,7 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait
-from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Choice,
-    Consume,
-    Fresh,
-    Loop,
-    Pipeline,
-    Receive,
-    RecordEvent,
-    Send,
-    Sequence,
-    Sides,
-    communicates,
-)
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, Sides, communicates
 from pto_wsp.ir.plan import Body, Item, PlanLoop, PlanPipeline, PlanProcess, PlanSend, PlanSides, TaskPlan
 from pto_wsp.ir.scalar import Var
 from pto_wsp.run.bound import Bindings
@@ -70,7 +57,7 @@ class _MainProgram(Orchestrator):
         """Start all streams, let them take turns, and go on when all have ended."""
         network = NetworkState(self.plan, pipeline)
         started = self.sink.mark(MarkInstance(self.stream, MarkFlag.RESTS))
-        streams = [_Stream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
+        streams = [_ReplicaStream(self, process, replica, network) for process in pipeline.processes for replica in range(process.replicas)]
         for stream in streams:
             self.sink.mark(MarkInstance(stream.stream, MarkFlag.BLOCKS, EdgeReason.ORDER, before=(started,)))
         running = [(stream, stream.run(after)) for stream in streams]
@@ -98,7 +85,7 @@ class _MainProgram(Orchestrator):
         return self._join([last[stream.stream] for stream in streams if last[stream.stream] != after], after)
 
 
-class _Stream(Orchestrator):
+class _ReplicaStream(Orchestrator):
     """One replica of a process: items that may wait are generators, all others run at once."""
 
     talks: dict[int, bool]

@@ -39,7 +39,7 @@ MAX_ELEMENTS = 1 << 22    # of a region, for naming shared elements
 
 # -- regions and elements ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Region:
+class MemoryBox:
     """A strided box in memory: the address of its first element, extents and strides in elements."""
 
     address: int
@@ -48,9 +48,9 @@ class Region:
     elem_bytes: int
 
     @staticmethod
-    def of(raw: Any, address: int) -> Region:
+    def of(raw: Any, address: int) -> MemoryBox:
         """Return the region of a pto_arg. `address`: the address of its data."""
-        return Region(address, (raw.extent[0], raw.extent[1]), (raw.stride[0], raw.stride[1]), raw.elem_bytes)
+        return MemoryBox(address, (raw.extent[0], raw.extent[1]), (raw.stride[0], raw.stride[1]), raw.elem_bytes)
 
     def addresses(self) -> Offsets:
         """Return the addresses of the first MAX_ELEMENTS elements, row by row."""
@@ -61,7 +61,7 @@ class Region:
         return addresses
 
 
-def shared_addresses(first: Region, second: Region) -> Offsets:
+def shared_addresses(first: MemoryBox, second: MemoryBox) -> Offsets:
     """Return the addresses of the elements of `second` that overlap `first` in some byte."""
     mine, other = second.addresses(), np.sort(first.addresses())
     if not other.size or not mine.size:
@@ -94,13 +94,13 @@ def shown_elements(name: str, shape: Sequence[int], strides: Sequence[int], offs
 
 # -- the library's report ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Access:
+class RaceSide:
     """One side of a race: a task by call site and indices, or the orchestrator at mark `site` if `is_mark`."""
 
     site: int
     index: tuple[int, ...]
     arg: int
-    region: Region | None
+    region: MemoryBox | None
     is_mark: bool = False
 
 
@@ -108,8 +108,8 @@ class Access:
 class Race:
     """Two unordered accesses, and the base address of the second one's tensor."""
 
-    first: Access
-    second: Access
+    first: RaceSide
+    second: RaceSide
     base: int
 
     @staticmethod
@@ -118,11 +118,11 @@ class Race:
         def address(pointer: Any) -> int:
             return int(ffi.cast("intptr_t", pointer))
 
-        first = Region.of(raw.first_region, address(raw.first_region.data)) if raw.has_regions else None
+        first = MemoryBox.of(raw.first_region, address(raw.first_region.data)) if raw.has_regions else None
         is_mark = raw.second_task < 0
-        second = None if is_mark else Region.of(raw.second_region, address(raw.second_region.data))
-        return Race(Access(raw.first_site, tuple(raw.first_index)[:raw.n_first_index], raw.first_arg, first),
-                    Access(raw.second_site, tuple(raw.second_index)[:raw.n_second_index], raw.second_arg, second, is_mark),
+        second = None if is_mark else MemoryBox.of(raw.second_region, address(raw.second_region.data))
+        return Race(RaceSide(raw.first_site, tuple(raw.first_index)[:raw.n_first_index], raw.first_arg, first),
+                    RaceSide(raw.second_site, tuple(raw.second_index)[:raw.n_second_index], raw.second_arg, second, is_mark),
                     address(raw.base))
 
 
@@ -251,14 +251,14 @@ def _meeting(plan: pm.TaskPlan, race: Race) -> tuple[str, str]:
             return "tasks that no statement orders", "wait for the first: after=[handle]"
 
 
-def _differ(loop: pm.PlanLoop, one: pm.Item, first: Access, other: pm.Item, second: Access) -> bool:
+def _differ(loop: pm.PlanLoop, one: pm.Item, first: RaceSide, other: pm.Item, second: RaceSide) -> bool:
     """Tell whether two tasks are of different iterations of a loop, as far as their indices say."""
     assert isinstance(one, Do) and isinstance(other, Do)
     mine, its = (_value_of(loop, task, access) for task, access in ((one.leaf, first), (other.leaf, second)))
     return second.is_mark or mine is None or its is None or mine != its
 
 
-def _value_of(loop: pm.PlanLoop, task: pm.Submit, access: Access) -> int | None:
+def _value_of(loop: pm.PlanLoop, task: pm.Submit, access: RaceSide) -> int | None:
     variables = {var.id for var in loop.bound}
     for node, value in zip(task.index, access.index, strict=False):
         if isinstance(node, Var) and node.id in variables:
@@ -366,7 +366,7 @@ class Watch:
             "own_body": ffi.new("uint8_t[]", [use.kernel.c_body is not None for use in plan.kernels] or [False]),
         }
         options = ffi.new("pto_sanitizer_options *", {
-            "keep": _asked_for(plan), "n_sites": len(slots), "n_tensors": len(bindings.arrays), "n_kernels": len(plan.kernels),
+            "keep": _requested_edges(plan), "n_sites": len(slots), "n_tensors": len(bindings.arrays), "n_kernels": len(plan.kernels),
             "tensors": tensors, **arrays})
         raw = lib.pto_sanitizer_new(options)
         if raw == ffi.NULL:
@@ -404,7 +404,7 @@ class Watch:
         return report
 
 
-def _asked_for(plan: TaskPlan) -> int:
+def _requested_edges(plan: TaskPlan) -> int:
     """Return the edge reasons that the schedule asks for, as bits."""
     kept = ~EdgeReason(0)
     if not plan.structure:

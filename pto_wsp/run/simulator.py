@@ -36,7 +36,7 @@ def interruptible() -> int:
 Column: TypeAlias = np.ndarray[Any, Any]
 
 
-class Held(IntEnum):
+class LastWait(IntEnum):
     """PTO_HELD_: what a task waited for last before it ran."""
 
     NOT = 0

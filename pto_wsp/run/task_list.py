@@ -14,7 +14,7 @@ import numpy as np
 from pto_wsp.errors import ProgramStateError, RecordLimitError
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.ir.text import laid_out, listed
+from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.run.bound import Array, Bindings, Number
 from pto_wsp.run.failures import task_name
 from pto_wsp.run.orchestrator import Made, MarkInstance, PlacedView, Released, TaskInstance
@@ -35,7 +35,7 @@ class ListedTask:
     arguments: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        return laid_out(listed(f"{self.name}(", tuple(f"{name}={value}" for name, value in self.arguments), ",", ")"))
+        return wrap_text(listed(f"{self.name}(", tuple(f"{name}={value}" for name, value in self.arguments), ",", ")"))
 
 
 class TaskList(tuple[ListedTask, ...]):
@@ -58,7 +58,7 @@ class _DependsOnTasks(Exception):
     """Ends the enumeration at a read of what tasks compute."""
 
 
-class _Sink:
+class _TaskCollector:
     """Keeps the tasks of an enumeration, up to a limit."""
 
     def __init__(self, limit: int) -> None:
@@ -103,7 +103,7 @@ def list_tasks(plan: TaskPlan, bindings: Bindings, limit: int) -> TaskList:
     Raises: R115 for more than `limit` of them, R103 where which ones there are depends on what tasks compute; R104 for a check that does
     not hold, and what a pipeline that gets stuck raises.
     """
-    sink = _Sink(limit)
+    sink = _TaskCollector(limit)
     try:
         enumerate_tasks(plan, bindings, sink)
     except _TooMany:

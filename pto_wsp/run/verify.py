@@ -31,7 +31,7 @@ from pto_wsp.run.failures import task_name
 from pto_wsp.run.interpreter import Interpreter
 from pto_wsp.run.native import Engine
 from pto_wsp.run.orchestrator import PlacedView, TaskInstance
-from pto_wsp.run.sanitize import Region, shared_addresses
+from pto_wsp.run.sanitize import MemoryBox, shared_addresses
 from pto_wsp.source import Span, here
 from pto_wsp.values import dataclass
 
@@ -39,7 +39,7 @@ _PAGE = 4096     # a copy has its original's offset in a page, so alignment effe
 
 
 # -- copies ------------------------------------------------------------------------------------------------------------
-def copied(bindings: Bindings) -> Bindings:
+def copy_bindings(bindings: Bindings) -> Bindings:
     """Return equal bindings on new memory; overlapping arrays are copied together and overlap in the same way."""
     arrays = list(bindings.arrays)
     for group in set(bindings.groups):
@@ -68,7 +68,7 @@ def _copied_together(arrays: list[Array]) -> Iterable[Array]:
 def last_writer(plan: TaskPlan, bindings: Bindings, tasks: Sequence[TaskInstance], slot: int, index: tuple[int, ...]) -> int | None:
     """Return the number of the last task whose written regions contain an element, under any alias; None if there is none."""
     array = bindings.arrays[slot]
-    element = Region(_address(array) + int(np.dot(index, array.strides)), (1, 1), (1, 1), array.itemsize)
+    element = MemoryBox(_address(array) + int(np.dot(index, array.strides)), (1, 1), (1, 1), array.itemsize)
     writes = [[k for k, param in enumerate(use.kernel.memory_params) if param.role.writes] for use in plan.kernels]
     for number in range(len(tasks) - 1, -1, -1):
         task = tasks[number]
@@ -84,11 +84,11 @@ def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _region(array: Array, view: PlacedView) -> Region:
-    return Region(_address(array) + view.offset * array.itemsize, view.extent, view.stride, array.itemsize)
+def _region(array: Array, view: PlacedView) -> MemoryBox:
+    return MemoryBox(_address(array) + view.offset * array.itemsize, view.extent, view.stride, array.itemsize)
 
 
-def _may_hold(region: Region, address: int) -> bool:
+def _may_hold(region: MemoryBox, address: int) -> bool:
     """Tell whether an address is between a region's first and last byte."""
     if 0 in region.extent:
         return False
@@ -229,7 +229,7 @@ def verify_artifact(engine: Engine, bindings: Bindings, tolerance: Tolerance, *,
     """
     plan = engine.plan
     raise_all(missing_bodies((use.kernel for use in plan.kernels), "interp"))
-    expected, found = copied(bindings), copied(bindings)
+    expected, found = copy_bindings(bindings), copy_bindings(bindings)
     oracle, artifact = Interpreter(plan, check_finite=check_finite), engine.apart()
     oracle.look_first = engine.look_first
     _same_end(plan, _failure(lambda: oracle.run(expected)), _failure(lambda: artifact.run(found)))

@@ -17,7 +17,7 @@ from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
 from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
-from pto_wsp.passes.pipeline import Step
+from pto_wsp.passes.pipeline import AnyPass
 from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
@@ -43,7 +43,7 @@ class _AscendNpu:
     def check_arch(self, arch: Arch) -> None:
         check_device_arch(self.name, arch)
 
-    def passes(self, options: CompileOptions) -> tuple[Step, ...]:
+    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
         return device_passes()
 
     def compile(self, request: CompileRequest) -> Compiled:

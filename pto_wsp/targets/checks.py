@@ -21,7 +21,7 @@ from pto_wsp.check.races.check import check_races, explicit_errors, false_order,
 from pto_wsp.check.slots import slot_errors
 from pto_wsp.check.verdict import Finding
 from pto_wsp.errors import raise_all
-from pto_wsp.ir.execution_rules import Column
+from pto_wsp.ir.execution_rules import TaskField
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.plan_walk import submits
 
@@ -37,7 +37,7 @@ def check_plan(lowered: TaskPlan, plan: TaskPlan, arrays: Mapping[int, np.ndarra
     Raises: what has a counterexample, all errors of a step together.
     """
     raise_all((*slot_errors(plan), *contract_errors(plan)))
-    lanes = {task.site: task.lane for task in submits(plan)} if Column.LANE in plan.rules.columns else {}
+    lanes = {task.site: task.lane for task in submits(plan)} if TaskField.LANE in plan.rules.columns else {}
     races = check_races(replace(lowered, structure=plan.structure), arrays, lanes)
     findings = (*check_bounds(plan), *check_outputs(lowered, arrays), *check_deadlock(plan), *races.findings, *false_order(lowered),
                 *intermediate_memory(plan, intermediates, arch), *(check_exact(lowered, arrays) if exact else ()))

@@ -24,7 +24,7 @@ from pto_wsp.passes.kernel.context import context_of
 from pto_wsp.passes.kernel.passes import KERNEL_PASSES, KernelPass
 from pto_wsp.passes.lower import lower
 from pto_wsp.passes.passes import PASSES
-from pto_wsp.passes.pipeline import Step
+from pto_wsp.passes.pipeline import AnyPass
 from pto_wsp.run.native import Engine
 from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
@@ -57,7 +57,7 @@ class _CpuSim:
     def check_arch(self, arch: Arch) -> None:
         """Take any."""
 
-    def passes(self, options: CompileOptions) -> tuple[Step, ...]:
+    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
         return (*PASSES, *_kernel_passes(options))
 
     def compile(self, request: CompileRequest) -> Compiled:

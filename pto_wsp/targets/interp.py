@@ -9,7 +9,7 @@ from pto_wsp.check.capacity import capacity_errors
 from pto_wsp.errors import CompileOptionError, raise_all
 from pto_wsp.passes.lower import lower
 from pto_wsp.passes.passes import PASSES
-from pto_wsp.passes.pipeline import Step
+from pto_wsp.passes.pipeline import AnyPass
 from pto_wsp.run.interpreter import Interpreter
 from pto_wsp.schedule.capability import supports
 from pto_wsp.schedule.support import Support
@@ -42,7 +42,7 @@ class _Interp:
     def check_arch(self, arch: Arch) -> None:
         """Take any."""
 
-    def passes(self, options: CompileOptions) -> tuple[Step, ...]:
+    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
         return PASSES
 
     def compile(self, request: CompileRequest) -> Compiled:

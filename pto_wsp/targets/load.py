@@ -68,7 +68,7 @@ def load_saved(folder: Path, threads: int | None) -> Saved:
     Raises: C111 for a folder with no saved program for this machine, or a damaged one.
     """
     started = time.perf_counter()
-    root, manifest = _kept(folder)
+    root, manifest = _verified_copy(folder)
     said = _plan(root, manifest)
     plan, intermediates = said.plan, said.intermediates
     options = said.options if threads is None else said.options.model_copy(update={"threads": threads})
@@ -85,7 +85,7 @@ def load_saved(folder: Path, threads: int | None) -> Saved:
     return Saved(compiled, arrays)
 
 
-def _kept(folder: Path) -> tuple[Path, Manifest]:
+def _verified_copy(folder: Path) -> tuple[Path, Manifest]:
     """Read and verify a folder's manifest, and every file against it, and return the store's copy of them.
 
     Raises: C111.

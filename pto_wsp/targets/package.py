@@ -34,7 +34,7 @@ from pto_wsp.npu.select.select import select
 from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.passes.lower import lower
 from pto_wsp.passes.passes import DEVICE_PASSES
-from pto_wsp.passes.pipeline import Step
+from pto_wsp.passes.pipeline import AnyPass
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.dumps import kernels_observer, observer
@@ -50,7 +50,7 @@ INTERFACES = {"pto_wsp_abi": "1", "pto_isa": "host emulation of the tests", "pto
 Spell = Callable[[NpuPlan, Sequence[DeviceKernel]], Mapping[str, str]]
 
 
-def device_passes() -> tuple[Step, ...]:
+def device_passes() -> tuple[AnyPass, ...]:
     """Return the passes of all levels in the order of their run."""
     parts = {step.name: step for passes in PART_PASSES.values() for step in passes}
     return (*DEVICE_PASSES, *NPU_PASSES, *parts.values(), *TILE_PROGRAM_PASSES)
@@ -94,7 +94,7 @@ def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steerin
         findings = tuple(Finding(one.check, Verdict(one.verdict), one.detail) for one in sealed.checks)
     else:
         files, manifest, findings = package or _package(request, made, plan, spell)
-        root, sealed = publish(key, plan.name, PackageManifest, lambda root: _filled(root, files, manifest))
+        root, sealed = publish(key, plan.name, PackageManifest, lambda root: _write_package(root, files, manifest))
     return request.compiled(plan=made.plan, unscheduled=made.lowered, findings=findings, artifact_dir=root, manifest=sealed,
                             from_cache=found is not None)
 
@@ -189,7 +189,7 @@ def _on_chip(program: TileProgram | None) -> tuple[tuple[str, int], ...]:
     return tuple((space.value, end) for space, end in ends.items() if end)
 
 
-def _filled(root: Path, files: Mapping[str, str], manifest: PackageManifest) -> PackageManifest:
+def _write_package(root: Path, files: Mapping[str, str], manifest: PackageManifest) -> PackageManifest:
     """Write the files of a package into an empty folder, and return its manifest."""
     for path, text in files.items():
         file = root / path

@@ -9,12 +9,12 @@ from typing import cast
 
 from pto_wsp import doors
 from pto_wsp.errors import CompileOptionError, PassError, PtoError, UnknownPassError
-from pto_wsp.passes.pipeline import Runner, Step, first_line
+from pto_wsp.passes.pipeline import AnyPass, Runner, first_line
 from pto_wsp.source import here
 from pto_wsp.wording import nearest
 
 
-def make_runner(target: str, steps: tuple[Step, ...], passes: object, until: str | None = None) -> Runner:
+def make_runner(target: str, steps: tuple[AnyPass, ...], passes: object, until: str | None = None) -> Runner:
     """Return what runs the passes `steps` of a target: `passes` in place of some, up to the one named `until`.
 
     passes: None, or functions (IR, context) -> IR by the names of passes.
@@ -32,7 +32,7 @@ def make_runner(target: str, steps: tuple[Step, ...], passes: object, until: str
     return Runner(cast(Mapping[str, Callable[..., object]], passes), here(), difference_of, until)
 
 
-def find_step(target: str, steps: tuple[Step, ...], name: object) -> Step:
+def find_step(target: str, steps: tuple[AnyPass, ...], name: object) -> AnyPass:
     """Return the pass of that name.
 
     Raises: C114 with all names, and the nearest.

@@ -15,7 +15,7 @@ from pto_wsp.artifact.manifest import Manifest, PackageManifest
 from pto_wsp.check.verdict import Finding
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.passes.pipeline import Runner, Step
+from pto_wsp.passes.pipeline import AnyPass, Runner
 from pto_wsp.run.native import Engine
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.schedule.support import Support
@@ -86,7 +86,7 @@ class Target(Protocol):
         Raises: C104.
         """
 
-    def passes(self, options: CompileOptions) -> tuple[Step, ...]:
+    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
         """Return all passes, of all levels, in the order of their run."""
 
     def compile(self, request: CompileRequest) -> Compiled:

@@ -14,11 +14,11 @@ from pto_wsp.errors import CalendarError, InternalError
 from pto_wsp.ir.execution_rules import FullWindow
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.bound import Bindings
-from pto_wsp.run.failures import SimulationEnded, TaskNames, ended_error
+from pto_wsp.run.failures import RecordNames, SimulationEnded, ended_error
 from pto_wsp.run.record import RecordColumns, before_in_group
 from pto_wsp.run.simulator import Recorder, SimulationStuck
 from pto_wsp.timing.edges import Edge, Edges
-from pto_wsp.timing.graph import Regions, TaskGraph
+from pto_wsp.timing.graph import Regions, RunGraph
 from pto_wsp.timing.timed_run import graph_of
 from pto_wsp.wording import counted
 
@@ -51,7 +51,7 @@ def check_places(plan: TaskPlan, columns: RecordColumns) -> bool:
 
     Raises: S106 if the table has more or fewer rows than tasks, or two tasks in one position.
     """
-    names = TaskNames(plan, columns)
+    names = RecordNames(plan, columns)
     if plan.calendar and len(plan.calendar) != columns.n_tasks:
         raise CalendarError(f"the calendar has {counted(len(plan.calendar), 'row')}, and the run has {counted(columns.n_tasks, 'task')}",
                             expected="a row for each task, in submission order",
@@ -75,12 +75,12 @@ def breach_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None) -
         broken = np.flatnonzero((worker[table.source] == worker[table.target]) & (position[table.source] > position[table.target]))
         if len(broken):
             source, target, bits, arg = (int(column[broken[0]]) for column in (table.source, table.target, table.bits, table.arg))
-            names = TaskNames(plan, columns)
+            names = RecordNames(plan, columns)
             return CalendarError(
                 f"the calendar has task {target} `{names[target]}` before task {source} `{names[source]}`, which it waits for",
                 names.span_of(target), expected=f"task {source} first", notes=(graph.describe(Edge(source, target, bits, arg)),),
                 found=f"executor {worker[target]} runs it at position {position[target]}, and task {source} at {position[source]}")
-    return _circle(plan, columns, edges, graph) or _held_up(plan)
+    return _circle(plan, columns, edges, graph) or _calendar_stall(plan)
 
 
 def _before(columns: RecordColumns) -> Array:
@@ -94,7 +94,7 @@ def _position(columns: RecordColumns) -> Array:
     return columns.task_position
 
 
-def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: TaskGraph) -> CalendarError | None:
+def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: RunGraph) -> CalendarError | None:
     """Return the error for tasks of several executors that wait for each other in a cycle; None if there is no cycle."""
     before = _before(columns)
     left = _never_run(columns, edges, before)
@@ -110,7 +110,7 @@ def _circle(plan: TaskPlan, columns: RecordColumns, edges: Edges, graph: TaskGra
         steps.append((task, edge))
         task = int(before[task]) if edge is None else edge.source
     circle = steps[seen[task]:]
-    names = TaskNames(plan, columns)
+    names = RecordNames(plan, columns)
     broken = next(edge for _, edge in circle if edge is not None)
     notes = tuple(graph.describe(edge) if edge is not None else
                   f"{at} {names[at]} stands behind {int(before[at])} {names[int(before[at])]} on executor {columns.task_worker[at]}"
@@ -144,7 +144,7 @@ def _never_run(columns: RecordColumns, edges: Edges, before: Array) -> Array:
     return np.flatnonzero(np.array(counts) > 0)
 
 
-def _held_up(plan: TaskPlan) -> CalendarError:
+def _calendar_stall(plan: TaskPlan) -> CalendarError:
     """Return the error for a calendar that needs a task before the stream can submit it."""
     rules = plan.rules
     return CalendarError("under the calendar no task can run: those that are next are not submitted before others have run",

@@ -21,7 +21,7 @@ import numpy as np
 from pto_wsp.artifact.build import Runtime
 from pto_wsp.errors import ProgramStateError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.execution_rules import Column as Kept
+from pto_wsp.ir.execution_rules import TaskField as Kept
 from pto_wsp.ir.flow import Pipeline, Send, leaves, walk
 from pto_wsp.ir.plan import Check, Precondition, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import NumberedCheck, map_submits, submits
@@ -133,12 +133,12 @@ def _sum(node: s.Sum, leaf: Leaf) -> Column:
     while first < len(ends):      # invariant: total[:first] is done; a group has at most _TURNS_AT_A_TIME iterations, or one task
         done = int(ends[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(ends, done + TURNS_AT_A_TIME, side="right")))
-        total[first:last] = _turns(node, leaf, inner, slice(first, last), start, step, count, shape)
+        total[first:last] = _sum_iterations(node, leaf, inner, slice(first, last), start, step, count, shape)
         first = last
     return total
 
 
-def _turns(node: s.Sum, leaf: Leaf, inner: list[tuple[s.Scalar, Column]], at: slice, start: Any, step: Any, count: Any,
+def _sum_iterations(node: s.Sum, leaf: Leaf, inner: list[tuple[s.Scalar, Column]], at: slice, start: Any, step: Any, count: Any,
            shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return the sums of the tasks `at`, with all their iterations side by side."""
     counts = count[at]

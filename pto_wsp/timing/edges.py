@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from pto_wsp.errors import TaskNameError
-from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import EdgeReason, NodeKind, RecordColumns
 from pto_wsp.source import here
 from pto_wsp.timing.marked_edges import MarkedEdges
@@ -30,7 +30,7 @@ TaskLike: TypeAlias = "int | str | tuple[str, Sequence[int] | int]"
 _MOST_NAMES = 4
 
 
-def find_task(names: TaskNames, wanted: TaskLike) -> int:
+def find_task(names: RecordNames, wanted: TaskLike) -> int:
     """Return the number of a task: 3, -1 (the last), "attn[b=1, t=0]", ("attn", (1, 0)), or "attn" if that kernel has a single task.
 
     Raises: R112 for what names no task, or more than one.
@@ -54,7 +54,7 @@ def find_task(names: TaskNames, wanted: TaskLike) -> int:
     raise TaskNameError("this names no task", here(), expected="its number, its name, or (kernel, indices)", found=repr(wanted))
 
 
-def _only(names: TaskNames, wanted: object, found: Sequence[int]) -> int:
+def _only(names: RecordNames, wanted: object, found: Sequence[int]) -> int:
     if len(found) == 1:
         return found[0]
     if not found:
@@ -102,7 +102,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Barrier:
+class TaskJoin:
     """A join with many predecessors and successors: it completes when all in `before` have, and all in `after` wait for it.
 
     `number`: its negative number in edges. Both arrays have task numbers, and negative numbers of other barriers.
@@ -174,7 +174,7 @@ class Edges(Sequence[Edge]):
         return int(np.count_nonzero(self._is_barrier))
 
     @cached_property
-    def barriers(self) -> tuple[Barrier, ...]:
+    def barriers(self) -> tuple[TaskJoin, ...]:
         """The joins that stay as barriers, in the order of the record."""
         before: list[list[Array]] = [[] for _ in range(self.n_barriers)]
         after: list[list[Array]] = [[] for _ in range(self.n_barriers)]
@@ -186,7 +186,7 @@ class Edges(Sequence[Edge]):
                 for name, part in zip(names.tolist(), np.split(others[mine], starts[1:]), strict=False):
                     edges[name - 1].append(part)
         none = np.zeros(0, np.int64)
-        return tuple(Barrier(-1 - k, np.concatenate([none, *before[k]]), np.concatenate([none, *after[k]])) for k in range(len(before)))
+        return tuple(TaskJoin(-1 - k, np.concatenate([none, *before[k]]), np.concatenate([none, *after[k]])) for k in range(len(before)))
 
     @property
     def at_most(self) -> int:

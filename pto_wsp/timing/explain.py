@@ -27,12 +27,12 @@ from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
 from pto_wsp.ir.plan import PlanConsume, PlanSend, TaskPlan
-from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import NodeKind, RecordColumns
-from pto_wsp.run.simulator import Held, SimResult
+from pto_wsp.run.simulator import LastWait, SimResult
 from pto_wsp.source import here
 from pto_wsp.timing.edges import Edge, TaskLike, find_task
-from pto_wsp.timing.graph import TaskGraph
+from pto_wsp.timing.graph import RunGraph
 from pto_wsp.timing.marked_edges import Completion, Moment
 from pto_wsp.values import dataclass
 from pto_wsp.wording import both_ends, counted
@@ -62,22 +62,22 @@ class Step:
     held: str
 
 
-def together(steps: Iterable[Step]) -> Iterator[Step]:
+def merge_submissions(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps with consecutive submissions merged into one."""
     run: list[Step] = []
     for step in steps:
         if run and (step.kind, step.task) != ("submit", None):
-            yield _as_one(run)
+            yield _merge_run(run)
             run = []
         if (step.kind, step.task) == ("submit", None):
             run.append(step)
         else:
             yield step
     if run:
-        yield _as_one(run)
+        yield _merge_run(run)
 
 
-def _as_one(run: Sequence[Step]) -> Step:
+def _merge_run(run: Sequence[Step]) -> Step:
     if len(run) == 1:
         return run[0]
     return Step(run[0].begin, run[-1].end, "submit", f"the submission of {len(run)} tasks", None, "submit")
@@ -133,7 +133,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class TaskWait:
     """A dependency of a task: the edge, its reason as text, the end of its source."""
 
     edge: Edge
@@ -146,7 +146,7 @@ class Wait:
 class Cause:
     """What delayed a task last, and the event behind the delay: the end or submission of a task, or the start of the run."""
 
-    held: Held
+    held: LastWait
     text: str
     moment: Moment
 
@@ -170,7 +170,7 @@ class Explanation:
     cost: int
     executor: int
     cause: Cause
-    waits: tuple[Wait, ...]
+    waits: tuple[TaskWait, ...]
     explainer: Explainer
 
     def chain(self) -> Chain:
@@ -200,14 +200,14 @@ class Explainer:
     Raises: R115 for one that is longer than a trace keeps.
     """
 
-    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: TaskGraph) -> None:
+    def __init__(self, plan: TaskPlan, columns: RecordColumns, sim: SimResult, graph: RunGraph) -> None:
         times = sim.tasks
         if times is None or columns.first_node > 0:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="explain a smaller run")
         self._plan, self._columns, self._graph = plan, columns, graph
         self._submit, self._ready, self._start, self._end = times.submit, times.ready, times.start, times.end
         self._complete, self._executor, self._held, self._held_by = times.complete, times.executor, times.held, times.held_by
-        self._names = TaskNames(plan, columns)
+        self._names = RecordNames(plan, columns)
         self._completion = Completion(columns, times.submit, times.complete)
 
     def explain(self, wanted: TaskLike | None) -> Explanation:
@@ -217,7 +217,7 @@ class Explainer:
         """
         last = int(self._complete.argmax()) if wanted is None and len(self._complete) else 0
         task = find_task(self._names, last if wanted is None else wanted)
-        waits = tuple(Wait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
+        waits = tuple(TaskWait(edge, self._names[edge.source], self._graph.reason(edge), int(self._end[edge.source]))
                       for edge in self._graph.edges.into([task]))
         return Explanation(task, self._names[task], self._names.span_of(task).short, int(self._submit[task]), int(self._ready[task]),
                            int(self._start[task]), int(self._end[task]), int(self._complete[task]),
@@ -228,20 +228,20 @@ class Explainer:
 
     def cause(self, task: int) -> Cause:
         """Return what delayed a task last."""
-        held, moment = Held(int(self._held[task])), self._moment(task)
+        held, moment = LastWait(int(self._held[task])), self._moment(task)
         by = "" if moment.task is None else f"{moment.task} {self._names[moment.task]}"
         match held:
-            case Held.NOT:
+            case LastWait.NOT:
                 text = f"nothing: it started as soon as it was submitted, at {int(self._submit[task])}"
-            case Held.EDGE:
+            case LastWait.EDGE:
                 text = self._edge_text(task, moment, by)
-            case Held.EXECUTOR if by:
+            case LastWait.EXECUTOR if by:
                 text = f"its executor, which ran {by} until {moment.time}"
-            case Held.CALENDAR if by and self._held_by[task] >= 0:
+            case LastWait.CALENDAR if by and self._held_by[task] >= 0:
                 text = f"the calendar, in which {by} comes before it and ended at {moment.time}"
-            case Held.WINDOW if by:
+            case LastWait.WINDOW if by:
                 text = f"the {self._plan.rules.window_text}, in which {by} made room at {moment.time}"
-            case Held.MARK:
+            case LastWait.MARK:
                 text = f"its process, which stood{self._mark_text(int(self._held_by[task]))} until {int(self._submit[task])}"
             case _:
                 text = self._rule_text(held)
@@ -249,19 +249,19 @@ class Explainer:
 
     def _moment(self, task: int) -> Moment:
         """Return the last event that had to happen before a task could run."""
-        held, by = Held(int(self._held[task])), int(self._held_by[task])
+        held, by = LastWait(int(self._held[task])), int(self._held_by[task])
         match held:
-            case Held.EDGE | Held.MARK if by >= 0:
+            case LastWait.EDGE | LastWait.MARK if by >= 0:
                 return self._completion.of(by)[1]
-            case Held.EXECUTOR | Held.CALENDAR if by >= 0:
+            case LastWait.EXECUTOR | LastWait.CALENDAR if by >= 0:
                 return Moment(int(self._end[by]), by)
-            case Held.WINDOW if by >= 0:
+            case LastWait.WINDOW if by >= 0:
                 return Moment(int(self._complete[by]), by)
-            case Held.NOT:
+            case LastWait.NOT:
                 return Moment(0)
-            case Held.SUBMIT:
+            case LastWait.SUBMIT:
                 return self._submission(task)
-            case Held.START:
+            case LastWait.START:
                 return self._opening(task)
             case _:
                 return self._before(task)
@@ -274,24 +274,24 @@ class Explainer:
         later = f", known to it at {ready}" if ready > ended else ""
         return f"{by}, which ended at {ended}{later}" + (f": {reasons[0]}" if reasons else "")
 
-    def _rule_text(self, held: Held) -> str:
+    def _rule_text(self, held: LastWait) -> str:
         rules = self._plan.rules
         match held:
-            case Held.RELEASE:
+            case LastWait.RELEASE:
                 timing = {Release.BATCHED: f"batched({rules.release_n})", Release.RATE: "rate_limit"}.get(rules.release, "timing")
                 return f"timing: {timing} had not released it"
-            case Held.START:
+            case LastWait.START:
                 n = rules.start_after
                 condition = "all tasks were" if n is None else f"{counted(n, 'task')} {'was' if n == 1 else 'were'}"
                 return f"the start policy: nothing runs before {condition} submitted"
-            case Held.SUBMIT:
+            case LastWait.SUBMIT:
                 return f"submission: each task takes {counted(rules.submit_cycles, 'cycle')} to submit, and others came before it"
-            case Held.DISPATCH:
+            case LastWait.DISPATCH:
                 return (f"its AICPU, which takes {counted(rules.dispatch_cycles, 'cycle')} to dispatch a task and {rules.retire_cycles} to "
                         "retire one")
-            case Held.CALENDAR:
+            case LastWait.CALENDAR:
                 return "the calendar, which has it start then"
-            case Held.WINDOW:
+            case LastWait.WINDOW:
                 return f"the {rules.window_text}"
             case _:
                 return "its executor"
@@ -317,12 +317,12 @@ class Explainer:
         current: int | None = task
         while current is not None and current not in seen:
             seen.add(current)
-            kind = Held(int(self._held[current])).name.lower()
+            kind = LastWait(int(self._held[current])).name.lower()
             steps.append(Step(int(self._start[current]), int(self._end[current]), "task", f"{current} {self._names[current]}",
                               current, kind))
             current = self._step_back(steps, current, kind)
         steps.reverse()
-        return Chain(tuple(together(steps)))
+        return Chain(tuple(merge_submissions(steps)))
 
     def _step_back(self, steps: list[Step], task: int, kind: str) -> int | None:
         """Append the steps between the start of a task and the end of its cause; return the causing task, None at the start of the run."""
@@ -373,10 +373,10 @@ class Explainer:
         time = int(self._submit[task])
         if time == 0:
             return Moment(0)
-        held, by = Held(int(self._held[task])), int(self._held_by[task])
-        if held is Held.WINDOW and by >= 0:
+        held, by = LastWait(int(self._held[task])), int(self._held_by[task])
+        if held is LastWait.WINDOW and by >= 0:
             return Moment(int(self._complete[by]), by)
-        if held is Held.MARK and by >= 0:
+        if held is LastWait.MARK and by >= 0:
             return self._completion.of(by)[1]
         mark = self._completion.blocking_mark_before(task)
         if mark is not None and self._completion.of(mark)[0] == time:

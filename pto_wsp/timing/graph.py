@@ -24,19 +24,19 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.run.bound import Bindings
-from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import MarkFlag, NodeKind, RecordColumns, RecordedArg
-from pto_wsp.run.sanitize import Region, element_text, shared_addresses
+from pto_wsp.run.sanitize import MemoryBox, element_text, shared_addresses
 from pto_wsp.run.simulator import Recorder
 from pto_wsp.source import here
-from pto_wsp.timing.edges import DATA_REASONS, Barrier, Edge, Edges, TaskLike, find_task
+from pto_wsp.timing.edges import DATA_REASONS, Edge, Edges, TaskJoin, TaskLike, find_task
 from pto_wsp.values import dataclass
 from pto_wsp.wording import both_ends, counted
 
 
 @dataclass(frozen=True, slots=True)
 # -- conflicts ---------------------------------------------------------------------------------------------------------
-class Conflict:
+class ElementConflict:
     """The elements on which two tasks conflict, and the parameters through which each uses them."""
 
     reasons: tuple[str, ...]
@@ -53,7 +53,7 @@ class Regions:
         self._plan, self._columns, self._recorder, self._bindings = plan, columns, recorder, bindings
         self._generation = 0 if recorder is None else recorder.generation
 
-    def conflicts(self, source: int, target: int) -> tuple[Conflict, ...]:
+    def conflicts(self, source: int, target: int) -> tuple[ElementConflict, ...]:
         """Return the conflicts of two tasks, one for each pair of parameters."""
         return tuple(self._conflicts(source, target))
 
@@ -61,7 +61,7 @@ class Regions:
         """Return the name of the tensor of an edge's arguments; "" for an edge without arguments."""
         return "" if edge.arg < 0 else self._plan.tensors[self._task(edge.target).places[edge.arg & 0xFFFF].slot].ref.shown
 
-    def _conflicts(self, source: int, target: int) -> Iterator[Conflict]:
+    def _conflicts(self, source: int, target: int) -> Iterator[ElementConflict]:
         if self._recorder is None or self._recorder.generation != self._generation:
             return
         first, second = self._task(source), self._task(target)
@@ -74,7 +74,7 @@ class Regions:
                     continue
                 shared = shared_addresses(_region(mine), _region(its))
                 if shared.size:
-                    yield Conflict(reasons, self._shown(target, second, k, its, shared), params[0][i], params[1][k])
+                    yield ElementConflict(reasons, self._shown(target, second, k, its, shared), params[0][i], params[1][k])
 
     def _shown(self, task: int, submit: Submit, arg: int, raw: RecordedArg, shared: np.ndarray[Any, Any]) -> str:
         place = submit.places[arg]
@@ -115,12 +115,12 @@ def _reasons(first: Place, second: Place) -> tuple[str, ...]:
     return tuple(reason for reason, holds in hazards if holds)
 
 
-def _region(arg: RecordedArg) -> Region:
-    return Region(arg.address, arg.extent, arg.stride, arg.elem_bytes)
+def _region(arg: RecordedArg) -> MemoryBox:
+    return MemoryBox(arg.address, arg.extent, arg.stride, arg.elem_bytes)
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------------
-__all__ = ["Barrier", "Edge", "EdgeList", "TaskGraph"]
+__all__ = ["Edge", "EdgeList", "RunGraph", "TaskJoin"]
 
 _SHOWN = 1000      # edges in a printed graph
 _COUNTED = 1 << 22
@@ -129,7 +129,7 @@ _COUNTED = 1 << 22
 class EdgeList(Sequence[Edge]):
     """Edges of a graph; prints one per line."""
 
-    def __init__(self, graph: TaskGraph, edges: Sequence[Edge]) -> None:
+    def __init__(self, graph: RunGraph, edges: Sequence[Edge]) -> None:
         self._graph, self._edges = graph, tuple(edges)
 
     def __len__(self) -> int:
@@ -154,20 +154,20 @@ def _check_edge(edge: object) -> None:
         raise TaskNameError("this is no edge", here(), expected="one of graph.edges, or of edges_into(task)", found=repr(edge)[:200])
 
 
-class TaskGraph:
+class RunGraph:
     """The tasks in submission order and the edges between them; edges are computed on demand.
 
     `tasks`: names. `edges`: all edges, sorted by target. A join of many tasks with many successors is a barrier with a negative number in
     `edges` and in `barriers`. Edges of one task (edges_into, edges_out_of, why) are between tasks only.
     """
 
-    def __init__(self, tasks: TaskNames, edges: Edges, regions: Regions) -> None:
+    def __init__(self, tasks: RecordNames, edges: Edges, regions: Regions) -> None:
         self.tasks: Sequence[str] = tasks
         self.edges = edges
         self._names, self._regions = tasks, regions
 
     @property
-    def barriers(self) -> tuple[Barrier, ...]:
+    def barriers(self) -> tuple[TaskJoin, ...]:
         """The joins of many tasks with many successors."""
         return self.edges.barriers
 
@@ -203,7 +203,7 @@ class TaskGraph:
             start = after[start].target
         return EdgeList(self, chain)
 
-    def conflicts(self, edge: Edge) -> tuple[Conflict, ...]:
+    def conflicts(self, edge: Edge) -> tuple[ElementConflict, ...]:
         """Return the elements on which the tasks of an edge conflict; empty for an edge without RAW, WAR or WAW."""
         _check_edge(edge)
         return self._regions.conflicts(edge.source, edge.target) if DATA_REASONS & set(edge.reasons) else ()
@@ -261,7 +261,7 @@ class PathStep:
 class CriticalPath(Sequence[PathStep]):
     """The tasks of the longest chain. `cycles`: its length, including the delays of marks."""
 
-    def __init__(self, graph: TaskGraph, tasks: Sequence[int], costs: Sequence[int], cycles: int) -> None:
+    def __init__(self, graph: RunGraph, tasks: Sequence[int], costs: Sequence[int], cycles: int) -> None:
         self._graph, self.tasks, self._costs, self.cycles = graph, tuple(tasks), tuple(costs), cycles
 
     def __len__(self) -> int:
@@ -292,7 +292,7 @@ class CriticalPath(Sequence[PathStep]):
     __repr__ = __str__
 
 
-def critical_path(columns: RecordColumns, graph: TaskGraph) -> CriticalPath:
+def critical_path(columns: RecordColumns, graph: RunGraph) -> CriticalPath:
     """Return the longest chain of a complete record, in time linear in its nodes and edges.
 
     Invariant: nodes are in topological order; length[n] is the longest chain that ends with node n.

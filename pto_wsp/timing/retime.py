@@ -42,7 +42,7 @@ from pto_wsp.timing.columns import RecordedTasks, TaskFields, columnar, mark_del
 from pto_wsp.timing.edges import TaskLike
 from pto_wsp.timing.explain import Explanation
 from pto_wsp.timing.graph import CriticalPath, Regions
-from pto_wsp.timing.graph import TaskGraph as EdgeGraph
+from pto_wsp.timing.graph import RunGraph as EdgeGraph
 from pto_wsp.timing.stats import Stats
 from pto_wsp.timing.timed_run import TimedRun
 from pto_wsp.timing.trace import Trace
@@ -65,7 +65,7 @@ class NodeEdges:
     arg: Array
 
 
-class Lanes:
+class LaneEnds:
     """The last node of every lane over the chunks of a stream so far."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def recorded_edges(tasks: RecordedTasks) -> NodeEdges:
                  tasks.view("edge_why", tasks.n_edges, np.uint16), tasks.view("edge_arg", tasks.n_edges, np.int32))
 
 
-def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None, lanes: Lanes | None = None) -> NodeEdges:
+def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: Array | None, lanes: LaneEnds | None = None) -> NodeEdges:
     """Return the edges of a recorded stream under another plan, which must not ask for kinds of edges that the record lacks.
 
     `lanes`: state of the chunks before, if the record is a chunk of a stream; updated for the next chunk.
@@ -87,13 +87,13 @@ def edges_under(tasks: RecordedTasks, recorded: TaskPlan, plan: TaskPlan, lane: 
     had_lanes = bool(tasks.raw.task_lane)
     drops_data, drops_structure = recorded.infer and not plan.infer, recorded.structure and not plan.structure
     if drops_data or drops_structure or had_lanes:
-        edges = _kept(tasks, edges, drops_data, drops_structure)
+        edges = _drop_unrequested(tasks, edges, drops_data, drops_structure)
     if lane is not None:
-        edges = _merged(edges, *_lane_edges(tasks, lane, lanes or Lanes()), int(tasks.raw.first_node))
+        edges = _merged(edges, *_lane_edges(tasks, lane, lanes or LaneEnds()), int(tasks.raw.first_node))
     return edges
 
 
-def _kept(tasks: RecordedTasks, edges: NodeEdges, drops_data: bool, drops_structure: bool) -> NodeEdges:
+def _drop_unrequested(tasks: RecordedTasks, edges: NodeEdges, drops_data: bool, drops_structure: bool) -> NodeEdges:
     """Return the edges without the kinds that the schedule drops: lanes always, conflicts and structure on request."""
     kind = tasks.view("node_kind", tasks.n_nodes, np.uint8)
     target = np.repeat(np.arange(tasks.n_nodes), np.diff(edges.begin))
@@ -107,7 +107,7 @@ def _kept(tasks: RecordedTasks, edges: NodeEdges, drops_data: bool, drops_struct
     return NodeEdges(begin, edges.source[keeps], why[keeps], edges.arg[keeps])
 
 
-def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: Lanes) -> tuple[Array, Array]:
+def _lane_edges(tasks: RecordedTasks, lane: Array, lanes: LaneEnds) -> tuple[Array, Array]:
     """Return sources and targets of the lane edges: each task of a lane waits for the one before."""
     node = tasks.view("task_node", tasks.n_tasks, np.int64)
     before = before_in_group(lane, none=0)
@@ -186,7 +186,7 @@ class LongStream:
         """Create the stream. `columns`: the plan in terms of a record; `recorded`: the orchestrator's plan; `plan`: the schedule's plan."""
         self._columns, self._recorded, self._plan, self._bindings, self._runtime = columns, recorded, plan, bindings, runtime
         self.sim = new_sim(runtime, plan.rules, keep_trace=False)
-        self._lanes = Lanes()
+        self._lanes = LaneEnds()
 
     def feed(self, raw: Any) -> None:
         """Simulate the next chunk of tasks: a pto_columns."""
@@ -203,7 +203,7 @@ class LongStream:
 
 
 # -- freezing ----------------------------------------------------------------------------------------------------------
-def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
+def freeze_schedule(timed: TimedRun, schedule: Schedule) -> Schedule:
     """Return the schedule of a simulated run with a calendar in place of its dynamic decisions.
 
     Edges, window, start, batches and rates stay; dispatch, streams, pools and the order of ready tasks give way to the calendar, which has
@@ -230,7 +230,7 @@ def frozen(timed: TimedRun, schedule: Schedule) -> Schedule:
 
 # -- simulating again --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stream:
+class _RecordStream:
     """A record of the run's tasks. `plan` says which kinds of edges the record has."""
 
     plan: TaskPlan
@@ -278,8 +278,8 @@ class Retimer:
             raise breach_of(plan, columns, regions) from None
         return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch.clock_ghz)
 
-    def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _Stream:
-        return _Stream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)
+    def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _RecordStream:
+        return _RecordStream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)
 
     def _scheduled(self, schedule: Schedule, arch: Arch, overheads: bool) -> TaskPlan:
         """Return the plan after the schedule's passes, with tasks in terms of the record."""
@@ -293,7 +293,7 @@ class Retimer:
 
     # -- records with a schedule's edges -------------------------------------------------------------------------------
 
-    def _fitting(self, plan: TaskPlan) -> _Stream:
+    def _fitting(self, plan: TaskPlan) -> _RecordStream:
         """Return a record with the edges that `plan` asks for; records the stream again if no record has them."""
         for stream in self._streams:
             if _has_edges(stream, plan):
@@ -344,7 +344,7 @@ class Retimer:
         return TimedRun(plan, self._streams[0].columns, sim, self._execute_time_ms, self._compiled.compile_time_ms)
 
 
-def _has_edges(stream: _Stream, plan: TaskPlan) -> bool:
+def _has_edges(stream: _RecordStream, plan: TaskPlan) -> bool:
     """Tell whether a record has the edges of `plan`, possibly with more that can be dropped.
 
     Marks do not separate structure from other order.
@@ -414,7 +414,7 @@ class Simulation:
 
         Raises: R115 for a run of more tasks than a trace keeps.
         """
-        return frozen(self.timed, self.schedule)
+        return freeze_schedule(self.timed, self.schedule)
 
     def __repr__(self) -> str:
         return f"Simulation({counted(self.total_cycles, 'cycle')} on {self.arch.name}, {self.schedule!r})"

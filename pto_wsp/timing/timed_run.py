@@ -9,13 +9,13 @@ import numpy as np
 
 from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns
-from pto_wsp.run.simulator import Held, SimResult
+from pto_wsp.run.simulator import LastWait, SimResult
 from pto_wsp.source import here
 from pto_wsp.timing.edges import Edges
 from pto_wsp.timing.explain import Explainer
-from pto_wsp.timing.graph import CriticalPath, Regions, TaskGraph, critical_path
+from pto_wsp.timing.graph import CriticalPath, Regions, RunGraph, critical_path
 from pto_wsp.timing.marked_edges import Completion
 from pto_wsp.timing.stats import STALL_REASONS, ControlStats, ExecutorStats, PoolStats, StallStats, Stats, WindowStats, channel_stats
 from pto_wsp.timing.trace import Causes, Home, Trace
@@ -104,7 +104,7 @@ class TimedRun:
         if times is None:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
-                     tuple(use.kernel.name for use in self.plan.kernels), TaskNames(self.plan, columns), len(sim.busy), sim.total_cycles,
+                     tuple(use.kernel.name for use in self.plan.kernels), RecordNames(self.plan, columns), len(sim.busy), sim.total_cycles,
                      self._homes(), self.clock_ghz, self._causes())
 
     def _homes(self) -> tuple[Home, ...]:
@@ -122,9 +122,9 @@ class TimedRun:
         if times is None or columns.first_node > 0:
             return None
         task = np.full(self.sim.n_tasks, -1, np.int64)
-        is_task = np.isin(times.held, (Held.EXECUTOR, Held.WINDOW, Held.CALENDAR)) & (times.held_by >= 0)
+        is_task = np.isin(times.held, (LastWait.EXECUTOR, LastWait.WINDOW, LastWait.CALENDAR)) & (times.held_by >= 0)
         task[is_task] = times.held_by[is_task]
-        is_node = np.isin(times.held, (Held.EDGE, Held.MARK)) & (times.held_by >= 0)
+        is_node = np.isin(times.held, (LastWait.EDGE, LastWait.MARK)) & (times.held_by >= 0)
         task[is_node] = columns.node_task[times.held_by[is_node]]
         unresolved = np.flatnonzero(is_node & (task < 0))
         if len(unresolved) <= _MOST_BEHIND:
@@ -132,11 +132,11 @@ class TimedRun:
             for at in unresolved.tolist():
                 moment = completion.of(int(times.held_by[at]))[1]
                 task[at] = -1 if moment.task is None or moment.is_submitted else moment.task
-        words = [held.name.lower() for held in Held]
+        words = [held.name.lower() for held in LastWait]
         return Causes(times.submit, [words[held] for held in times.held.tolist()], task)
 
     @property
-    def graph(self) -> TaskGraph:
+    def graph(self) -> RunGraph:
         """The tasks and all edges between them, with reasons."""
         return graph_of(self.plan, self.columns, self.regions)
 
@@ -159,6 +159,6 @@ class TimedRun:
         return critical_path(self.columns, self.graph)
 
 
-def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> TaskGraph:
+def graph_of(plan: TaskPlan, columns: RecordColumns, regions: Regions | None = None) -> RunGraph:
     """Return the task graph of a record. `regions`: those of the run, which name the elements of conflicts."""
-    return TaskGraph(TaskNames(plan, columns), Edges(columns), regions or Regions(plan, columns))
+    return RunGraph(RecordNames(plan, columns), Edges(columns), regions or Regions(plan, columns))

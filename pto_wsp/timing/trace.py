@@ -16,7 +16,7 @@ import numpy as np
 
 from pto_wsp.errors import ArgumentKindError, CommandError
 from pto_wsp.ir.plan import TaskPlan
-from pto_wsp.run.failures import TaskNames
+from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import RecordColumns, WallTimes
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -253,5 +253,5 @@ def wall_trace_of(plan: TaskPlan, columns: RecordColumns, times: WallTimes, thre
     origin = int(times.start.min()) if len(times.start) else 0
     start, end = times.start - origin, times.end - origin
     return WallTrace(start, end, start, times.thread.astype(np.int64), columns.task_kernel, tuple(use.kernel.name for use in plan.kernels),
-                     TaskNames(plan, columns), threads, int(end.max()) if len(end) else 0, (Home(0, 0),) * threads, 1.0,
+                     RecordNames(plan, columns), threads, int(end.max()) if len(end) else 0, (Home(0, 0),) * threads, 1.0,
                      recording_ns=times.row_ns)

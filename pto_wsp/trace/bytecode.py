@@ -114,24 +114,24 @@ def instructions_after(code: CodeType, offset: int, only: str = "") -> tuple[tup
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AssignTarget:
     """How many values the statement unpacks (0: it drops the value), and their names if they are plain names."""
 
     count: int
     names: tuple[str, ...] = ()
 
 
-def target_of(frame: FrameType) -> Target:
+def target_of(frame: FrameType) -> AssignTarget:
     """Return the target of the value that the instruction running in `frame` produces: names, nothing, or (one value) an expression."""
     following = instructions_after(frame.f_code, frame.f_lasti)
     if not following:
-        return Target(1)
+        return AssignTarget(1)
     name, argument = following[0]
     if name == "POP_TOP":
-        return Target(0)
+        return AssignTarget(0)
     count = argument if name == "UNPACK_SEQUENCE" and isinstance(argument, int) else 1
     names = stored_names(following[1:] if name == "UNPACK_SEQUENCE" else following, count)
-    return Target(count, names if len(names) == count else ())
+    return AssignTarget(count, names if len(names) == count else ())
 
 
 # -- leaving a `with` body ---------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ NUMBERS = Symbolic | int | float | str | np.generic
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class LoopCarried:
     """A variable that a body reads and then assigns: the place of the assignment, and the value before the body."""
 
     name: str
@@ -226,7 +226,7 @@ def _stored_globals(code: CodeType) -> frozenset[str]:
     return frozenset(str(each.argval) for each in dis.get_instructions(code) if each.opname == "STORE_GLOBAL")
 
 
-def carried_by(frame: FrameType, start: int, end: int | None, before: Mapping[str, object]) -> Carried | None:
+def carried_variable(frame: FrameType, start: int, end: int | None, before: Mapping[str, object]) -> LoopCarried | None:
     """Return the first variable that the instructions from `start` to `end` read and then rebind.
 
     `end` None: to the end of the `for` at `start`. `before`: the variables before these instructions.
@@ -244,7 +244,7 @@ def carried_by(frame: FrameType, start: int, end: int | None, before: Mapping[st
         if not stores:
             read.add(name)
         elif name in read:
-            return Carried(name, span, before[name])
+            return LoopCarried(name, span, before[name])
         else:
             changed.discard(name)   # assigned before it is read: local to the body
     return None

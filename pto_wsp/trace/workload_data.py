@@ -112,12 +112,12 @@ def check_workload(workload: wl.Workload, *, bodies: bool = False) -> None:
             if isinstance(task, wl.Task) and (text := dumps(task.kernel)) not in seen:
                 seen.add(text)
                 check_kernel(task.kernel, bodies=bodies)
-        _Check().body(workload.body)
+        _WorkloadChecker().body(workload.body)
     except RecursionError:
         raise too_deep() from None
 
 
-class _Check:
+class _WorkloadChecker:
     """Walks a workload in program order and keeps the names in scope."""
 
     def __init__(self) -> None:

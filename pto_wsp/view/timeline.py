@@ -41,7 +41,7 @@ def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | 
     homes = [trace.home_of(executor) for executor in range(trace.n_executors)]
     has_pools, shares = len({home.pool for home in homes}) > 1, len(set(homes)) < len(homes)
     named = trace.place == "executor" and (shares or has_pools)       # else an executor is an AICPU
-    shown = _shown(trace, max_executors)
+    shown = _shown_executors(trace, max_executors)
     for at, executor in enumerate(shown):
         home = homes[executor]
         if has_pools and (at == 0 or homes[shown[at - 1]].pool != home.pool):
@@ -77,7 +77,7 @@ def _cells(trace: Trace, mine: Column, edges: Column, symbols: Sequence[str]) ->
     return "".join(symbol if total[k] >= half[k] else symbol.lower() if symbol.isupper() else _IDLE for k, symbol in enumerate(strongest))
 
 
-def _shown(trace: Trace, most: int) -> list[int]:
+def _shown_executors(trace: Trace, most: int) -> list[int]:
     """Return the executors of the lines: all, or where they are too many the first of those that ran tasks."""
     used: list[int] = np.unique(trace.executor).tolist()
     return list(range(trace.n_executors)) if trace.n_executors <= most else (used or list(range(most)))[:most]

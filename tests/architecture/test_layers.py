@@ -47,7 +47,7 @@ LATE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     "pto_wsp/schedule/calendar.py": frozenset({"__repr__"}),       # hashlib: only a calendar that is printed
     "pto_wsp/c/render.py": frozenset({"_environment"}),            # jinja2: only a cache miss renders
     "pto_wsp/artifact/store.py": frozenset({"_file_lock"}),        # filelock: only a cache miss publishes
-    "pto_wsp/records.py": frozenset({"pydantic_model", "_spoken_marks"}),   # pydantic: only values that are not plainly right
+    "pto_wsp/records.py": frozenset({"pydantic_model", "_pydantic_marks"}),   # pydantic: only values that are not plainly right
     "pto_wsp/artifact/abi.py": frozenset({"parse_abi"}),           # cffi's parser: only building the runtime parses
     "pto_wsp/api/search.py": frozenset({"_rich_bar"}),             # rich: only a bar on a terminal
 }

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pto_wsp import DType, In, Kernel, Out, Tensor, Tile, kernel, pto, workload
 from pto_wsp.errors import NotFiniteError
 from pto_wsp.ops.rounding import ALL, FLOATS, MATMUL_RESULT
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, Op, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import ENTRIES, find
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.trace.kernel.annotations import TileAnnotation
@@ -182,7 +182,7 @@ def call_of(op: Op, dtype: DType) -> list[Call]:
             sample = tame if op.name == "scatter_add" and dtype.is_float else tricky
             return [_call(op, extra, arrays, [a.shape for a in arrays], result, result_dtype)
                     for arrays, extra, result, result_dtype in index_cases(op.name, dtype, sample)]
-        case Cast():
+        case Convert():
             ways: list[tuple[Any, ...]] = [(to,) for to in ALL]
             if dtype.is_real:
                 ways += [(DType.I8, "floor", False), (DType.BF16, "odd"), (DType.FP8E4M3, "ceil", True), (DType.F32, "round"),

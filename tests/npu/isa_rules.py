@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pto_wsp.npu.isa.instructions import FAMILIES, ROWS, Instruction, Operand, find_instruction
+from pto_wsp.npu.isa.instructions import FAMILIES, ROWS, FormOperand, Instruction, find_instruction
 from pto_wsp.npu.isa.rules import RULES, Demand, Rule, conversions
 
 HEADER = Path(__file__).resolve().parent / "core" / "check" / "isa_rules.h"
@@ -87,7 +87,7 @@ def _rules() -> Iterator[str]:
                 yield _rule(rule, form)
 
 
-def _rule(rule: Rule, form: tuple[Operand, ...]) -> str:
+def _rule(rule: Rule, form: tuple[FormOperand, ...]) -> str:
     tiles = [operand.name for operand in form if operand.kind.is_tile]
     places = [str(tiles.index(name)) if name in tiles else "kNumber" for name in rule.operands]
     places += ["kNoTile"] * (4 - len(places))

@@ -9,7 +9,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const
 from pto_wsp.npu.emit.kernel_cpp import tile_type
 from pto_wsp.npu.isa import tile_program as tp
-from pto_wsp.npu.isa.instructions import ROWS, Kind, Operand, find_instruction
+from pto_wsp.npu.isa.instructions import ROWS, FormOperand, Kind, find_instruction
 from pto_wsp.npu.isa.rules import RULES, Demand, Rule
 from pto_wsp.npu.isa.tile_program import Form
 
@@ -51,7 +51,7 @@ def _spelled(arg: tp.Arg) -> str:
     match arg:
         case tp.TileArg(tile):
             return f"t{tile}"
-        case tp.ScalarArg(Const(value)):
+        case tp.NumberArg(Const(value)):
             return str(value)
         case tp.Word(text):
             return text
@@ -67,13 +67,13 @@ def cases_of(rule: Rule) -> Iterator[tuple[RuleCase, RuleCase]]:
             yield right, _broken(right, [operand.name for operand in form])
 
 
-def _right(rule: Rule, form: tuple[Operand, ...]) -> RuleCase:
+def _right(rule: Rule, form: tuple[FormOperand, ...]) -> RuleCase:
     args: list[tp.Arg] = []
     tiles: dict[int, tp.Tile] = {}
     for operand in form:
         match operand.kind:
             case Kind.SCALAR:
-                args.append(tp.ScalarArg(Const(256 if rule.name == "TMRGSORT" else 0), DType.U32))
+                args.append(tp.NumberArg(Const(256 if rule.name == "TMRGSORT" else 0), DType.U32))
             case Kind.WORD:
                 args.append(tp.Word("CmpMode::EQ"))
             case _:
@@ -82,7 +82,7 @@ def _right(rule: Rule, form: tuple[Operand, ...]) -> RuleCase:
     return RuleCase(rule, tp.Instr(rule.name, tuple(args)), tiles)
 
 
-def _tile(rule: Rule, operand: Operand, at: int) -> tp.Tile:
+def _tile(rule: Rule, operand: FormOperand, at: int) -> tp.Tile:
     """Return a tile that is right for an operand: 8 x 32 of f32, where nothing else is asked for."""
     def made(rows: int, cols: int, dtype: DType = DType.F32, form: Form = Form.ROWS, valid: tuple[int, int] | None = None) -> tp.Tile:
         down, across = valid or (rows, cols)

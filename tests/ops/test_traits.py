@@ -22,7 +22,7 @@ from pto_wsp.ir.kernel_walk import walk
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entry import Attrs, Function, OpEntry
 from pto_wsp.ops.rounding import ALL
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Op, RowReduce, evaluate
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Op, RowReduce, evaluate
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.ops.traits import Side
 from pto_wsp.ops.whole import Movement, TileFunction
@@ -242,7 +242,7 @@ def test_integers_computed_in_a_wider_dtype_stay_within_their_own(op: Op, dtype:
 
 def test_movements_only_put_elements_elsewhere_and_so_keep_their_range() -> None:
     for op in ENTRIES:
-        assert not isinstance(op, Iota | Cast) or op.keeps_range == ()
+        assert not isinstance(op, Iota | Convert) or op.keeps_range == ()
         assert not isinstance(op, Movement | Expand) or set(op.keeps_range) <= set(op.dtypes)
 
 
@@ -273,7 +273,7 @@ def test_a_small_relative_change_stays_one(op: Op, dtype: DType) -> None:
     slack = 0.25 + 3 * float(ml_dtypes.finfo(dtype.np).eps)
     for factors in itertools.product((1.0, 1 + 2.0 ** -4, 1 - 2.0 ** -4), repeat=2):
         match op:
-            case Cast():
+            case Convert():
                 calls = [((x,), (("dtype", dtype),))]
             case Elementwise() if op.mask_first:
                 calls = [((np.arange(x.size ** 2)[None] % 2 == 0, *pairs(x)), ())]

@@ -36,7 +36,7 @@ from pto_wsp import (
 from pto_wsp.api.finished_run import FinishedRun
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.ir.execution_rules import Release, WindowUnit
-from pto_wsp.run.simulator import Held
+from pto_wsp.run.simulator import LastWait
 from pto_wsp.schedule.schedule import Scheduled
 from pto_wsp.timing.timed_run import TimedRun
 
@@ -99,7 +99,7 @@ def timed(program: Program, **rules: object) -> TimedRun:
     return replace(run, plan=replace(run.plan, rules=changed), sim=program.compiled.runner.recorder.simulate(changed, keep_trace=True))
 
 
-def delayed(task: int, **rules: object) -> tuple[Held, str, int | None, int]:
+def delayed(task: int, **rules: object) -> tuple[LastWait, str, int | None, int]:
     """Return what delayed a task of `pairs`: why, as text, the task behind it and when that ended or was submitted."""
     cause = timed(PAIRS, **rules).explainer.explain(task).cause
     return cause.held, cause.text, cause.moment.task, cause.moment.time
@@ -111,44 +111,44 @@ def steps(run: TimedRun, task: int = -1) -> list[tuple[int, int, int | str]]:
 
 
 def test_nothing_delays_the_first() -> None:
-    assert delayed(0) == (Held.NOT, "nothing: it started as soon as it was submitted, at 0", None, 0)
+    assert delayed(0) == (LastWait.NOT, "nothing: it started as soon as it was submitted, at 0", None, 0)
 
 
 def test_what_it_waits_for() -> None:
-    assert delayed(5) == (Held.EDGE, f"4 step[b=2], which ended at {C}: RAW on Y[2, 0:8], order", 4, C)
+    assert delayed(5) == (LastWait.EDGE, f"4 step[b=2], which ended at {C}: RAW on Y[2, 0:8], order", 4, C)
     assert steps(timed(PAIRS)) == [(0, C, 4), (C, 2 * C, 5)]
 
 
 def test_its_executor() -> None:
     """Submitted at 0, 10 .. 50, three executors: 1 runs from 24 to 48 on executor 1, then 4 may."""
-    assert delayed(4, submit_cycles=10) == (Held.EXECUTOR, f"its executor, which ran 1 step[b=0] until {2 * C}", 1, 2 * C)
+    assert delayed(4, submit_cycles=10) == (LastWait.EXECUTOR, f"its executor, which ran 1 step[b=0] until {2 * C}", 1, 2 * C)
     assert steps(timed(PAIRS, submit_cycles=10)) == [(0, C, 0), (C, 2 * C, 1), (2 * C, 3 * C, 4), (3 * C, 4 * C, 5)]
 
 
 def test_the_window() -> None:
-    assert delayed(5, window=1) == (Held.WINDOW, f"the window of 1 task, in which 4 step[b=2] made room at {5 * C}", 4, 5 * C)
+    assert delayed(5, window=1) == (LastWait.WINDOW, f"the window of 1 task, in which 4 step[b=2] made room at {5 * C}", 4, 5 * C)
     assert steps(timed(PAIRS, window=1)) == [(k * C, (k + 1) * C, k) for k in range(6)]
     assert steps(timed(PAIRS, window=2)) == [(0, C, 0), (C, 2 * C, 1), (2 * C, 3 * C, 3), (3 * C, 4 * C, 5)]
 
 
 def test_timing() -> None:
     rate = {"release": Release.RATE, "release_every": (50, 1)}
-    assert delayed(4, **rate) == (Held.RELEASE, "timing: rate_limit had not released it", 4, 0)
+    assert delayed(4, **rate) == (LastWait.RELEASE, "timing: rate_limit had not released it", 4, 0)
     assert steps(timed(PAIRS, **rate)) == [(0, 200, "release"), (200, 200 + C, 4), (200 + C, 250, "release"), (250, 250 + C, 5)]
     batches = {"release": Release.BATCHED, "release_n": 4, "submit_cycles": 10}      # 0 .. 3 when 3 is submitted, at 30
-    assert delayed(2, **batches) == (Held.RELEASE, "timing: batched(4) had not released it", 2, 20)
+    assert delayed(2, **batches) == (LastWait.RELEASE, "timing: batched(4) had not released it", 2, 20)
     assert steps(timed(PAIRS, **batches), 2) == [(0, 20, "submit"), (20, 30, "release"), (30, 30 + C, 2)]
 
 
 def test_the_start() -> None:
     said = "the start policy: nothing runs before 3 tasks were submitted"
-    assert delayed(0, submit_cycles=10, start_after=3) == (Held.START, said, 2, 20)
+    assert delayed(0, submit_cycles=10, start_after=3) == (LastWait.START, said, 2, 20)
     everything = timed(PAIRS, submit_cycles=10, start_after=None)      # the stream has ended at 60
     assert steps(everything, 4) == [(0, 50, "submit"), (50, 60, "start"), (60, 60 + C, 4)]
 
 
 def test_the_time_of_submitting() -> None:
-    assert delayed(2, submit_cycles=10)[::2] == (Held.SUBMIT, 1)
+    assert delayed(2, submit_cycles=10)[::2] == (LastWait.SUBMIT, 1)
     assert steps(timed(PAIRS, submit_cycles=10), 2) == [(0, 20, "submit"), (20, 20 + C, 2)]
 
 
@@ -157,7 +157,7 @@ def test_dispatching_and_retiring() -> None:
         (0, 5, "dispatch"), (5, 5 + C, 4), (5 + C, 12 + C, "retire"), (12 + C, 17 + C, "dispatch"), (17 + C, 17 + 2 * C, 5),
         (17 + 2 * C, 24 + 2 * C, "retire")]
     one = timed(PAIRS, dispatch_cycles=5, n_workers=3, pool_size=(2,)).explainer     # 1 and 4 are both of worker 1, and ready at 0 and 29
-    assert one.explain(5).cause.held is Held.EDGE
+    assert one.explain(5).cause.held is LastWait.EDGE
 
 
 def one_aicpu(**costs: int) -> TimedRun:
@@ -206,7 +206,7 @@ def test_its_process() -> None:
     run = timed(PIPED)
     assert run.sim.total_cycles == 5 * C and [step.held for step in run.explainer.explain(None).chain()] == ["not", *["mark"] * 4]
     cause = run.explainer.explain(None).cause
-    assert cause.held is Held.MARK and cause.text.startswith("its process, which stood at test_explain.py:")
+    assert cause.held is LastWait.MARK and cause.text.startswith("its process, which stood at test_explain.py:")
     assert cause.text.endswith(f" until {4 * C}")
 
 

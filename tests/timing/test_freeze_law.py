@@ -32,7 +32,7 @@ from pto_wsp import (
     workload,
 )
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.run.simulator import Held
+from pto_wsp.run.simulator import LastWait
 
 F32, N = DType.F32, 6
 A, B, C = (Tensor(np.zeros((N, 4), np.float32), name=name) for name in "ABC")
@@ -105,7 +105,7 @@ def check(program: Program, seeds: range) -> None:
         shares = overheads and pools is not None and pools.kind != "single"       # an AICPU that retires for several executors
         assert again.total_cycles == found.total_cycles or (shares and again.total_cycles < found.total_cycles), (seed, found.schedule)
         assert again.timed.sim.tasks is not None
-        held |= {Held(number).name for number in again.timed.sim.tasks.held.tolist()}
+        held |= {LastWait(number).name for number in again.timed.sim.tasks.held.tolist()}
     assert {"CALENDAR", "EDGE", "NOT"} <= held
 
 

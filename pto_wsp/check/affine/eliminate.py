@@ -307,7 +307,7 @@ def splinters_of(rows: Rows, var: int, most: int) -> list[_Place] | None:
     return [(terms, low + step, low + step) for count, terms, low in chosen for step in range(count)] if n_places <= most else None
 
 
-class _Column:
+class _BoundCounts:
     """Statistics of one variable over all rows: numbers of lower and upper bounds, and of bounds with a coefficient above 1."""
 
     __slots__ = ("big_high", "big_low", "is_narrow", "n_big", "n_high", "n_low", "size")
@@ -325,14 +325,14 @@ class _Column:
         return not self.big_low or not self.big_high or (self.n_big == 1 and not self.is_narrow)
 
 
-def columns_of(rows: Rows) -> dict[int, _Column]:
+def columns_of(rows: Rows) -> dict[int, _BoundCounts]:
     """Return what some rows say about each of their variables."""
-    columns: dict[int, _Column] = {}
+    columns: dict[int, _BoundCounts] = {}
     for form, (low, high) in rows.items():
         for var, c in form:
             column = columns.get(var)
             if column is None:
-                column = columns[var] = _Column()
+                column = columns[var] = _BoundCounts()
             if c > 0:
                 n_low, n_high = low is not None, high is not None
             else:
@@ -349,7 +349,7 @@ def columns_of(rows: Rows) -> dict[int, _Column]:
     return columns
 
 
-def _next(columns: dict[int, _Column]) -> tuple[int, bool]:
+def _next(columns: dict[int, _BoundCounts]) -> tuple[int, bool]:
     """Return the variable to project next, and whether its projection is exact; prefers exact projections, then few added rows."""
     best: tuple[bool, int, int] | None = None
     chosen = -1

@@ -177,7 +177,7 @@ class System:
         return "\n".join(lines) or "always"
 
 
-class Kind(Enum):
+class VarKind(Enum):
     """The freedom that a point has in choosing a variable's value."""
 
     FREE = "free"          # any integer that its facts allow: loop variables, symbols, sizes
@@ -204,7 +204,7 @@ class Variable:
 
     __slots__ = ("facts", "kind", "meaning", "name", "together")
 
-    def __init__(self, name: str, kind: Kind = Kind.FREE) -> None:
+    def __init__(self, name: str, kind: VarKind = VarKind.FREE) -> None:
         self.name = name
         self.kind = kind
         self.facts = System()
@@ -218,7 +218,7 @@ class Variable:
         return f"Variable({self.name!r})"
 
 
-def fresh(name: str, kind: Kind = Kind.FREE) -> LinExpr:
+def fresh_variable(name: str, kind: VarKind = VarKind.FREE) -> LinExpr:
     """Return a new variable as an expression."""
     return LinExpr.of(Variable(name, kind))
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from math import gcd
 
-from pto_wsp.check.affine.linear import Kind, LinExpr, Point, System, Variable, fresh
+from pto_wsp.check.affine.linear import LinExpr, Point, System, Variable, VarKind, fresh_variable
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType, Family
 from pto_wsp.ir.layout import TensorRef
@@ -100,7 +100,7 @@ class Result:
                     yield System().equal(left, number).equal(value, right * number)
             case Op.FLOORDIV | Op.MOD:
                 for number in dict.fromkeys((here[1], *_SMALL)):
-                    quotient = fresh("quotient")
+                    quotient = fresh_variable("quotient")
                     case = System().equal(right, number)
                     if number == 0:
                         yield case.equal(value)
@@ -162,15 +162,15 @@ class Translator:
         self._products: list[tuple[LinExpr, LinExpr, Variable]] = []
         self._made: dict[Hashable, Variable] = {}
 
-    def scope(self, bound: Mapping[s.Scalar, LinExpr]) -> Scope:
+    def scope(self, bound: Mapping[s.Scalar, LinExpr]) -> IterationScope:
         """Return the translator of one copy's expressions. `bound`: the expressions of leaves that belong to the copy.
 
         Unbound loop variables, symbols, extents and strides are the same in all copies; a value that belongs to a task has a new variable
         each time.
         """
-        return Scope(self, bound)
+        return IterationScope(self, bound)
 
-    def made(self, key: Hashable, kind: Kind, name: Callable[[], str]) -> tuple[Variable, bool]:
+    def made(self, key: Hashable, kind: VarKind, name: Callable[[], str]) -> tuple[Variable, bool]:
         """Return the variable of a key, and whether the variable is new; the caller adds the facts of a new variable."""
         existing = self._made.get(key)
         if existing is not None:
@@ -184,8 +184,8 @@ class Translator:
             return f"{tensor.shown}[{', '.join(map(str, index))}]"
 
         if not self.is_stable(tensor):
-            return LinExpr.of(_ranged(Variable(name(), Kind.OPAQUE), tensor.dtype))
-        variable, is_new = self.made((tensor, index), Kind.ELEMENT, name)
+            return LinExpr.of(_ranged(Variable(name(), VarKind.OPAQUE), tensor.dtype))
+        variable, is_new = self.made((tensor, index), VarKind.ELEMENT, name)
         if is_new:
             this = Application(_ranged(variable, tensor.dtype), tensor, index)
             others = self.applications.setdefault(tensor, [])
@@ -205,7 +205,7 @@ class Translator:
         return self._primitive_product(first, second) * (u * v) + first * (u * right.constant) + right * left.constant
 
     def _primitive_product(self, left: LinExpr, right: LinExpr) -> LinExpr:
-        variable, is_new = self.made((Op.MUL, frozenset((left, right))), Kind.OPAQUE, lambda: f"({left})*({right})")
+        variable, is_new = self.made((Op.MUL, frozenset((left, right))), VarKind.OPAQUE, lambda: f"({left})*({right})")
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.include(product_facts(left, right, value))
@@ -228,7 +228,7 @@ class Translator:
         rest = expr - whole * divisor
         if rest.is_known:
             return whole
-        variable, is_new = self.made((Op.FLOORDIV, rest, divisor), Kind.DEFINED, lambda: f"({rest})//{divisor}")
+        variable, is_new = self.made((Op.FLOORDIV, rest, divisor), VarKind.DEFINED, lambda: f"({rest})//{divisor}")
         if is_new:
             variable.facts.within(rest - LinExpr.of(variable, divisor), 0, divisor)
         return whole + LinExpr.of(variable)
@@ -238,14 +238,14 @@ class Translator:
         apart = left - right
         if apart.is_known:
             return left if (apart.constant <= 0) == (op is Op.MIN) else right
-        variable, is_new = self.made((op, frozenset((left, right))), Kind.DEFINED, lambda: f"{op.value}({left}, {right})")
+        variable, is_new = self.made((op, frozenset((left, right))), VarKind.DEFINED, lambda: f"{op.value}({left}, {right})")
         if is_new:
             variable.facts.include(extreme_facts(op is Op.MIN, left, right, LinExpr.of(variable)))
         return LinExpr.of(variable)
 
     def division(self, op: Op, left: LinExpr, right: LinExpr) -> LinExpr:
         """Return left // right or left % right where right is not constant."""
-        variable, is_new = self.made((op, left, right), Kind.OPAQUE, lambda: f"({left}) {op.value} ({right})")
+        variable, is_new = self.made((op, left, right), VarKind.OPAQUE, lambda: f"({left}) {op.value} ({right})")
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.include(quotient_facts(op is Op.MOD, left, right, value))
@@ -253,7 +253,7 @@ class Translator:
         return value
 
 
-class Scope:
+class IterationScope:
     """Translates the expressions of one copy of the workload's iterations."""
 
     def __init__(self, translator: Translator, bound: Mapping[s.Scalar, LinExpr]) -> None:
@@ -278,7 +278,7 @@ class Scope:
                 return -inner if op is Op.NEG else (1 if scalar_dtype(value).is_bool else -1) - inner
             case Select(condition, then, other):
                 left, right, when = self._whole(then), self._whole(other), self.linear(condition)
-                variable, is_new = self.translator.made((Select, when, left, right), Kind.DEFINED, lambda: print_scalar(node))
+                variable, is_new = self.translator.made((Select, when, left, right), VarKind.DEFINED, lambda: print_scalar(node))
                 if is_new:
                     chosen = LinExpr.of(variable)
                     variable.facts.either(self.condition(condition).equal(chosen, left),
@@ -339,7 +339,7 @@ class Scope:
         node = Binary(op, lhs, rhs)
         if _is_float(lhs) or _is_float(rhs):
             return self._opaque(node)
-        variable, is_new = self.translator.made((op, self.linear(lhs), self.linear(rhs)), Kind.DEFINED, lambda: print_scalar(node))
+        variable, is_new = self.translator.made((op, self.linear(lhs), self.linear(rhs)), VarKind.DEFINED, lambda: print_scalar(node))
         value = LinExpr.of(variable)
         if is_new:
             variable.facts.either(self.condition(node).equal(value, 1), self.condition(node, False).equal(value, 0))
@@ -376,7 +376,7 @@ class Scope:
         translator = self.translator
         match node:
             case s.Var() | s.SymbolRef() | s.DimOf() | s.StrideOf():
-                variable, is_new = translator.made(node, Kind.FREE, lambda: print_scalar(node))
+                variable, is_new = translator.made(node, VarKind.FREE, lambda: print_scalar(node))
                 if is_new and isinstance(node, s.SymbolRef):
                     _ranged(variable, node.dtype)
                 elif is_new and isinstance(node, s.DimOf):
@@ -388,7 +388,7 @@ class Scope:
                 return self._opaque(node)
 
     def _opaque(self, node: s.Scalar, meaning: Result | None = None) -> LinExpr:
-        variable, is_new = self.translator.made(self._sameness(node), Kind.OPAQUE, lambda: print_scalar(node))
+        variable, is_new = self.translator.made(self._sameness(node), VarKind.OPAQUE, lambda: print_scalar(node))
         value = LinExpr.of(variable)
         if is_new:
             if meaning is not None:

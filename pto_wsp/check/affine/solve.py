@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from pto_wsp.check.affine.eliminate import Nothing, Search, Tableau
-from pto_wsp.check.affine.linear import Key, Kind, LinExpr, Point, System, Variable, closed
+from pto_wsp.check.affine.linear import Key, LinExpr, Point, System, Variable, VarKind, closed
 from pto_wsp.check.verdict import Verdict
 from pto_wsp.values import dataclass
 
@@ -45,7 +45,7 @@ Answer: TypeAlias = Unsat | Sat | Unknown
 
 def solve(system: System, budget: int = BUDGET) -> Answer:
     """Return whether a system has an integer point."""
-    return _Question(system, budget).answer()
+    return _SystemInSearch(system, budget).answer()
 
 
 def reach(system: System, budget: int = BUDGET) -> Answer:
@@ -59,7 +59,7 @@ def reach(system: System, budget: int = BUDGET) -> Answer:
 
 
 def _mend(system: System, point: Point, budget: int, left: list[int]) -> Answer:
-    opaque = [key for key in point if isinstance(key, Variable) and key.kind is Kind.OPAQUE]
+    opaque = [key for key in point if isinstance(key, Variable) and key.kind is VarKind.OPAQUE]
     if any(key.meaning is None for key in opaque):
         return Unknown()
     wrong = next((key.meaning for key in opaque if key.meaning is not None and key.meaning.value(point) != point[key]), None)
@@ -107,7 +107,7 @@ def implies(system: System, expr: LinExpr, budget: int = BUDGET) -> Verdict:
             return Verdict.NOT_PROVED
 
 
-class _Question:
+class _SystemInSearch:
     """A system with the facts of its variables while it is solved: numbers of its keys, and the remaining budget."""
 
     def __init__(self, system: System, budget: int) -> None:

@@ -124,9 +124,9 @@ def region_of(view: View) -> Region:
             case Permute(order):
                 free = [free[k] for k in order]
             case Reshape(shape):
-                old = tuple(_known(extents[position]) for position in free)
+                old = tuple(_declared_extent(extents[position]) for position in free)
                 new = tuple(range(len(extents), len(extents) + len(shape)))
-                equal.append(Line(Const(0), (*_counted(free, old, 1), *_counted(new, shape, -1))))
+                equal.append(Line(Const(0), (*_terms_of(free, old, 1), *_terms_of(new, shape, -1))))
                 for position, extent in zip(free, old, strict=True):
                     extents[position] = Const(extent)
                 extents.extend(Const(extent) for extent in shape)
@@ -136,11 +136,11 @@ def region_of(view: View) -> Region:
     return Region(tuple(dims), tuple(extents), tuple(equal))
 
 
-def _counted(positions: list[int] | tuple[int, ...], shape: tuple[int, ...], sign: int) -> tuple[Term, ...]:
+def _terms_of(positions: list[int] | tuple[int, ...], shape: tuple[int, ...], sign: int) -> tuple[Term, ...]:
     return tuple((position, sign * stride) for position, stride in zip(positions, Layout.contiguous(shape).strides, strict=True))
 
 
-def _known(extent: Scalar) -> int:
+def _declared_extent(extent: Scalar) -> int:
     """Return the declared extent of a reshaped view: a run-time check keeps the actual extent equal to the declared one."""
     known = declared(extent)
     assert isinstance(known, Const)
@@ -182,7 +182,7 @@ Statement: TypeAlias = Submit | PlanLoop | PlanBranch | PlanSlot | PlanSend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class SiteAccess:
     """One memory parameter of one task site: slot of the tensor, role, view, and the levels around the task, outermost first.
 
     `param` is empty if the workload reads an element itself. `who` names the access, e.g. copy(x). `checks`: run-time checks made before.
@@ -218,7 +218,7 @@ class Access:
         return tuple(level.known_var for level in self.levels if isinstance(level, Loop))
 
 
-BySlot: TypeAlias = dict[int, list[Access]]
+BySlot: TypeAlias = dict[int, list[SiteAccess]]
 
 
 # -- contests ----------------------------------------------------------------------------------------------------------
@@ -233,14 +233,14 @@ class Contest:
     node: PlanLoop | PlanSides | PlanPipeline | PlanProcess
     slot: int
     depth: int
-    groups: tuple[tuple[Access, ...], ...]
+    groups: tuple[tuple[SiteAccess, ...], ...]
     pipeline: PlanPipeline | None = None
     around: PlanPipeline | None = None
 
 
 def contests_of(plan: TaskPlan, *, ordered: bool = False) -> tuple[Contest, ...]:
     """Return the contests of a plan, inner constructs first, in program order. `ordered`: the contests if ordered loops were unordered."""
-    walk = _Walk(plan, ordered)
+    walk = _AccessWalk(plan, ordered)
     walk.visit(plan.body, ())
     return tuple(walk.found)
 
@@ -251,28 +251,28 @@ class Touched:
 
     slot: int
     depth: int
-    accesses: tuple[Access, ...]
+    accesses: tuple[SiteAccess, ...]
 
 
 def touched_of(plan: TaskPlan) -> dict[int, Touched]:
     """Return what tasks access of each tensor, by slot."""
-    walk = _Walk(plan, False)
+    walk = _AccessWalk(plan, False)
     walk.keep(walk.visit(plan.body, ()), 0)
     return walk.touched
 
 
-def accesses_of(plan: TaskPlan) -> dict[int, tuple[Access, ...]]:
+def accesses_of(plan: TaskPlan) -> dict[int, tuple[SiteAccess, ...]]:
     """Return the accesses of each task site, by site number."""
-    walk = _Walk(plan, False)
+    walk = _AccessWalk(plan, False)
     walk.visit(plan.body, ())
     return walk.by_site
 
 
-class _Walk:
+class _AccessWalk:
     def __init__(self, plan: TaskPlan, ordered: bool) -> None:
         self.plan = plan
         self.ordered = ordered
-        self.by_site: dict[int, tuple[Access, ...]] = {}
+        self.by_site: dict[int, tuple[SiteAccess, ...]] = {}
         self.reads = Reads.of(plan)
         self.found: list[Contest] = []
         self.touched: dict[int, Touched] = {}
@@ -329,7 +329,7 @@ class _Walk:
             slot = self.reads.slots[element.tensor.id]
             view = View(element.tensor, tuple(Pick(0, index) for index in element.index))
             who = f"the workload's read of {print_scalar(element)}"
-            found.setdefault(slot, []).append(Access(statement, who, "", slot, Role.IN, view, levels, checks))
+            found.setdefault(slot, []).append(SiteAccess(statement, who, "", slot, Role.IN, view, levels, checks))
         return found
 
     def _task(self, task: Submit, levels: tuple[Level, ...]) -> BySlot:
@@ -338,7 +338,7 @@ class _Walk:
         for param, place in zip(kernel.memory_params, task.places, strict=True):
             who = f"{kernel.name}({param.name})"
             found.setdefault(place.slot, []).append(
-                Access(task, who, param.name, place.slot, place.role, place.view, levels, task.note.checks))
+                SiteAccess(task, who, param.name, place.slot, place.role, place.view, levels, task.note.checks))
         self.by_site[task.site] = tuple(access for accesses in found.values() for access in accesses)
         return found
 

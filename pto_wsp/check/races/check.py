@@ -18,12 +18,12 @@ import numpy as np
 
 from pto_wsp.check.affine.linear import Key, System, Variable
 from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, solve
-from pto_wsp.check.races.accesses import Access, Contest, accesses_of, contests_of
+from pto_wsp.check.races.accesses import Contest, SiteAccess, accesses_of, contests_of
 from pto_wsp.check.races.filters import is_apart, ordered_by_streams, pairs_of
 from pto_wsp.check.races.question import Data, Order, Pair, Question, data_of, opaque_names
 from pto_wsp.check.races.tokens import order_of, ordered_by_tokens, perhaps_ordered
-from pto_wsp.check.races.witness import NoWitness, Unordered, Witness, unordered_instances, witness_of
-from pto_wsp.check.skeleton import NotKnown
+from pto_wsp.check.races.witness import Concurrent, NoWitness, Witness, unordered_instances, witness_of
+from pto_wsp.check.skeleton import Uncountable
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.ir import scalar as s
@@ -36,13 +36,13 @@ from pto_wsp.source import Span
 from pto_wsp.values import dataclass
 
 
-def pipeline_error(found: Unordered, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, plan: TaskPlan) -> RaceError:
+def pipeline_error(found: Concurrent, node: PlanLoop | PlanSides | PlanPipeline | PlanProcess, plan: TaskPlan) -> RaceError:
     """Return the error of two instances in processes, with the order of tokens that leaves them free."""
     pair = found.witness.pair
     homes = [level for access in pair.accesses for level in access.levels[pair.depth:pair.depth + 1] if isinstance(level, Process)]
     notes: list[str] = []
     for channel in dict.fromkeys((*found.tokens[0], *found.tokens[1])):
-        moved = [_moved(channel, home, tokens.get(channel, 0)) for home, tokens in zip(homes, found.tokens, strict=True)]
+        moved = [_tokens_text(channel, home, tokens.get(channel, 0)) for home, tokens in zip(homes, found.tokens, strict=True)]
         if all(moved):
             notes.append(f"`{plan.channels[channel].name}`, depth {plan.channels[channel].depth}: the first comes after {moved[0]}, "
                          f"the second after {moved[1]}; no chain of tokens leads from one to the other")
@@ -50,7 +50,7 @@ def pipeline_error(found: Unordered, node: PlanLoop | PlanSides | PlanPipeline |
         "no chain of program order, tokens, credits and events leads from one to the other",))
 
 
-def _moved(channel: int, home: PlanProcess, n: int) -> str:
+def _tokens_text(channel: int, home: PlanProcess, n: int) -> str:
     """Say how many tokens of a channel a process has moved; empty where it does not use the channel."""
     if channel in home.produces:
         return f"{n} sent"
@@ -69,11 +69,12 @@ def race_error(witness: Witness, node: PlanLoop | PlanSides | PlanPipeline | Pla
     notes += (f"for example with {', '.join(f'{key} = {value}' for key, value in witness.given.items())}",) if witness.given else ()
     also = () if first.span == second.span else ((f"{second.verb} here", second.span),)
     return RaceError(what, first.span, also=also,
-                     expected=f"{_free(node)} touch different elements, or only read",
-                     found=f"{witness.elements} is {_both(witness)}", help=_help(witness, node, overwritten=bool(order)), notes=notes)
+                     expected=f"{_unordered_text(node)} touch different elements, or only read",
+                     found=f"{witness.elements} is {_accesses_text(witness)}", help=_help(witness, node, overwritten=bool(order)),
+                      notes=notes)
 
 
-def _both(witness: Witness) -> str:
+def _accesses_text(witness: Witness) -> str:
     first, second = witness.pair.accesses
     if not witness.iteration(0) and not witness.iteration(1):
         return "written by both" if first.verb == second.verb else "written by one and read by the other"
@@ -86,7 +87,7 @@ def _where(witness: Witness, side: int) -> str:
     return f" where {iteration}" if iteration else ""
 
 
-def _free(node: PlanLoop | PlanSides | PlanPipeline | PlanProcess) -> str:
+def _unordered_text(node: PlanLoop | PlanSides | PlanPipeline | PlanProcess) -> str:
     match node:
         case Loop():
             return f"iterations of `{node.known_var.name}`"
@@ -126,20 +127,20 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Open:
+class NotProved:
     """Not proved, with the reason."""
 
     reason: str
 
 
-Outcome: TypeAlias = Apart | Witness | Open
+Outcome: TypeAlias = Apart | Witness | NotProved
 
 
 def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
     """Return whether two accesses share an element. `in_part`: only count pairs whose regions differ."""
     question = Question(pair, data, pinned=False, in_part=in_part)
     if question.is_large:
-        return Open("its numbers may not fit 64 bits")
+        return NotProved("its numbers may not fit 64 bits")
     if isinstance(solve(question.system), Unsat):
         return _apart(question)
     question.guard()
@@ -147,10 +148,10 @@ def decide(pair: Pair, data: Data, *, in_part: bool = False) -> Outcome:
         case Unsat():
             return _apart(question)
         case Unknown():
-            return Open("the solver gave up")
+            return NotProved("the solver gave up")
         case Sat(general):
             pass
-    return _pinned(Question(pair, data, pinned=True, in_part=in_part), general)
+    return _decide_pinned(Question(pair, data, pinned=True, in_part=in_part), general)
 
 
 def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
@@ -164,39 +165,39 @@ def decide_unordered(pair: Pair, data: Data, order: Order) -> Outcome:
         case Unsat():
             return _apart(question)
         case Unknown():
-            return Open("the solver gave up")
+            return NotProved("the solver gave up")
         case Sat(general):
-            return _pinned(Question(pair, data, pinned=True, order=order), general)
+            return _decide_pinned(Question(pair, data, pinned=True, order=order), general)
 
 
-def _pinned(question: Question, general: Mapping[Key, int]) -> Outcome:
+def _decide_pinned(question: Question, general: Mapping[Key, int]) -> Outcome:
     """Return the outcome for the declared sizes. `general`: a solution for other sizes."""
     question.guard()
     match solve(question.system):
         case Unsat():
-            return Open(f"so for the sizes declared, not for all{_example(general)}")
+            return NotProved(f"so for the sizes declared, not for all{_example(general)}")
         case Unknown():
-            return Open("the solver gave up")
+            return NotProved("the solver gave up")
         case Sat(point):
-            return _shown(question.pair, question, point)
+            return _witness_at(question.pair, question, point)
 
 
 def _apart(question: Question) -> Apart:
     return Apart(tuple(table for table in question.tables if table.contracts))
 
 
-def _shown(pair: Pair, question: Question, point: Mapping[Key, int]) -> Outcome:
+def _witness_at(pair: Pair, question: Question, point: Mapping[Key, int]) -> Outcome:
     """Return the witness of a solution, if the solution holds for any table contents or can be moved to the current contents."""
     if question.tables:
         data_point = None if question.places_by_data else _with_data(question, point)
         if data_point is None:
-            return Open(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
+            return NotProved(f"it depends on what is in {_listed([table.shown for table in question.tables])}")
         point = data_point
     try:
         return witness_of(pair, question, point)
     except NoWitness as problem:
         names = opaque_names(iter(point))
-        return Open(f"it depends on {_listed(names)}" if names else f"the solver's example does not hold: {problem}")
+        return NotProved(f"it depends on {_listed(names)}" if names else f"the solver's example does not hold: {problem}")
 
 
 def _with_data(question: Question, point: Mapping[Key, int]) -> Mapping[Key, int] | None:
@@ -216,7 +217,7 @@ def _with_data(question: Question, point: Mapping[Key, int]) -> Mapping[Key, int
                 value = int(array[index])
                 if element.value.value(point) != value:
                     wrong = True
-                    _tell(question, tensor, index, value)
+                    _constrain_contents(question, tensor, index, value)
         if not wrong:
             return point
         match solve(question.system):
@@ -227,7 +228,7 @@ def _with_data(question: Question, point: Mapping[Key, int]) -> Mapping[Key, int
     return None
 
 
-def _tell(question: Question, tensor: TensorRef, index: tuple[int, ...], held: int) -> None:
+def _constrain_contents(question: Question, tensor: TensorRef, index: tuple[int, ...], held: int) -> None:
     """Add to the question that a tensor has the value `held` at an index."""
     for element in question.translator.applications[tensor]:
         elsewhere = [way for position, k in zip(element.index, index, strict=True)
@@ -296,7 +297,7 @@ def _handles(plan: TaskPlan, data: Data) -> Iterator[Finding]:
                               f"{maker.span.short} touch nothing in common")
 
 
-def _between(ours: tuple[Access, ...], theirs: tuple[Access, ...]) -> Iterator[Pair]:
+def _between(ours: tuple[SiteAccess, ...], theirs: tuple[SiteAccess, ...]) -> Iterator[Pair]:
     for first in ours:
         for second in theirs:
             if first.slot == second.slot and (first.role.writes or second.role.writes):
@@ -355,12 +356,12 @@ _ORDER_THEM = ("let a token say that elements are done, or free again: Deps.hybr
 
 def unproved_warnings(races: Races) -> tuple[tuple[str, Span], ...]:
     """Return a message and its line for each unproved pair in different processes; all other pairs run in program order."""
-    return tuple((f"{_parted(race.pair)}, and nothing proves that they do not race on `{race.tensor}`: "
+    return tuple((f"{_processes_text(race.pair)}, and nothing proves that they do not race on `{race.tensor}`: "
                   f"{race.reason}; compile(sanitize=True) watches for it in a run", race.pair.first.span)
                  for race in races.unproved if race.processes)
 
 
-def _parted(pair: Pair) -> str:
+def _processes_text(pair: Pair) -> str:
     """Say which two tasks are in different processes; one line denotes two tasks in different replicas."""
     lines = _lines(pair)
     return f"{lines} are in different processes" if " and " in lines else f"tasks of {lines} are in different copies of their process"
@@ -405,25 +406,25 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
             accesses = frozenset((id(access.statement), access.param) for access in pair.accesses)
             if accesses in errors or len(errors) == _MOST_ERRORS:
                 continue
-            outcome: Outcome | Unordered = decide(pair, data)
+            outcome: Outcome | Concurrent = decide(pair, data)
             if not isinstance(outcome, Apart):
                 who = "tokens" if ordered_by_tokens(contest, pair, data) else (
                     "streams" if contest.pipeline is None and ordered_by_streams(pair, data, lanes) else "")
                 if who:
                     ordered[who] = None
                     outcome = Apart()
-            if isinstance(outcome, Witness) and (perhaps_ordered(contest, pair) or _in_a_process_that_talks(pair)):
+            if isinstance(outcome, Witness) and (perhaps_ordered(contest, pair) or _in_process_with_channels(pair)):
                 outcome = _by_running(plan, contest, outcome, data)
             match outcome:
                 case Apart(relied_on):
                     contracts.update((f"{contract.value} {table.shown}", None) for table in relied_on for contract in table.contracts)
-                case Witness() | Unordered():
-                    witness = outcome.witness if isinstance(outcome, Unordered) else outcome
-                    errors[accesses] = (pipeline_error(outcome, contest.node, plan) if isinstance(outcome, Unordered)
+                case Witness() | Concurrent():
+                    witness = outcome.witness if isinstance(outcome, Concurrent) else outcome
+                    errors[accesses] = (pipeline_error(outcome, contest.node, plan) if isinstance(outcome, Concurrent)
                                         else race_error(outcome, contest.node))
                     yield Finding(check, Verdict.COUNTEREXAMPLE, f"{witness.elements} where {witness.iteration(0)}, and where "
                                   f"{witness.iteration(1)}", errors[accesses])
-                case Open(reason):
+                case NotProved(reason):
                     text = f"{_lines(pair)}: {reason}"
                     if text not in opened:
                         unproved.append(Unproved(name, pair, reason, contest.pipeline is not None))
@@ -436,27 +437,27 @@ def _of_tensor(plan: TaskPlan, name: str, contests: list[Contest], data: Data, l
         yield Finding(check, Verdict.PROVED, f"{_meeting(contests)} touch different elements{or_ordered}{needed}")
 
 
-def _in_a_process_that_talks(pair: Pair) -> bool:
+def _in_process_with_channels(pair: Pair) -> bool:
     """Tell whether both accesses are in one process that communicates: tokens may lead from one to the other through other processes."""
     return any(isinstance(level, Process) and communicates(level.body) for level in pair.first.levels[:pair.depth])
 
 
-def _by_running(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) -> Unordered | Witness | Open:
+def _by_running(plan: TaskPlan, contest: Contest, apart: Witness, data: Data) -> Concurrent | Witness | NotProved:
     """Return two task instances that share an element without an order, found by running the processes without their tasks.
 
     Between processes the sizes come from the solver: two iterations that no known route or chain orders.
     """
-    unresolved = Open(f"{apart.elements}, unless tokens or events order them")
+    unresolved = NotProved(f"{apart.elements}, unless tokens or events order them")
     if contest.around is None or (contest.pipeline is None and perhaps_ordered(contest, apart.pair)):
         return unresolved
     order = order_of(contest, apart.pair, data)
     outcome = decide_unordered(apart.pair, data, order) if order.routes or order.chains else apart
     if not isinstance(outcome, Witness):
-        return outcome if isinstance(outcome, Open) else unresolved
+        return outcome if isinstance(outcome, NotProved) else unresolved
     try:
         instances = unordered_instances(plan, contest.around, outcome, data, apart=contest.pipeline is not None)
-    except NotKnown as why:
-        return Open(f"{unresolved.reason}, and {why}")
+    except Uncountable as why:
+        return NotProved(f"{unresolved.reason}, and {why}")
     if instances is None:
         return unresolved
     return instances if contest.pipeline is not None else instances.witness

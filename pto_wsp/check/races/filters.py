@@ -15,7 +15,7 @@ from itertools import product
 from typing import TypeAlias
 
 from pto_wsp.check.affine.solve import Unsat, solve
-from pto_wsp.check.races.accesses import Access, Contest, Taken, region_of
+from pto_wsp.check.races.accesses import Contest, SiteAccess, Taken, region_of
 from pto_wsp.check.races.question import Data, Pair, Question
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop, Process, bound_vars
@@ -41,7 +41,7 @@ def pairs_of(contest: Contest, data: Data) -> Iterator[Pair]:
         yield from _meeting(ours, theirs, contest.depth, loop, data)
 
 
-def pairs_among(accesses: tuple[Access, ...], depth: int, data: Data) -> Iterator[Pair]:
+def pairs_among(accesses: tuple[SiteAccess, ...], depth: int, data: Data) -> Iterator[Pair]:
     """Yield the pairs of `accesses` that the solver must decide, each once, ordered or not; all share the levels before `depth`.
 
     At least one access of a pair writes, and the regions may overlap.
@@ -53,7 +53,7 @@ def pairs_among(accesses: tuple[Access, ...], depth: int, data: Data) -> Iterato
             yield pair
 
 
-def _meeting(ours: list[Access], theirs: list[Access], depth: int, loop: PlanLoop | None, data: Data) -> Iterator[Pair]:
+def _meeting(ours: list[SiteAccess], theirs: list[SiteAccess], depth: int, loop: PlanLoop | None, data: Data) -> Iterator[Pair]:
     if len(ours) * len(theirs) >= _FEW_PAIRS and _apart_in_one_dimension(ours, theirs, depth, loop, data):
         return
     for first, second in _overlapping(ours, theirs):
@@ -61,16 +61,16 @@ def _meeting(ours: list[Access], theirs: list[Access], depth: int, loop: PlanLoo
             yield Pair(first, second, depth, loop)
 
 
-def _place(access: Access) -> Hashable:
+def _place(access: SiteAccess) -> Hashable:
     return (access.view, *map(id, access.levels))
 
 
-def _distinct(accesses: tuple[Access, ...], key_of: Callable[[Access], Hashable] = _place) -> list[Access]:
+def _distinct(accesses: tuple[SiteAccess, ...], key_of: Callable[[SiteAccess], Hashable] = _place) -> list[SiteAccess]:
     """Return one access for each view under the same levels, preferably a write.
 
     Not valid for processes, where the position relative to a send matters.
     """
-    by_key: dict[Hashable, Access] = {}
+    by_key: dict[Hashable, SiteAccess] = {}
     for access in accesses:
         key = key_of(access)
         existing = by_key.get(key)
@@ -79,7 +79,7 @@ def _distinct(accesses: tuple[Access, ...], key_of: Callable[[Access], Hashable]
     return list(by_key.values())
 
 
-def _meaning(access: Access, depth: int, data: Data) -> Hashable:
+def _meaning(access: SiteAccess, depth: int, data: Data) -> Hashable:
     """Return a key that is equal for accesses with the same regions in the same iterations, up to the names of their loops.
 
     Such accesses come from a body that a Python loop unrolled. Values that may change over time, and token payloads, keep their identity.
@@ -107,14 +107,14 @@ def _meaning(access: Access, depth: int, data: Data) -> Hashable:
     return (tuple(levels), tuple(s.substitute(part, names.get) for part in parts), tuple(line.terms for line in lines), len(region.equal))
 
 
-def _apart_in_one_dimension(ours: list[Access], theirs: list[Access], depth: int, loop: PlanLoop | None, data: Data) -> bool:
+def _apart_in_one_dimension(ours: list[SiteAccess], theirs: list[SiteAccess], depth: int, loop: PlanLoop | None, data: Data) -> bool:
     """Tell whether all pairs are apart in a dimension, seen from the levels that they share and the loop where they part alone."""
     for dim in range(ours[0].view.tensor.rank):
         lines = [_lines(accesses, dim, depth + (loop is not None)) for accesses in (ours, theirs)]
         if not lines[0] or not lines[1]:
             continue
         pairs = (Pair(first, second, depth, loop) for first, second in product(lines[0], lines[1]))
-        if all(is_apart(Question(_cut(pair), data, pinned=False, only=dim)) for pair in pairs):
+        if all(is_apart(Question(_cut_levels(pair), data, pinned=False, only=dim)) for pair in pairs):
             return True
     return False
 
@@ -124,9 +124,9 @@ def is_apart(question: Question) -> bool:
     return not question.is_large and isinstance(solve(question.system), Unsat)
 
 
-def _lines(accesses: list[Access], dim: int, depth: int) -> list[Access]:
+def _lines(accesses: list[SiteAccess], dim: int, depth: int) -> list[SiteAccess]:
     """Return one access for each distinct line in a dimension; empty if there are many lines, or lines that depend on inner levels."""
-    by_line: dict[object, Access] = {}
+    by_line: dict[object, SiteAccess] = {}
     for access in accesses:
         key = _line_key(access, dim, depth)
         if key is None:
@@ -137,7 +137,7 @@ def _lines(accesses: list[Access], dim: int, depth: int) -> list[Access]:
     return list(by_line.values())
 
 
-def _overlapping(ours: list[Access], theirs: list[Access]) -> Iterator[tuple[Access, Access]]:
+def _overlapping(ours: list[SiteAccess], theirs: list[SiteAccess]) -> Iterator[tuple[SiteAccess, SiteAccess]]:
     """Yield the pairs whose boxes overlap, in the order of the accesses.
 
     A sweep along the dimension with the most distinct intervals; `open_now` has the boxes of each side that contain the sweep position.
@@ -164,14 +164,14 @@ def _overlapping(ours: list[Access], theirs: list[Access]) -> Iterator[tuple[Acc
     yield from ((ours[first], theirs[second]) for first, second in sorted(met))
 
 
-def _cut(pair: Pair) -> Pair:
+def _cut_levels(pair: Pair) -> Pair:
     """Return a pair without the levels below the one at which it parts."""
     depth = pair.depth + (pair.loop is not None)
     first, second = (replace(access, levels=access.levels[:depth]) for access in pair.accesses)
     return replace(pair, first=first, second=second)
 
 
-def _line_key(access: Access, dim: int, depth: int) -> tuple[object, ...] | None:
+def _line_key(access: SiteAccess, dim: int, depth: int) -> tuple[object, ...] | None:
     """Return the line, factors and extents of a dimension; None if they depend on levels below `depth`, or a reshape couples dimensions."""
     region = region_of(access.view)
     if not region.is_box:
@@ -184,7 +184,7 @@ def _line_key(access: Access, dim: int, depth: int) -> tuple[object, ...] | None
     return (line.start, tuple(factor for _, factor in line.terms), extents)
 
 
-def _box(access: Access) -> tuple[Interval, ...]:
+def _box(access: SiteAccess) -> tuple[Interval, ...]:
     """Return an interval for each dimension that an access may reach, from constants alone."""
     region = region_of(access.view)
     ranges: dict[int, Interval] = {}

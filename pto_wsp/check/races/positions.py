@@ -40,7 +40,7 @@ class End:
     @property
     def position(self) -> s.Scalar:
         """The token number of a countable end."""
-        return _sum_of_turns(self.around, len(self.around))
+        return _sum_of_iterations(self.around, len(self.around))
 
     @property
     def is_countable(self) -> bool:
@@ -48,7 +48,7 @@ class End:
         around = self.around
         if any(isinstance(level, Taken) for level in self.levels) or any(isinstance(item, Sides | Choice) for item, _ in self.path):
             return False
-        if any(isinstance(level, Consume) for level in around[1:]) or not all(map(_has_turns, around)):
+        if any(isinstance(level, Consume) for level in around[1:]) or not all(map(_counts_iterations, around)):
             return False
         if self.process.replicas > 1:
             return len(around) == 1 and isinstance(around[0], Consume)
@@ -62,7 +62,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TokenPosition:
     """A token's position. `stretch`: the order also holds for all later tokens (or all earlier ones, looking back)."""
 
     position: s.Scalar
@@ -108,7 +108,7 @@ def path_to(item: Item, target: object) -> Path | None:
     return None
 
 
-def next_behind(place: Path, end: End, task: Submit | None, *, structure: bool) -> Reach | None:
+def next_after(place: Path, end: End, task: Submit | None, *, structure: bool) -> TokenPosition | None:
     """Return the first token of an end that certainly follows a place of its process; None if none does. `task`: the task at the place.
 
     Without `structure` a token waits only for the tasks it was sent with, and a record for all earlier tasks of its process.
@@ -119,23 +119,23 @@ def next_behind(place: Path, end: End, task: Submit | None, *, structure: bool) 
     if not structure and task is not None:
         match end.statement:
             case RecordEvent():
-                return Reach(count.number, True)
+                return TokenPosition(count.number, True)
             case Send(after=after):
                 own = task.handle in after and not count.before and count.common == len(end.around)
-                return Reach(count.number, False) if own else None
+                return TokenPosition(count.number, False) if own else None
             case _:
                 return None
     replicas = end.process.replicas
     if replicas > 1:
         if not count.common:
             return None
-        return Reach(s.add(count.turn, s.Const(replicas)) if count.before else count.turn, False)
+        return TokenPosition(s.add(count.turn, s.Const(replicas)) if count.before else count.turn, False)
     if count.ordered or not structure:
-        return Reach(count.number, True)
-    return Reach(count.number, False) if not count.before and count.each_turn else None
+        return TokenPosition(count.number, True)
+    return TokenPosition(count.number, False) if not count.before and count.each_turn else None
 
 
-def last_before(place: Path, end: End, *, structure: bool) -> Reach | None:
+def last_before(place: Path, end: End, *, structure: bool) -> TokenPosition | None:
     """Return the last token of an end that certainly precedes a place of its process; None if none does.
 
     Without `structure` a process still blocks at a receive and at a full channel: its later tasks come after.
@@ -147,11 +147,11 @@ def last_before(place: Path, end: End, *, structure: bool) -> Reach | None:
     if replicas > 1:
         if not count.common:
             return None
-        return Reach(count.turn if count.before else s.sub(count.turn, s.Const(replicas)), False)
+        return TokenPosition(count.turn if count.before else s.sub(count.turn, s.Const(replicas)), False)
     last = s.sub(count.number, s.Const(1))
     if count.ordered or not structure:
-        return Reach(last, True)
-    return Reach(last, False) if count.before and count.each_turn else None
+        return TokenPosition(last, True)
+    return TokenPosition(last, False) if count.before and count.each_turn else None
 
 
 def next_of(end: End, other: End, *, structure: bool) -> s.Scalar | None:
@@ -162,7 +162,7 @@ def next_of(end: End, other: End, *, structure: bool) -> s.Scalar | None:
     count = _count(end.path, other)
     if count is None or not count.common or not end.is_endless or end.around[0] is not other.around[0]:
         return None
-    reach = next_behind(end.path, other, None, structure=structure)
+    reach = next_after(end.path, other, None, structure=structure)
     return None if reach is None or (structure and end.process.replicas == 1 and not reach.stretch) else reach.position
 
 
@@ -215,7 +215,7 @@ def _count(place: Path, end: End) -> _Count | None:
     deeper = around[common:]
     if any(isinstance(level, Consume) for level in deeper) and before:
         return None
-    turn = _sum_of_turns(around, common)
+    turn = _sum_of_iterations(around, common)
     number = turn
     if before:
         number = s.add(turn, _product(deeper))
@@ -224,11 +224,11 @@ def _count(place: Path, end: End) -> _Count | None:
     return _Count(number, turn, common, before, ordered, each_turn)
 
 
-def _sum_of_turns(around: tuple[Repeats, ...], common: int) -> s.Scalar:
+def _sum_of_iterations(around: tuple[Repeats, ...], common: int) -> s.Scalar:
     """Return the number of tokens in earlier iterations of the first `common` levels."""
     total: s.Scalar = s.Const(0)
     for at, level in enumerate(around[:common]):
-        total = s.add(total, s.mul(_turn(level), _product(around[at + 1:])))
+        total = s.add(total, s.mul(_iteration(level), _product(around[at + 1:])))
     return total
 
 
@@ -240,7 +240,7 @@ def _product(levels: tuple[Repeats, ...]) -> s.Scalar:
     return made
 
 
-def _turn(level: Repeats) -> s.Scalar:
+def _iteration(level: Repeats) -> s.Scalar:
     if isinstance(level, Consume):
         return token_number(level)
     passed = s.sub(level.var, level.start)
@@ -253,7 +253,7 @@ def _extent(loop: PlanLoop) -> s.Scalar:
     return extent if loop.start == s.Const(0) and not isinstance(extent, s.Const) else s.maximum(extent, s.Const(0))
 
 
-def _has_turns(level: Repeats) -> bool:
+def _counts_iterations(level: Repeats) -> bool:
     return isinstance(level, Consume) or (isinstance(level.step, s.Const) and int(level.step.value) > 0)
 
 

@@ -15,9 +15,9 @@ from typing import assert_never
 
 import numpy as np
 
-from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, fresh
-from pto_wsp.check.affine.scalars import Application, Scope, Translator
-from pto_wsp.check.races.accesses import Access, Level, Line, Region, Taken, region_of, token_number
+from pto_wsp.check.affine.linear import LinExpr, System, Variable, VarKind, fresh_variable
+from pto_wsp.check.affine.scalars import Application, IterationScope, Translator
+from pto_wsp.check.races.accesses import Level, Line, Region, SiteAccess, Taken, region_of, token_number
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Consume, Loop, Process, Receive
 from pto_wsp.ir.layout import Contract, TensorRef
@@ -70,7 +70,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chain:
+class TokenChain:
     """A path by token numbers from the access on `side` to the other: token `first` follows the access, token `last` precedes the other.
 
     `shift`: the credits of the first hop (the channel's depth, for a hop against the channel's direction).
@@ -106,7 +106,7 @@ class Order:
     """
 
     routes: tuple[Route, ...] = ()
-    chains: tuple[Chain, ...] = ()
+    chains: tuple[TokenChain, ...] = ()
     origins: Mapping[int, Origin] = field(default_factory=dict)
     replicas: int = 0
 
@@ -123,13 +123,13 @@ class Pair:
     sides.
     """
 
-    first: Access
-    second: Access
+    first: SiteAccess
+    second: SiteAccess
     depth: int
     loop: PlanLoop | None
 
     @property
-    def accesses(self) -> tuple[Access, Access]:
+    def accesses(self) -> tuple[SiteAccess, SiteAccess]:
         """Both accesses, the first one first."""
         return self.first, self.second
 
@@ -176,7 +176,7 @@ class Question:
         self.system = System()
         self.translator = Translator(lambda tensor: tensor.id not in data.written, contract_law)
         self.bound: list[dict[s.Scalar, LinExpr]] = [{}, {}]
-        self.scopes: list[Scope] = [self.translator.scope(bound) for bound in self.bound]
+        self.scopes: list[IterationScope] = [self.translator.scope(bound) for bound in self.bound]
         self._ask()
         if order is not None:
             self._without(order)
@@ -228,7 +228,7 @@ class Question:
             for position, level in enumerate(access.levels):
                 for var in _variables(level):
                     if side == 0 or position >= pair.depth:
-                        self.bound[side][var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
+                        self.bound[side][var] = fresh_variable(var.name, VarKind.FREE if isinstance(level, Loop) else VarKind.OPAQUE)
                     else:
                         self.bound[1][var] = self.bound[0][var]
 
@@ -241,7 +241,7 @@ class Question:
                     self.not_above(var, stop, side, 1)
                 by = self.number(step, side)
                 if by.is_known and by.constant > 1:
-                    turn = fresh(f"{var.name}'", Kind.DEFINED)
+                    turn = fresh_variable(f"{var.name}'", VarKind.DEFINED)
                     self.system.equal(self.number(var, side), self.number(start, side) + turn * by.constant)
                 if through is not None and ends:
                     self.system.equal(self.number(through.var, side), self.number(through.value, side))
@@ -287,7 +287,7 @@ class Question:
                 self.system.equal(self.number(origin.sent, sent), self.number(origin.taken, side))
             self._trace_tokens(origin.levels, sent, order, seen | {level.channel})
 
-    def _not_by(self, chain: Chain) -> None:
+    def _not_by(self, chain: TokenChain) -> None:
         """Demand that a chain does not reach the other access: the chain arrives later than the last token before that access."""
         position_now = self.number(chain.first, chain.side) + chain.shift
         for link in chain.links:
@@ -338,7 +338,7 @@ class Question:
             var: self.bound[0][var] for level in self.pair.first.levels[:self.pair.depth] for var in _variables(level)}
         for level in levels:
             for var in _variables(level):
-                bound[var] = fresh(var.name, Kind.FREE if isinstance(level, Loop) else Kind.OPAQUE)
+                bound[var] = fresh_variable(var.name, VarKind.FREE if isinstance(level, Loop) else VarKind.OPAQUE)
         self.bound.append(bound)
         self.scopes.append(self.translator.scope(bound))
         return len(self.scopes) - 1
@@ -373,7 +373,7 @@ class Question:
         for side, region in enumerate(regions):
             for number in region.positions() if self.only is None else [number for number, _ in region.dims[self.only].terms]:
                 self.not_above(s.Const(1), region.extents[number], side)
-                positions[side][number] = fresh("position")
+                positions[side][number] = fresh_variable("position")
         for dim, (here, there) in enumerate(zip(ours.dims, theirs.dims, strict=True)):
             if self.only not in (None, dim):
                 continue
@@ -505,4 +505,4 @@ def _is_stretch(line: Line) -> bool:
 
 def opaque_names(variables: Iterator[object]) -> tuple[str, ...]:
     """Return the names of the opaque variables, each once."""
-    return tuple(dict.fromkeys(v.name for v in variables if isinstance(v, Variable) and v.kind is Kind.OPAQUE))
+    return tuple(dict.fromkeys(v.name for v in variables if isinstance(v, Variable) and v.kind is VarKind.OPAQUE))

@@ -17,8 +17,8 @@ from itertools import pairwise
 
 from pto_wsp.check.races.accesses import Contest, Level
 from pto_wsp.check.races.filters import is_apart
-from pto_wsp.check.races.positions import End, Path, ends_in, last_before, next_behind, next_of, only_end, path_to
-from pto_wsp.check.races.question import Chain, Data, Hop, Link, Order, Origin, Pair, Question, Route
+from pto_wsp.check.races.positions import End, Path, ends_in, last_before, next_after, next_of, only_end, path_to
+from pto_wsp.check.races.question import Data, Hop, Link, Order, Origin, Pair, Question, Route, TokenChain
 from pto_wsp.ir.flow import AwaitEvent, Consume, Loop, Pipeline, Process, Receive, RecordEvent, Send, Sides, communicates, walk
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.plan import Item, PlanConsume, PlanLoop, PlanPipeline, PlanProcess, Submit
@@ -30,7 +30,7 @@ _MOST_CHAINS = 12        # chains for one pair
 
 # -- chains of counted tokens ------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False)
-class _Hop:
+class _Transit:
     """A step from a token at one end to the next token at the other end, `shift` positions later."""
 
     leaves: End
@@ -39,27 +39,27 @@ class _Hop:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class TokenNetwork:
     """The counted communication of a pipeline.
 
     It has the hops along countable channels and events, and for each channel with one send statement that statement and the origin of its
     tokens.
     """
 
-    hops: tuple[_Hop, ...]
+    hops: tuple[_Transit, ...]
     sends: Mapping[int, End]
     origins: Mapping[int, Origin]
 
 
-def network_of(pipeline: PlanPipeline, depths: Sequence[int]) -> Network:
+def network_of(pipeline: PlanPipeline, depths: Sequence[int]) -> TokenNetwork:
     """Return what is counted of a pipeline. `depths`: of the plan's channels."""
     sends = {channel: sent for channel in pipeline.channels if (sent := only_end(pipeline, (Send,), channel)) is not None}
-    return Network(_hops(pipeline, depths), sends, _origins(pipeline))
+    return TokenNetwork(_hops(pipeline, depths), sends, _origins(pipeline))
 
 
-def chains_of(network: Network, pair: Pair, *, structure: bool) -> Iterator[Chain]:
+def chains_of(network: TokenNetwork, pair: Pair, *, structure: bool) -> Iterator[TokenChain]:
     """Yield at most _MOST_CHAINS chains between two accesses in processes, in both directions, shortest first."""
-    chains: list[Chain] = []
+    chains: list[TokenChain] = []
     for side in (0, 1):
         home, other = (pair.accesses[at].levels[pair.depth] for at in (side, 1 - side))
         if isinstance(home, Process) and isinstance(other, Process):
@@ -81,12 +81,12 @@ def _origins(pipeline: PlanPipeline) -> Mapping[int, Origin]:
     return found
 
 
-def _hops(pipeline: PlanPipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
-    hops: list[_Hop] = []
+def _hops(pipeline: PlanPipeline, depths: Sequence[int]) -> tuple[_Transit, ...]:
+    hops: list[_Transit] = []
     for channel in pipeline.channels:
         sent, received = only_end(pipeline, (Send,), channel), only_end(pipeline, (Receive, Consume), channel)
         if sent is not None and received is not None and sent.is_countable and received.is_countable:
-            hops += (_Hop(sent, received, 0), _Hop(received, sent, depths[channel]))
+            hops += (_Transit(sent, received, 0), _Transit(received, sent, depths[channel]))
     for event in pipeline.events:
         record = only_end(pipeline, (RecordEvent,), event)
         if record is None or not record.is_countable or record.process.replicas > 1:
@@ -94,11 +94,12 @@ def _hops(pipeline: PlanPipeline, depths: Sequence[int]) -> tuple[_Hop, ...]:
         for process in pipeline.processes:
             waits = list(ends_in(process, (AwaitEvent,), event))
             if len(waits) == 1 and waits[0].is_countable and process.replicas == 1:
-                hops.append(_Hop(record, waits[0], 0))
+                hops.append(_Transit(record, waits[0], 0))
     return tuple(hops)
 
 
-def _ways(hops: tuple[_Hop, ...], home: PlanProcess, other: PlanProcess, so_far: tuple[_Hop, ...] = ()) -> Iterator[tuple[_Hop, ...]]:
+def _ways(hops: tuple[_Transit, ...], home: PlanProcess, other: PlanProcess,
+          so_far: tuple[_Transit, ...] = ()) -> Iterator[tuple[_Transit, ...]]:
     """Yield the ways from one process to another (or from replica to replica) that come to no process twice."""
     at = so_far[-1].arrives.process if so_far else home
     passed = [hop.leaves.process for hop in so_far]
@@ -112,14 +113,14 @@ def _ways(hops: tuple[_Hop, ...], home: PlanProcess, other: PlanProcess, so_far:
             yield from _ways(hops, home, other, (*so_far, hop))
 
 
-def _chain(way: tuple[_Hop, ...], side: int, pair: Pair, *, structure: bool) -> Chain | None:
+def _chain(way: tuple[_Transit, ...], side: int, pair: Pair, *, structure: bool) -> TokenChain | None:
     """Return a path between two accesses as a chain; None if the program order at an end or on the path is unknown."""
     first, second = pair.accesses[side].statement, pair.accesses[1 - side].statement
     if not isinstance(first, Submit) or not isinstance(second, Submit):
         return None
     begin, finish = path_to(way[0].leaves.process.body, first), path_to(way[-1].arrives.process.body, second)
     assert begin is not None and finish is not None
-    start = next_behind(begin, way[0].leaves, first, structure=structure)
+    start = next_after(begin, way[0].leaves, first, structure=structure)
     end = last_before(finish, way[-1].arrives, structure=structure)
     if start is None or end is None:
         return None
@@ -131,7 +132,7 @@ def _chain(way: tuple[_Hop, ...], side: int, pair: Pair, *, structure: bool) -> 
             return None
         links.append(Link(hop.arrives.levels, hop.arrives.position, then, onward.shift))
         stretch = stretch or hop.arrives.process.replicas == 1
-    return Chain(side, start.position, way[0].shift, tuple(links), end.position, stretch or end.stretch)
+    return TokenChain(side, start.position, way[0].shift, tuple(links), end.position, stretch or end.stretch)
 
 
 # -- the order of a pair -----------------------------------------------------------------------------------------------
@@ -154,14 +155,14 @@ def order_of(contest: Contest, pair: Pair, data: Data) -> Order:
     same = contest.node.replicas if isinstance(contest.node, Process) else 0
     takes = [next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses]
     network = data.kept.get(("network", id(pipeline)))
-    if not isinstance(network, Network):
+    if not isinstance(network, TokenNetwork):
         network = data.kept[("network", id(pipeline))] = network_of(pipeline, data.depths)
     return Order(tuple(_routes(contest, pipeline, network, pair, structure=data.structure)),
                  tuple(chains_of(network, pair, structure=data.structure)), network.origins,
                  same if None not in takes and takes[0] is takes[1] else 0)
 
 
-def _routes(contest: Contest, pipeline: PlanPipeline, network: Network, pair: Pair, *, structure: bool) -> Iterator[Route]:
+def _routes(contest: Contest, pipeline: PlanPipeline, network: TokenNetwork, pair: Pair, *, structure: bool) -> Iterator[Route]:
     """Yield the routes of tokens and events from the process of one access to that of the other, either way; and of two replicas of a
     process the one that says that they have taken different tokens. Without `structure` a token waits for the task that it is of alone."""
     if isinstance(contest.node, Process):
@@ -175,12 +176,12 @@ def _routes(contest: Contest, pipeline: PlanPipeline, network: Network, pair: Pa
         path = path_to(home.body, first.statement)
         if path is None:
             continue
-        for hops, sent in _back(network, second.levels[pair.depth + 1:], (), frozenset()):
-            around = _around_both(path, sent.path) if sent.process is home else None
+        for hops, sent in _earlier_sends(network, second.levels[pair.depth + 1:], (), frozenset()):
+            around = _common_repeats(path, sent.path) if sent.process is home else None
             if not structure and not (isinstance(sent.statement, Send) and first.statement.handle in sent.statement.after):
                 continue
-            if around is not None and _is_one(home, around):
-                turns = tuple(_turn(network, item) for item in around if isinstance(item, Consume))
+            if around is not None and _is_single_replica(home, around):
+                turns = tuple(_iteration_key(network, item) for item in around if isinstance(item, Consume))
                 if None not in turns:
                     loops = tuple(item for item in around if isinstance(item, Loop))
                     yield Route(side, hops, loops, tuple(turn for turn in turns if turn is not None))
@@ -195,19 +196,19 @@ def ordered_by_tokens(contest: Contest, pair: Pair, data: Data) -> bool:
     """
     order = order_of(contest, pair, data)
     for route in order.routes:
-        if _none_is_left(pair, data, Order((route,))):
+        if _is_proved_apart(pair, data, Order((route,))):
             return True
-    return bool(order.chains or order.replicas) and _none_is_left(pair, data, order)
+    return bool(order.chains or order.replicas) and _is_proved_apart(pair, data, order)
 
 
-def _none_is_left(pair: Pair, data: Data, order: Order) -> bool:
+def _is_proved_apart(pair: Pair, data: Data, order: Order) -> bool:
     question = Question(pair, data, pinned=False, order=order)
     question.guard()
     return is_apart(question)
 
 
 # -- routes of tokens --------------------------------------------------------------------------------------------------
-def _back(network: Network, levels: tuple[Level, ...], hops: tuple[Hop, ...],
+def _earlier_sends(network: TokenNetwork, levels: tuple[Level, ...], hops: tuple[Hop, ...],
           seen: frozenset[int]) -> Iterator[tuple[tuple[Hop, ...], End]]:
     """Yield the sends that must precede, given these levels: of the tokens received there, and recursively of the tokens before."""
     for level in levels:
@@ -217,28 +218,28 @@ def _back(network: Network, levels: tuple[Level, ...], hops: tuple[Hop, ...],
         if sent is not None and isinstance(sent.statement, Send):
             further = (*hops, Hop(sent.levels, sent.statement.payload, level.vars))
             yield further, sent
-            yield from _back(network, sent.levels, further, seen | {level.channel})
+            yield from _earlier_sends(network, sent.levels, further, seen | {level.channel})
 
 
-def _only_send(network: Network, channel: int) -> End | None:
+def _only_send(network: TokenNetwork, channel: int) -> End | None:
     """Return the only send to a channel; None if several statements or replicas send."""
     sent = network.sends.get(channel)
-    return sent if sent is not None and _is_one(sent.process, sent.levels) else None
+    return sent if sent is not None and _is_single_replica(sent.process, sent.levels) else None
 
 
-def _is_one(process: PlanProcess, around: Iterable[object]) -> bool:
+def _is_single_replica(process: PlanProcess, around: Iterable[object]) -> bool:
     """Tell whether what is inside these happens in one replica each time: a token is taken by one."""
     return process.replicas == 1 or any(isinstance(level, Consume) for level in around)
 
 
-def _of_replicas(network: Network, pair: Pair) -> Iterator[Route]:
+def _of_replicas(network: TokenNetwork, pair: Pair) -> Iterator[Route]:
     ours, theirs = (next((level for level in access.levels[pair.depth:] if isinstance(level, Consume)), None) for access in pair.accesses)
-    turn = _turn(network, ours) if ours is not None and ours is theirs else None
+    turn = _iteration_key(network, ours) if ours is not None and ours is theirs else None
     if turn is not None:
         yield Route(0, turns=(turn,), replicas=True)
 
 
-def _around_both(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, ...] | None:
+def _common_repeats(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, ...] | None:
     """Return what repeats both of two statements, where the first comes before the second each time; None where it does not."""
     around: list[PlanLoop | PlanConsume] = []
     for (item, here), (other, there) in zip(before, after, strict=False):
@@ -251,7 +252,7 @@ def _around_both(before: Path, after: Path) -> tuple[PlanLoop | PlanConsume, ...
     return None
 
 
-def _turn(network: Network, consumer: PlanConsume) -> tuple[Hop, ...] | None:
+def _iteration_key(network: TokenNetwork, consumer: PlanConsume) -> tuple[Hop, ...] | None:
     """Return what tells one turn of a consumer from another: the loops around the send of its token, and so on from there."""
     hops: list[Hop] = []
     pending, seen = [consumer], {consumer.channel}

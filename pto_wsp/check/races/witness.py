@@ -17,9 +17,9 @@ from typing import TypeAlias
 import numpy as np
 
 from pto_wsp.check.affine.linear import Key
-from pto_wsp.check.races.accesses import Access, Line, Region, Taken, region_of
+from pto_wsp.check.races.accesses import Line, Region, SiteAccess, Taken, region_of
 from pto_wsp.check.races.question import Data, Pair, Question
-from pto_wsp.check.skeleton import Budget, NotKnown, Number, Skeletons, WatchedTask
+from pto_wsp.check.skeleton import Budget, Number, Skeletons, Uncountable, WatchedTask
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Consume, Loop, Receive, bound_vars, leaves
 from pto_wsp.ir.plan import PlanPipeline, Submit, TaskPlan, is_float_symbol
@@ -112,7 +112,7 @@ class _Numbers:
         """Return the values of the symbols and elements read so far."""
         return self.names
 
-    def check(self, access: Access, side: int) -> None:
+    def check(self, access: SiteAccess, side: int) -> None:
         """Check the levels and guards of an access against the values.
 
         Raises: NoWitness if one does not hold.
@@ -226,14 +226,14 @@ _SIZES = (32, 8, 6, 5, 4, 3)     # tried for symbols without a default
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unordered:
+class Concurrent:
     """Two instances without an order: the witness, and for each side the number of tokens its process has moved before, by channel."""
 
     witness: Witness
     tokens: tuple[Mapping[int, int], Mapping[int, int]]
 
 
-def unordered_instances(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, *, apart: bool = True) -> Unordered | None:
+def unordered_instances(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, *, apart: bool = True) -> Concurrent | None:
     """Return two instances of the accesses of a witness that share an element and have no order, with its sizes, or others for sizes
     that are symbols; None where there are none. `apart`: the two are in different processes or replicas.
 
@@ -242,14 +242,14 @@ def unordered_instances(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness
     """
     first, second = witness.pair.accesses
     if not isinstance(first.statement, Submit) or not isinstance(second.statement, Submit):
-        raise NotKnown("the workload reads it itself")
+        raise Uncountable("the workload reads it itself")
     if any(task.after for task in leaves(pipeline)):
-        raise NotKnown("after= orders tasks of its processes")
+        raise Uncountable("after= orders tasks of its processes")
     instances, why = None, None
     for sizes in _sizes(plan, witness):
         try:
             instances = _found(plan, pipeline, witness, data, sizes, apart=apart)
-        except NotKnown as problem:
+        except Uncountable as problem:
             why = why or problem
         if instances is not None:
             return instances
@@ -268,19 +268,19 @@ def _sizes(plan: TaskPlan, witness: Witness) -> Iterator[Mapping[str, int]]:
 
 
 def _found(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data, given: Mapping[str, int], *,
-           apart: bool) -> Unordered | None:
+           apart: bool) -> Concurrent | None:
     pair = witness.pair
     key = ("tasks", id(pipeline), *sorted(given.items()), *sorted(witness.outer.items()))
     if key not in data.kept:
         data.kept[key] = _tasks(plan, pipeline, witness, data, given)
     run = data.kept[key]
     if not isinstance(run, list):
-        raise NotKnown(str(run))
+        raise Uncountable(str(run))
     tasks: list[WatchedTask] = run
     regions = [{number: _box(access, task) for number, task in enumerate(tasks) if _is_of(task, access)} for access in pair.accesses]
     numbers = sorted({*regions[0], *regions[1]})
     if len(numbers) ** 2 > 2 * _MOST_PAIRS:
-        raise NotKnown("it has too many tasks to be run here")
+        raise Uncountable("it has too many tasks to be run here")
     for position, later in enumerate(numbers):
         for earlier in numbers[:position]:
             if tasks[later].before >> earlier & 1 or (apart and tasks[earlier].stream == tasks[later].stream):
@@ -300,18 +300,18 @@ def _tasks(plan: TaskPlan, pipeline: PlanPipeline, witness: Witness, data: Data,
     try:
         if skeletons.run(pipeline).rows:
             return "its processes come to a stop"
-    except NotKnown as why:
+    except Uncountable as why:
         return str(why)
     return skeletons.watched if all(_passes(task, submits[task.site]) for task in skeletons.watched) else []
 
 
-def _unordered(witness: Witness, given: Mapping[str, int], first: WatchedTask, second: WatchedTask, shared: Shared) -> Unordered:
+def _unordered(witness: Witness, given: Mapping[str, int], first: WatchedTask, second: WatchedTask, shared: Shared) -> Concurrent:
     pair = witness.pair
     sides = (_values(pair, pair.first, first), _values(pair, pair.second, second))
-    return Unordered(replace(witness, sides=sides, given=given, shared=shared), (first.tokens, second.tokens))
+    return Concurrent(replace(witness, sides=sides, given=given, shared=shared), (first.tokens, second.tokens))
 
 
-def _values(pair: Pair, access: Access, task: WatchedTask) -> Values:
+def _values(pair: Pair, access: SiteAccess, task: WatchedTask) -> Values:
     """Return the values of the loops and tokens around an instance, outermost first."""
     values: list[tuple[str, int]] = []
     for level in access.levels:
@@ -320,7 +320,7 @@ def _values(pair: Pair, access: Access, task: WatchedTask) -> Values:
     return tuple(values)
 
 
-def _is_of(task: WatchedTask, access: Access) -> bool:
+def _is_of(task: WatchedTask, access: SiteAccess) -> bool:
     return isinstance(access.statement, Submit) and access.statement.site == task.site
 
 
@@ -330,15 +330,15 @@ def _passes(task: WatchedTask, submit: Submit) -> bool:
         try:
             if not task.value(check.lower) <= task.value(check.value) <= task.value(check.upper):
                 return False
-        except NotKnown:
+        except Uncountable:
             pass
     return True
 
 
-def _box(access: Access, task: WatchedTask) -> Shared:
+def _box(access: SiteAccess, task: WatchedTask) -> Shared:
     region = region_of(access.view)
     if not region.is_box:
-        raise NotKnown("a view is reshaped")
+        raise Uncountable("a view is reshaped")
     return tuple(_range(region, line, task) for line in region.dims)
 
 
@@ -373,5 +373,5 @@ def _leaf_with(data: Data, given: Mapping[str, int]) -> Callable[[s.Scalar], Num
                     return int(array[at])
             case _:
                 pass
-        raise NotKnown(f"`{print_scalar(node)}` is known at run time alone")
+        raise Uncountable(f"`{print_scalar(node)}` is known at run time alone")
     return leaf

@@ -19,7 +19,7 @@ from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import FlagError, PipeHazardError
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar, Var, add, mul, substitute
 from pto_wsp.npu.check.forms import own_flags
-from pto_wsp.npu.check.runs import Bytes, Ending, Mark, Region, Run, Work, overlap, runs_of
+from pto_wsp.npu.check.runs import Bytes, Ending, Mark, ParamRect, Run, WorkStep, overlap, runs_of
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.tile_program import Pipe
 from pto_wsp.source import Span
@@ -134,7 +134,7 @@ class _Pairing:
         return substitute(self.values[node], self._value) if isinstance(node, Var) and node in self.values else None
 
     def _event(self, step: tp.SetFlag | tp.WaitFlag) -> int:
-        value = substitute(substitute(step.event, self._value), _whole_turns)
+        value = substitute(substitute(step.event, self._value), _whole_iterations)
         if not isinstance(value, Const) or not 0 <= int(value.value) < _EVENTS:
             self._refuse("the event of a flag is not one of eight", step.span, f"0 to {_EVENTS - 1}, from the turns of loops", str(value))
         assert isinstance(value, Const)
@@ -144,7 +144,7 @@ class _Pairing:
         raise _Refused(FlagError(f"kernel `{self.program.name}`: {what}", span, expected=expected, found=found))
 
 
-def _whole_turns(node: Scalar) -> Scalar | None:
+def _whole_iterations(node: Scalar) -> Scalar | None:
     """Return k for k * step // step, whatever the step."""
     match node:
         case Binary(Op.FLOORDIV, Const(0), _):
@@ -170,26 +170,26 @@ def check_hazards(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     n_runs = 0
     for run in runs_of(program):
         n_runs += 1
-        error = _Clocks(program).fault(run)
+        error = _HazardClocks(program).fault(run)
         if error is not None:
             return (Finding(_HAZARD_CHECK, Verdict.COUNTEREXAMPLE, error.message, error),)
     return (Finding(_HAZARD_CHECK, Verdict.PROVED, f"{n_runs} ways through the kernel"),)
 
 
 @dataclass(slots=True)
-class _Clocks:
+class _HazardClocks:
     program: tp.TileProgram
     given: _Clock = field(default_factory=lambda: dict.fromkeys(Pipe, 0))
     known: dict[Pipe, _Clock] = field(default_factory=lambda: {pipe: dict.fromkeys(Pipe, 0) for pipe in Pipe})
     flags: dict[tuple[Pipe, Pipe, int], _Clock] = field(default_factory=dict)
     awaited: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
-    touched: dict[object, dict[Bytes | Region, dict[tuple[Pipe, bool], tuple[int, tp.Step]]]] = field(default_factory=dict)
+    touched: dict[object, dict[Bytes | ParamRect, dict[tuple[Pipe, bool], tuple[int, tp.Step]]]] = field(default_factory=dict)
 
     def fault(self, run: Run) -> PipeHazardError | None:
         """Return the first hazard of a run, None if there is none."""
         for happening in run:
             match happening:
-                case Work():
+                case WorkStep():
                     error = self._work(happening)
                 case Mark():
                     error = self._mark(happening)
@@ -199,7 +199,7 @@ class _Clocks:
                 return error
         return None
 
-    def _work(self, work: Work) -> PipeHazardError | None:
+    def _work(self, work: WorkStep) -> PipeHazardError | None:
         knows = self.known[work.pipe]
         for use in work.uses:
             key = use.place.space if isinstance(use.place, Bytes) else use.place.where
@@ -246,7 +246,7 @@ class _Clocks:
 
     def _ending(self, step: tp.Leave | None) -> PipeHazardError | None:
         for pipe in (Pipe.MTE3, Pipe.FIX):
-            stored = [(count, one) for uses in self.touched.values() for place, at in uses.items() if isinstance(place, Region)
+            stored = [(count, one) for uses in self.touched.values() for place, at in uses.items() if isinstance(place, ParamRect)
                       for (of, writes), (count, one) in at.items() if of is pipe and writes]
             last = max(stored, key=lambda entry: entry[0], default=None)
             if last is not None and self.known[Pipe.S][pipe] < last[0]:
@@ -259,8 +259,8 @@ class _Clocks:
         return PipeHazardError(f"kernel `{self.program.name}` uses an event that depends on what is known at run time only", step.span,
                                expected="a number, or one that follows from the turn of a loop", found=str(step.event))
 
-    def _too_early(self, work: Work, writes: bool, pipe: Pipe, wrote: bool, step: tp.Step, place: Bytes | Region) -> PipeHazardError:
-        if isinstance(place, Region):
+    def _too_early(self, work: WorkStep, writes: bool, pipe: Pipe, wrote: bool, step: tp.Step, place: Bytes | ParamRect) -> PipeHazardError:
+        if isinstance(place, ParamRect):
             where = f"`{place.param}` in global memory"
         else:
             where = f"`{self.program.room(place.room).name}` in {place.space.value}, bytes {place.start} to {place.stop}"

@@ -72,7 +72,7 @@ def _broken(rule: Rule, step: tp.Instr, args: list[tp.Arg], tiles: Mapping[int, 
     """Return what a broken rule finds, None if the rule holds."""
     if rule.demand in _NAMED_DEMANDS:
         return "none" if rule.demand is Demand.TEMPLATE and not step.template else None
-    numbers = [arg for arg in args if isinstance(arg, tp.ScalarArg)]
+    numbers = [arg for arg in args if isinstance(arg, tp.NumberArg)]
     if numbers:
         return next(filter(None, (_of_number(rule, number) for number in numbers)), None)
     given = [tiles[arg.tile] for arg in args if isinstance(arg, tp.TileArg)]
@@ -113,7 +113,7 @@ def _broken(rule: Rule, step: tp.Instr, args: list[tp.Arg], tiles: Mapping[int, 
             return None
 
 
-def _of_number(rule: Rule, number: tp.ScalarArg) -> str | None:
+def _of_number(rule: Rule, number: tp.NumberArg) -> str | None:
     if rule.demand is Demand.U32 and number.dtype is not DType.U32:
         return str(number.dtype)
     return "0" if rule.demand is Demand.NOT_ZERO and number.value == Const(0) else None
@@ -176,7 +176,7 @@ def _tiles(program: tp.TileProgram) -> Iterator[TileFormError]:
                                 expected=rule, found=found)
 
 
-def _faults(tile: tp.Tile, room: tp.Room, core: Unit) -> Iterator[tuple[str, str]]:
+def _faults(tile: tp.Tile, room: tp.ChipBuffer, core: Unit) -> Iterator[tuple[str, str]]:
     shape, dtype = f"[{tile.rows}, {tile.cols}] {tile.dtype}", tile.dtype
     if tile.rows < 1 or tile.cols < 1:
         yield "at least one row and one column", shape
@@ -229,7 +229,7 @@ def _instruction(step: tp.Instr, tiles: Mapping[int, tp.Tile], arch: Arch) -> It
         return
     data: set[DType] = set()
     for operand, arg in zip(form, step.args, strict=True):
-        wanted = tp.TileArg if operand.kind.is_tile else tp.ScalarArg if operand.kind is Kind.SCALAR else tp.Word
+        wanted = tp.TileArg if operand.kind.is_tile else tp.NumberArg if operand.kind is Kind.SCALAR else tp.Word
         if not isinstance(arg, wanted):
             yield f"{operand.name}: {operand.kind.value}", str(arg)
         elif isinstance(arg, tp.TileArg):
@@ -258,19 +258,19 @@ def _extents(step: tp.Instr, tiles: Mapping[int, tp.Tile]) -> Iterator[tuple[str
     if step.name in _ELEMENTWISE:
         shapes = dict.fromkeys((tile.valid_rows, tile.valid_cols) for _, tile in named)
         if len(shapes) > 1:
-            yield "tiles of the same valid part", " and ".join(_shown(shape) for shape in shapes)
+            yield "tiles of the same valid part", " and ".join(_shape_text(shape) for shape in shapes)
     elif step.name in _BY_ROW:
         (_, target), (_, source) = named
         if (target.valid_rows, target.valid_cols) != (source.valid_rows, Const(1)):
-            yield f"a result of {_shown((source.valid_rows, Const(1)))}", _shown((target.valid_rows, target.valid_cols))
+            yield f"a result of {_shape_text((source.valid_rows, Const(1)))}", _shape_text((target.valid_rows, target.valid_cols))
     elif step.name in ("TMATMUL", "TMATMUL_ACC"):
         into, left, right = named[0][1], named[-2][1], named[-1][1]
         rows_cols = left.valid_rows, right.valid_cols
         if (into.valid_rows, into.valid_cols) != rows_cols:
-            yield f"a result of {_shown(rows_cols)}", _shown((into.valid_rows, into.valid_cols))
+            yield f"a result of {_shape_text(rows_cols)}", _shape_text((into.valid_rows, into.valid_cols))
         if left.valid_cols != right.valid_rows:
-            yield "as many columns on the left as rows on the right", _shown((left.valid_cols, right.valid_rows))
+            yield "as many columns on the left as rows on the right", _shape_text((left.valid_cols, right.valid_rows))
 
 
-def _shown(shape: tuple[Scalar, Scalar]) -> str:
+def _shape_text(shape: tuple[Scalar, Scalar]) -> str:
     return f"[{print_scalar(shape[0])}, {print_scalar(shape[1])}]"

@@ -14,7 +14,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import TilePlaceError
 from pto_wsp.ir.scalar import Const
-from pto_wsp.npu.check.runs import Bytes, Run, Work, runs_of
+from pto_wsp.npu.check.runs import Bytes, Run, WorkStep, runs_of
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.instructions import find_instruction
 from pto_wsp.npu.isa.tile_program import ALIGN_BYTES
@@ -31,14 +31,14 @@ def check_places(program: tp.TileProgram, arch: Arch) -> tuple[Finding, ...]:
     """
     findings = []
     runs = tuple(runs_of(program))
-    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch)), (_APART, _crossed(program, runs))):
+    for check, errors in ((_ALIGNED, _misaligned(program, runs)), (_WITHIN, _outside(program, arch)), (_APART, _overlaps(program, runs))):
         error = next(errors, None)
         if error is not None:
             findings.append(Finding(check, Verdict.COUNTEREXAMPLE, error.message, error))
         else:
             findings.append(Finding(check, Verdict.PROVED, f"{len(program.rooms)} rooms, {len(program.tiles)} tiles"))
     if all(finding.verdict is Verdict.PROVED for finding in findings):
-        findings.append(_kept(program, runs))
+        findings.append(_check_contents(program, runs))
     return tuple(findings)
 
 
@@ -60,7 +60,7 @@ def _misaligned(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePl
             yield TilePlaceError(f"kernel `{program.name}`: tile `{tile.name}` does not start at its alignment",
                                  _span_of(program, tile=tile.id), expected=f"a multiple of {ALIGN_BYTES} bytes", found=str(tile.offset))
     for run in runs:
-        for work in (one for one in run if isinstance(one, Work)):
+        for work in (one for one in run if isinstance(one, WorkStep)):
             for use in work.uses:
                 if isinstance(use.place, Bytes) and use.place.start % ALIGN_BYTES:
                     yield TilePlaceError(
@@ -88,7 +88,7 @@ def _outside(program: tp.TileProgram, arch: Arch) -> Iterator[TilePlaceError]:
 
 # -- operands apart
 
-def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
+def _overlaps(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlaceError]:
     """Yield errors for operands that overlap while an instruction reads and writes.
 
     A source must share all of the result's bytes or none, and scratch must share none.
@@ -98,7 +98,7 @@ def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlace
     seen: set[tuple[int, tuple[object, ...]]] = set()
     for run in runs:
         for work in run:
-            if not isinstance(work, Work) or not isinstance(work.step, tp.Instr) or (id(work.step), work.uses) in seen:
+            if not isinstance(work, WorkStep) or not isinstance(work.step, tp.Instr) or (id(work.step), work.uses) in seen:
                 continue
             seen.add((id(work.step), work.uses))
             # The position of a sliding tile depends on scalars that a run only assumes.
@@ -117,11 +117,11 @@ def _crossed(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlace
 
 # -- contents kept
 
-def _kept(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
+def _check_contents(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
     sharing = _sharing(program)
     if sharing:
         for run in runs:
-            error = _Contents(program, sharing).fault(run)
+            error = _WrittenBytes(program, sharing).fault(run)
             if error is not None:
                 return Finding(_KEPT, Verdict.COUNTEREXAMPLE, error.message, error)
     return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} rooms share bytes with others")
@@ -129,7 +129,7 @@ def _kept(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
 
 def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
     """Return the buffers that share bytes with others, and those others."""
-    def stretch(room: tp.Room) -> tuple[int, int]:
+    def stretch(room: tp.ChipBuffer) -> tuple[int, int]:
         return room.address or 0, (room.address or 0) + room.size_bytes * room.copies
 
     sharing = {}
@@ -143,7 +143,7 @@ def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
 
 
 @dataclass(slots=True)
-class _Contents:
+class _WrittenBytes:
     """The bytes that each buffer wrote, and the bytes of it that other buffers have overwritten."""
 
     program: tp.TileProgram
@@ -154,7 +154,7 @@ class _Contents:
     def fault(self, run: Run) -> TilePlaceError | None:
         """Return the first read of bytes that another buffer has overwritten."""
         for work in run:
-            if not isinstance(work, Work):
+            if not isinstance(work, WorkStep):
                 continue
             scratch = _scratch(work.step)
             places = [(at, use) for at, use in enumerate(work.uses) if isinstance(use.place, Bytes) and use.place.room in self.sharing]
@@ -183,7 +183,7 @@ class _Contents:
                 if start < stop and not any(start >= one and stop <= two for one, two, _ in self.lost.get(other, ())):
                     self.lost.setdefault(other, []).append((start, stop, step))
 
-    def _error(self, work: Work, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
+    def _error(self, work: WorkStep, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
         start, stop, step = taken
         return TilePlaceError(
             f"kernel `{self.program.name}`: `{self.program.room(place.room).name}` in {place.space.value} is read after another tile was"

@@ -23,7 +23,7 @@ _LONGEST = 6000                      # steps of a run; longer runs get fewer ite
 Drawn: TypeAlias = tuple[int, ...]   # one value per draw
 
 
-def known(value: Drawn) -> int | None:
+def common_value(value: Drawn) -> int | None:
     """Return a value that is equal in all draws, None if the draws differ."""
     return value[0] if len(set(value)) == 1 else None
 
@@ -40,7 +40,7 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ParamRect:
     """A rectangle of a parameter. `memory`: alias class of the parameter, None if it aliases no written one."""
 
     param: str
@@ -57,21 +57,21 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PlaceUse:
     """An access of a step to a place."""
 
-    place: Bytes | Region
+    place: Bytes | ParamRect
     reads: bool
     writes: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkStep:
     """A step of work in a run."""
 
     step: tp.Step
     pipe: tp.Pipe
-    uses: tuple[Use, ...]
+    uses: tuple[PlaceUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class Ending:
     step: tp.Leave | None
 
 
-Happening: TypeAlias = "Work | Mark | Ending"
+Happening: TypeAlias = "WorkStep | Mark | Ending"
 Run: TypeAlias = tuple[Happening, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choices:
     """The decisions of a run.
 
     `turns`: iterations of every loop, None for a number per loop. `side`: the side that branches take, None for alternating sides per
@@ -115,11 +115,11 @@ def runs_of(program: tp.TileProgram) -> Iterator[Run]:
     turns: list[int | None] = [*range(most + 1)] if loops else [0]
     sides: list[bool | None] = [True, False, None] if branches else [True]
     ways = 2 * max(branches - 1, 0).bit_length()     # the numbers of two branches differ in at least one bit
-    crossed = [Choice(2, None, seed) for seed in range(ways)]
-    mixed = [Choice(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.Loop) for s in flat) > 1 else []
+    crossed = [Choices(2, None, seed) for seed in range(ways)]
+    mixed = [Choices(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.Loop) for s in flat) > 1 else []
     seen: set[tuple[int, ...]] = set()
-    for choice in (*(Choice(n, side) for n in turns for side in sides), *crossed, *mixed):
-        run = _Run(program, choice)
+    for choice in (*(Choices(n, side) for n in turns for side in sides), *crossed, *mixed):
+        run = _RunBuilder(program, choice)
         happened = run.happenings()
         taken = tuple(run.taken)
         if taken not in seen:
@@ -128,16 +128,16 @@ def runs_of(program: tp.TileProgram) -> Iterator[Run]:
 
 
 @dataclass(slots=True)
-class _Run:
+class _RunBuilder:
     program: tp.TileProgram
-    choice: Choice
+    choice: Choices
     vars: list[dict[Var, int]] = field(default_factory=lambda: [{} for _ in range(DRAWS)])
     places: dict[int, tuple[int, int]] = field(default_factory=dict)      # tile -> bytes
     taken: list[int] = field(default_factory=list)
     visits: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)                 # of branches, in program order
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
-    rooms: dict[int, tp.Room] = field(default_factory=dict)
+    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
     chance: list[random.Random] = field(default_factory=list)
     length: int = 0
     ended: bool = False
@@ -166,7 +166,7 @@ class _Run:
 
     def _is_certain(self, node: Scalar) -> bool:
         """Return whether a scalar depends on loop iterations only."""
-        return all(isinstance(leaf, Var) and known(tuple(values.get(leaf, draw) for draw, values in enumerate(self.vars)))
+        return all(isinstance(leaf, Var) and common_value(tuple(values.get(leaf, draw) for draw, values in enumerate(self.vars)))
                    is not None for leaf in leaves(node))
 
     def _let(self, var: Var, values: Drawn) -> None:
@@ -196,7 +196,7 @@ class _Run:
             case tp.Leave():
                 yield Ending(step)
             case tp.SetFlag() | tp.WaitFlag():
-                yield Mark(step, known(self._draw(step.event)))
+                yield Mark(step, common_value(self._draw(step.event)))
             case tp.Barrier():
                 yield Mark(step, None)
             case _:
@@ -209,7 +209,7 @@ class _Run:
         if self.length > _LONGEST:
             wanted = min(wanted, 2)
         if all(self._is_certain(bound) for bound in (loop.start, loop.stop, loop.step)):
-            turns = _some(len(range(start[0], stop[0], by[0])), wanted, max((room.copies for room in self.program.rooms), default=1))
+            turns = _sample(len(range(start[0], stop[0], by[0])), wanted, max((room.copies for room in self.program.rooms), default=1))
         else:
             turns = list(range(wanted))
         self.taken += [len(turns), *turns[-1:]]
@@ -229,37 +229,37 @@ class _Run:
         if room.address is None:
             raise InternalError(f"`{room.name}` has no address", self.program.name)
         start, stop = room.address, room.address + room.size_bytes * room.copies
-        copy = 0 if room.copies == 1 else known(self._draw(step.turn))
+        copy = 0 if room.copies == 1 else common_value(self._draw(step.turn))
         if copy is not None:
             start += copy % room.copies * room.size_bytes
-            shift = known(self._draw(step.shift))
+            shift = common_value(self._draw(step.shift))
             if shift is not None:
                 start, stop = start + tile.offset + shift, start + tile.offset + shift + tile.size_bytes
             else:
                 stop = start + room.size_bytes
         self.places[tile.id] = start, stop
 
-    def _work(self, step: tp.Step) -> Work:
+    def _work(self, step: tp.Step) -> WorkStep:
         pipe = tp.pipe_of(step, self.program)
         if pipe is None:
             raise InternalError(f"{step} runs on no pipe", self.program.name)
-        uses = [Use(self._bytes(use.tile), use.access.reads, use.access.writes) for use in tp.uses_of(step)]
+        uses = [PlaceUse(self._bytes(use.tile), use.access.reads, use.access.writes) for use in tp.uses_of(step)]
         match step:
             case tp.GmLoad(tile, param, row, col, turned):
-                uses.append(Use(self._region(param, row, col, *self._extents(tile, turned)), True, False))
+                uses.append(PlaceUse(self._region(param, row, col, *self._extents(tile, turned)), True, False))
             case tp.GmStore(param, tile, row, col, turned):
-                uses.append(Use(self._region(param, row, col, *self._extents(tile, turned)), False, True))
+                uses.append(PlaceUse(self._region(param, row, col, *self._extents(tile, turned)), False, True))
             case tp.GmPeek(var, param, row, col):
-                uses.append(Use(self._region(param, row, col, 1, 1), True, False))
+                uses.append(PlaceUse(self._region(param, row, col, 1, 1), True, False))
                 self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
             case tp.Peek(var):
                 self._let(var, tuple(one.randint(*size) for one, size in zip(self.chance, _SIZES, strict=True)))
             case _:
                 pass
-        return Work(step, pipe, tuple(uses))
+        return WorkStep(step, pipe, tuple(uses))
 
-    def _region(self, param: str, row: Scalar, col: Scalar, rows: int, cols: int) -> Region:
-        return Region(param, self._draw(row), self._draw(col), rows, cols, self.program.memory(param))
+    def _region(self, param: str, row: Scalar, col: Scalar, rows: int, cols: int) -> ParamRect:
+        return ParamRect(param, self._draw(row), self._draw(col), rows, cols, self.program.memory(param))
 
     def _bytes(self, tile_id: int) -> Bytes:
         tile = self.tiles[tile_id]
@@ -274,7 +274,7 @@ class _Run:
         return (extents[1], extents[0]) if turned else (extents[0], extents[1])
 
 
-def _some(n: int, wanted: int, copies: int) -> list[int]:
+def _sample(n: int, wanted: int, copies: int) -> list[int]:
     """Return some of a loop's `n` iterations, including the last ones, which may take another branch.
 
     The number of skipped iterations is a multiple of `copies`, so that copies still alternate.
@@ -286,17 +286,17 @@ def _some(n: int, wanted: int, copies: int) -> list[int]:
     return list(range(n)) if n < 2 or first + last >= n else [*range(first), *range(n - last, n)]
 
 
-def overlap(one: Bytes | Region, other: Bytes | Region) -> bool:
+def overlap(one: Bytes | ParamRect, other: Bytes | ParamRect) -> bool:
     """Return whether two places may share a byte."""
     if isinstance(one, Bytes) and isinstance(other, Bytes):
         return one.space is other.space and one.start < other.stop and other.start < one.stop
-    if isinstance(one, Region) and isinstance(other, Region):
+    if isinstance(one, ParamRect) and isinstance(other, ParamRect):
         if one.param != other.param:
             return one.where == other.where
-        return not (_apart(one.row, one.rows, other.row, other.rows) or _apart(one.col, one.cols, other.col, other.cols))
+        return not (_are_disjoint(one.row, one.rows, other.row, other.rows) or _are_disjoint(one.col, one.cols, other.col, other.cols))
     return False
 
 
-def _apart(one: Drawn, n_one: int, other: Drawn, n_other: int) -> bool:
-    distance = known(tuple(b - a for a, b in zip(one, other, strict=True)))
+def _are_disjoint(one: Drawn, n_one: int, other: Drawn, n_other: int) -> bool:
+    distance = common_value(tuple(b - a for a, b in zip(one, other, strict=True)))
     return distance is not None and (distance >= n_one or -distance >= n_other)

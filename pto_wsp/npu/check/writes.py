@@ -21,15 +21,15 @@ from pto_wsp.npu.plan.places import IntermediateOf, Resource, TensorOf, resource
 from pto_wsp.npu.plan.waits import Overwrites, RememberedReads, overwrites, remembered_reads
 from pto_wsp.values import dataclass
 
-MOST_TURNS = 4       # iterations of one loop
-MOST_TASKS = 120
-MOST_TURNS_IN_ALL = 4096     # of all loops, because loops without tasks iterate too
+MAX_ITERATIONS = 4       # iterations of one loop
+MAX_TASKS = 120
+MAX_ITERATIONS_IN_ALL = 4096     # of all loops, because loops without tasks iterate too
 MOST_WAYS = 8        # ways through a plan whose forks depend on data
 _SMALL = 3           # value of a symbol, or of an element of a tensor, without a default
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class _TaskUse:
     """A task's access to a tensor, or to the tensor that the runtime made for run `turn` of a scope.
 
     `looks`: the runtime looks up earlier writers. `makes`: the task allocates the tensor.
@@ -42,16 +42,16 @@ class _Access:
     makes: bool
     box: tuple[range, ...]
 
-    def meets(self, other: _Access) -> bool:
+    def meets(self, other: _TaskUse) -> bool:
         """Return whether both accesses share an element."""
         return (self.resource == other.resource and self.turn == other.turn
                 and all(max(mine.start, its.start) < min(mine.stop, its.stop) for mine, its in zip(self.box, other.box, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _CheckedTask:
     launch: Launch
-    accesses: tuple[_Access, ...]
+    accesses: tuple[_TaskUse, ...]
 
 
 def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None, looked_up: Overwrites | None = None) -> tuple[Finding, ...]:
@@ -75,7 +75,7 @@ def check_writes(plan: NpuPlan, remembered: RememberedReads | None = None, looke
                       "given as INOUT, for which the runtime looks for them") for slot in again))
 
 
-def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
+def _check_tasks(tasks: tuple[_CheckedTask, ...], remembered: RememberedReads) -> None:
     behind: list[int] = []          # for each task, the tasks it waits for, transitively, as a bit set
     for number, task in enumerate(tasks):
         found, missing = 0, []
@@ -94,34 +94,34 @@ def _check_tasks(tasks: tuple[_Task, ...], remembered: RememberedReads) -> None:
         behind.append(found)
 
 
-def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_Task]:
+def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_CheckedTask]:
     """Yield the first tasks of a plan: of each loop the first few iterations and the last, of each fork a branch by the seed."""
     n_tasks = n_runs = n_turns = 0
     chosen = random.Random(seed)
     slots: dict[s.Scalar, int] = {}       # and payloads of tokens
     passed: set[tuple[Resource, int]] = set()      # intermediates that a task has allocated
 
-    def visit(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_Task]:
+    def visit(item: NpuItem, known: Mapping[s.Scalar, int], made: Mapping[Resource, int]) -> Iterator[_CheckedTask]:
         nonlocal n_tasks, n_runs, n_turns
         known = {**known, **slots}
         match item:
             case Do(launch):
                 n_tasks += 1
-                if n_tasks <= MOST_TASKS:
+                if n_tasks <= MAX_TASKS:
                     accesses = []
                     for position, argument in enumerate(launch.arguments):
                         turn = made.get(resource_of(argument), 0)
                         first = isinstance(argument, Passed) and (resource_of(argument), turn) not in passed
                         passed.add((resource_of(argument), turn))
                         reads = argument.role.reads or (site_of(launch), position) in looked_up
-                        accesses.append(_Access(resource_of(argument), turn, reads,
+                        accesses.append(_TaskUse(resource_of(argument), turn, reads,
                                                 argument.role.writes, first or (isinstance(argument, Descriptor) and argument.allocates),
                                                 _box(plan, argument, known)))
-                    yield _Task(launch, tuple(accesses))
+                    yield _CheckedTask(launch, tuple(accesses))
             case Loop(var, start, stop, step, through=through):
                 turns = range(*(_value(node, known) for node in (start, stop, step)))
-                for turn in dict.fromkeys((*turns[:MOST_TURNS - 1], *turns[-1:])):
-                    if n_tasks >= MOST_TASKS or n_turns >= MOST_TURNS_IN_ALL:
+                for turn in dict.fromkeys((*turns[:MAX_ITERATIONS - 1], *turns[-1:])):
+                    if n_tasks >= MAX_TASKS or n_turns >= MAX_ITERATIONS_IN_ALL:
                         return
                     n_turns += 1
                     inside = {**known, var: turn}
@@ -129,7 +129,7 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_T
                         inside[through.var] = _value(through.value, inside)
                     yield from visit(item.body, inside, made)
             case Choice():
-                yield from visit(item.bodies[_taken(item, known, chosen)], known, made)
+                yield from visit(item.bodies[_pick_branch(item, known, chosen)], known, made)
             case Receive(vars=variables):
                 slots.update(dict.fromkeys(variables, 0))
             case Consume(_, variables, body):
@@ -148,7 +148,7 @@ def _first_tasks(plan: NpuPlan, seed: int, looked_up: Overwrites) -> Iterator[_T
     return visit(plan.body, {}, {})
 
 
-def _taken(fork: NpuChoice, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
+def _pick_branch(fork: NpuChoice, known: Mapping[s.Scalar, int], chosen: random.Random) -> int:
     """Return which body of a fork runs: by the variables of loops where they decide, else any."""
     for position, way in enumerate(fork.branches):
         plain = all(isinstance(leaf, s.Var) for leaf in s.leaves(way.condition))

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.c.render import Unit, render
+from pto_wsp.c.render import TemplateUnit, render
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -30,7 +30,7 @@ from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import Number, SymbolRef
 from pto_wsp.ir.waits import waited_for
 from pto_wsp.npu.emit.golden_tasks import emit_function, emit_tasks
-from pto_wsp.npu.emit.golden_text import Scope, spell_dtype
+from pto_wsp.npu.emit.golden_text import NameScope, spell_dtype
 from pto_wsp.ops.entry import Identity
 from pto_wsp.ops.guards import takes_indices
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
@@ -201,11 +201,11 @@ _TERM = 4e-7
 # Two units in the last place of a rounded result: the device and golden.py both round.
 _ROUNDED = {DType.F16: 2e-3, DType.BF16: 1.6e-2, DType.FP8E4M3: 0.25, DType.FP8E5M2: 0.5}
 _SMALLEST_HALF = 6e-8   # distance between the smallest numbers of f16
-_SOME_TURNS = 16   # assumed iterations of a loop of run-time length
+_ASSUMED_ITERATIONS = 16   # assumed iterations of a loop of run-time length
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
+class GoldenTolerance:
     """|found - expected| <= atol + rtol * |expected|. For scaled results, a small atol lets small rows count too.
 
     `grows`: results may be differences of larger terms: golden.py multiplies atol by their magnitude.
@@ -216,15 +216,15 @@ class Tolerance:
     grows: bool = False
 
 
-def tolerance_of(plan: TaskPlan) -> Tolerance:
+def tolerance_of(plan: TaskPlan) -> GoldenTolerance:
     """Return the tolerance of a plan's outputs: the sum of the four largest kernel errors, as kernels feed each other."""
     needs = sorted((_body(use.kernel.body, 1) for use in plan.kernels), reverse=True)
     need = float(f"{sum(needs[:4]):.1e}")
     stmts = [stmt for use in plan.kernels for stmt in walk(use.kernel.body)]
     if not need or not all(map(_scales, stmts)):
-        return Tolerance(need, need, grows=bool(need))
+        return GoldenTolerance(need, need, grows=bool(need))
     least = _SMALLEST_HALF if any(isinstance(stmt, k.Compute) and stmt.result.type.dtype is DType.F16 for stmt in stmts) else 0.0
-    return Tolerance(need, float(f"{max(need * 1e-6, least):.1e}"))
+    return GoldenTolerance(need, float(f"{max(need * 1e-6, least):.1e}"))
 
 
 def _scales(stmt: k.Stmt) -> bool:
@@ -243,7 +243,7 @@ def _body(body: tuple[k.Stmt, ...], turns: int) -> float:
             case k.Compute():
                 largest = max(largest, _compute(stmt, turns))
             case k.For(start=start, stop=stop, step=step):
-                largest = max(largest, _body(stmt.body, turns * _turns(start, stop, step)))
+                largest = max(largest, _body(stmt.body, turns * _n_iterations(start, stop, step)))
             case k.If():
                 largest = max(largest, _body(stmt.then, turns), _body(stmt.other, turns))
             case _:
@@ -251,12 +251,12 @@ def _body(body: tuple[k.Stmt, ...], turns: int) -> float:
     return largest
 
 
-def _turns(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> int:
+def _n_iterations(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> int:
     match start, stop, step:
         case s.Const(low), s.Const(high), s.Const(by):
             return max(1, len(range(int(low), int(high), int(by))))
         case _:
-            return _SOME_TURNS
+            return _ASSUMED_ITERATIONS
 
 
 def _compute(stmt: k.Compute, turns: int) -> float:
@@ -285,7 +285,7 @@ def _printable(text: str) -> str:
     return text
 
 
-class _GoldenUnit(Unit):
+class _GoldenUnit(TemplateUnit):
     """The values of golden.py.j2."""
 
     name: Annotated[str, After(_printable)]
@@ -310,11 +310,11 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     """
     if missing := steering_tensors(plan) - steering.keys():
         raise InternalError(f"no elements are given for tensors {sorted(missing)}, which decide what golden.py does")
-    top = Scope(frozenset(_functions()))
+    top = NameScope(frozenset(_functions()))
     for reserved in ("generate_inputs", "compute_golden", "RTOL", "ATOL"):
         top.take(reserved, reserved)
     functions = [top.take(use.kernel.name, "kernel") for use in plan.kernels]
-    local = Scope(top.names())
+    local = NameScope(top.names())
     tensors = {slot.ref.id: local.take(slot.ref.shown, "tensor") for slot in plan.tensors}
     symbols = {symbol.id: local.take(symbol.name, "symbol") for symbol in plan.symbols}
     made, entries = emit_inputs(plan, tensors, symbols, steering, numbers)

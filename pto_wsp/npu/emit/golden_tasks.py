@@ -43,7 +43,7 @@ from pto_wsp.ir.kernel_walk import operand_types, piece_of, uses_of, writes_buff
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
-from pto_wsp.npu.emit.golden_text import INDENT, Lines, Scope, spell_dtype, spell_op, spell_scalar
+from pto_wsp.npu.emit.golden_text import INDENT, Lines, NameScope, spell_dtype, spell_op, spell_scalar
 from pto_wsp.source import UNKNOWN
 
 
@@ -52,13 +52,13 @@ def emit_function(kernel: k.Kernel, name: str, taken: frozenset[str]) -> tuple[s
 
     A kernel with a body in another language only becomes a function that raises an error.
     """
-    return _Function(kernel, taken).whole(name)
+    return _GoldenFunction(kernel, taken).whole(name)
 
 
-class _Function:
+class _GoldenFunction:
     def __init__(self, kernel: k.Kernel, taken: frozenset[str]) -> None:
         self.kernel = kernel
-        self.scope = Scope(taken)
+        self.scope = NameScope(taken)
         self.params = {param.name: self.scope.take(param.name, "arg") for param in (*kernel.memory_params, *kernel.scalar_params)}
         self.values: dict[int, str] = {}
         self.buffers: dict[int, str] = {}
@@ -237,19 +237,19 @@ def _written_at_once(stmt: k.Compute | k.Load, rest: tuple[k.Stmt, ...]) -> k.Bu
 
 
 def emit_tasks(plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
-               scope: Scope) -> tuple[str, ...]:
+               scope: NameScope) -> tuple[str, ...]:
     """Return the lines that run every task in program order.
 
     `functions`: names of kernels by number; `tensors`, `symbols`: names by id.
     """
-    tasks = _Tasks(plan, functions, tensors, symbols, scope)
+    tasks = _TaskWriter(plan, functions, tensors, symbols, scope)
     tasks.item(plan.body, 0)
     return (*(f"{name} = 0" for name in tasks.slots.values()), *tasks.lines.out) or ("pass",)
 
 
-class _Tasks:
+class _TaskWriter:
     def __init__(self, plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
-                 scope: Scope) -> None:
+                 scope: NameScope) -> None:
         self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
         self.variables: dict[s.Var, str] = {}
         held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | SetSlot)})

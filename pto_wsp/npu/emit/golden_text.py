@@ -24,7 +24,7 @@ from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entries.movement import picked
 from pto_wsp.ops.entry import Attrs
 from pto_wsp.ops.rounding import default_mode
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.source import Span
 
@@ -74,7 +74,7 @@ def _comma(line: str) -> int | None:
 _TAKEN = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "ml_dtypes", "ctypes", "math", "tensors", "params", "rng"))
 
 
-class Scope:
+class NameScope:
     """Gives unique names; `taken`: names of the enclosing scopes."""
 
     def __init__(self, taken: frozenset[str] = frozenset()) -> None:
@@ -158,7 +158,7 @@ def spell_op(op: str, operands: Sequence[str], types: Sequence[TileType], result
     text = entry.form(attrs).numpy if isinstance(entry, Elementwise) else entry.numpy
     if "{picked}" in text:
         names["picked"] = ", ".join(_spell_slice(*axis) for axis in picked(attrs))
-    if isinstance(entry, Cast):
+    if isinstance(entry, Convert):
         text = _cast_form(entry, types[0].dtype, result.dtype, attrs)
         names |= {"mode": repr(_attr(attrs, "mode") or default_mode(result.dtype)), "format": _spell_format(result.dtype)}
         names["saturate"] = str(_attr(attrs, "saturate") is not False if result.dtype.is_integer else bool(_attr(attrs, "saturate")))
@@ -174,7 +174,7 @@ def spell_dtype(dtype: DType) -> str:
     return f"np.{name}" if not dtype.is_bool else "np.bool_"
 
 
-def _cast_form(entry: Cast, source: DType, target: DType, attrs: Attrs) -> str:
+def _cast_form(entry: Convert, source: DType, target: DType, attrs: Attrs) -> str:
     """Return the NumPy text of a cast with these attributes."""
     mode, saturate = _attr(attrs, "mode"), bool(_attr(attrs, "saturate"))
     if target.is_bool:

@@ -222,14 +222,14 @@ class KernelCpp:
 
 def emit_kernel_cpp(program: tp.TileProgram) -> KernelCpp:
     """Return the C++ of a tile program that has addresses and flags."""
-    lowering = _Lowering(program)
+    lowering = _KernelLowering(program)
     body = (*lowering.prologue(), *lowering.block(program.body))
     lines = print_stmts((*lowering.arguments(), *body), 1, comment="//")
     return KernelCpp(tuple(lowering.plan_lines()), tuple(lines))
 
 
 @dataclass(slots=True)
-class _Lowering:
+class _KernelLowering:
     program: tp.TileProgram
     names: Names = field(default_factory=Names)
     rooms: dict[int, str] = field(default_factory=dict)
@@ -355,7 +355,7 @@ class _Lowering:
                 return c.Name(self.tile_names[tile])
             case tp.Word(text):
                 return c.Name(text)
-            case tp.ScalarArg(value, dtype):
+            case tp.NumberArg(value, dtype):
                 return self._number(value, dtype)
             case _:
                 assert_never(arg)

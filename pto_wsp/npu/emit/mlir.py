@@ -39,7 +39,7 @@ def emit_pto(program: tp.TileProgram, arch: Arch) -> str:
 
     Raises: N105 at the line of a step without a form in the dialect.
     """
-    return _Emitter(part_views(replace(program, body=_work(program.body))), arch).text()
+    return _FunctionEmitter(part_views(replace(program, body=_work(program.body))), arch).text()
 
 
 def _work(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
@@ -62,7 +62,7 @@ def _work(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
     return tuple(kept)
 
 
-class _Emitter:
+class _FunctionEmitter:
     """Writes one function."""
 
     def __init__(self, program: tp.TileProgram, arch: Arch) -> None:
@@ -174,7 +174,7 @@ class _Emitter:
                         outs.append(operand)
                     if access is not tp.Access.WRITE:
                         ins.append(operand)
-                case tp.ScalarArg(value, dtype):
+                case tp.NumberArg(value, dtype):
                     counts = at < len(operands) and operands[at].name in _INDEXED
                     ins.append((self.scalars.index(value, step.span), "index") if counts else self.scalars.number(value, dtype, step.span))
                 case tp.Word(text):

@@ -30,7 +30,7 @@ _MOST_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TilePart:
     """A tile that is a piece of another: the start row and column in it."""
 
     whole: int
@@ -43,13 +43,13 @@ def part_views(program: tp.TileProgram) -> tp.TileProgram:
 
     Raises: N105 at a step that reads a piece of a buffer without such a form.
     """
-    program = with_wholes(program)
+    program = with_whole_buffers(program)
     views = _Views(program)
     body, _ = views.block(program.body, {})
     return replace(program, body=(*views.subviews(body), *body))
 
 
-def with_wholes(program: tp.TileProgram) -> tp.TileProgram:
+def with_whole_buffers(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program with a tile of one row for each whole buffer of which only pieces of a row are viewed."""
     new: list[tp.Tile] = []
     first = max((tile.id for tile in program.tiles), default=0) + 1
@@ -63,9 +63,9 @@ def with_wholes(program: tp.TileProgram) -> tp.TileProgram:
     return replace(program, tiles=(*program.tiles, *new))
 
 
-def parts_of(program: tp.TileProgram) -> Mapping[int, Part]:
+def parts_of(program: tp.TileProgram) -> Mapping[int, TilePart]:
     """Return the tiles with known extents that are rows, or pieces of a single row, of another tile."""
-    parts: dict[int, Part] = {}
+    parts: dict[int, TilePart] = {}
     plain = [tile for tile in program.tiles if tile.form is tp.Form.ROWS and _is_known(tile)]
     for tile in plain:
         wholes = [other for other in plain if other.room == tile.room and other.offset == 0 and other.dtype is tile.dtype
@@ -75,7 +75,7 @@ def parts_of(program: tp.TileProgram) -> Mapping[int, Part]:
             continue
         row, col = divmod(tile.offset // tile.dtype.nbytes, whole.cols)
         if (col == 0 and tile.cols == whole.cols) or (tile.rows == 1 and col + tile.cols <= whole.cols):
-            parts[tile.id] = Part(whole.id, row, col)
+            parts[tile.id] = TilePart(whole.id, row, col)
     return {tile: part for tile, part in parts.items() if part.whole not in parts}
 
 
@@ -227,8 +227,8 @@ def _is_whole(tile: tp.Tile) -> bool:
     return (tile.valid_rows, tile.valid_cols) == (Const(tile.rows), Const(tile.cols))
 
 
-def _subview(tile: int, part: Part, row: Scalar, span: Span) -> tp.Step:
-    at = tp.ScalarArg(row, DType.I32), tp.ScalarArg(Const(part.col), DType.I32)
+def _subview(tile: int, part: TilePart, row: Scalar, span: Span) -> tp.Step:
+    at = tp.NumberArg(row, DType.I32), tp.NumberArg(Const(part.col), DType.I32)
     return tp.Instr("TSUBVIEW", (tp.TileArg(tile, tp.Access.WRITE), tp.TileArg(part.whole, tp.Access.READ), *at), span=span)
 
 

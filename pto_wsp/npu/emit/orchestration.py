@@ -31,7 +31,7 @@ from typing import assert_never
 
 from pto_wsp.c import syntax as c
 from pto_wsp.c.printer import comment_text, print_stmts
-from pto_wsp.c.render import CComment, CIdent, Unit, render
+from pto_wsp.c.render import CComment, CIdent, TemplateUnit, render
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError, raise_all
 from pto_wsp.ir import scalar as s
@@ -68,19 +68,8 @@ from pto_wsp.npu.emit.orchestration_launches import (
 from pto_wsp.npu.plan.arguments import allocated_by_launches, tensor_directions
 from pto_wsp.npu.plan.descriptors import runtime_errors
 from pto_wsp.npu.plan.guards import Checked, Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, Late, guards_of
-from pto_wsp.npu.plan.model import (
-    NpuBody,
-    NpuChoice,
-    NpuConsume,
-    NpuItem,
-    NpuLoop,
-    NpuPipeline,
-    NpuPlan,
-    NpuProcess,
-    NpuSides,
-    Scope,
-)
-from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, Task, TensorOf, n_launches, statements, surely_submits
+from pto_wsp.npu.plan.model import NpuBody, NpuChoice, NpuConsume, NpuItem, NpuLoop, NpuPipeline, NpuPlan, NpuProcess, NpuSides, Scope
+from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, TaskItems, TensorOf, n_launches, statements, surely_submits
 from pto_wsp.npu.plan.waits import UNKNOWN_TASKS, last_tasks, waits_of
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -114,7 +103,7 @@ class BodyLowering(LaunchLowering):
 
     def _statement(self, statement: Statement, after: str | None, *, alone: bool) -> Iterator[c.Stmt]:
         match statement:
-            case Task():
+            case TaskItems():
                 yield from self._task(statement, after, alone=alone)
             case Loop():
                 yield from self._repeat(statement, after)
@@ -208,7 +197,7 @@ class BodyLowering(LaunchLowering):
             yield from self._block(body, after)
             return
         parts = statements(body)
-        if len(parts) == 1 and isinstance(parts[0], Task) and not self.waits.handles.closed_after(body, 0):
+        if len(parts) == 1 and isinstance(parts[0], TaskItems) and not self.waits.handles.closed_after(body, 0):
             yield from self._task(parts[0], after, alone=False, ends=ends)
             return
         inner = self._list_name("after")
@@ -313,7 +302,7 @@ class BodyLowering(LaunchLowering):
 
     # -- tasks
 
-    def _task(self, task: Task, after: str | None, *, alone: bool, ends: str = "") -> Iterator[c.Stmt]:
+    def _task(self, task: TaskItems, after: str | None, *, alone: bool, ends: str = "") -> Iterator[c.Stmt]:
         """Yield the statements of a task. If a statement waits for the task, its ids go to `ends`, or replace those in `after`."""
         first = task.launches[0]
         kernel = self.scope.plan.kernels[first.kernel].kernel.name
@@ -334,7 +323,7 @@ class BodyLowering(LaunchLowering):
             yield c.Assign(c.Name(after), c.Name(own)) if always else self._replaced(after, own)
         self.scope.held = {}
 
-    def _held(self, task: Task) -> Iterator[c.Stmt]:
+    def _held(self, task: TaskItems) -> Iterator[c.Stmt]:
         """Elements that tasks write are read once for a task, which may write them itself in a part of it."""
         own = tuple(inner.intermediates for item in task.items for inner in walk(item) if isinstance(inner, Scope))
         for node in self.late.waited_for((own, tuple((launch.arguments, launch.scalars) for launch in task.launches))):
@@ -364,7 +353,7 @@ _LEAVES = c.Name("pto_wsp::Step::LEAVES")
 
 
 @dataclass(slots=True)
-class _Frame:
+class _CppFrame:
     """The process being lowered: its frame fields, by name with their types, and the number of resume labels."""
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -375,7 +364,7 @@ class _Frame:
 class PipelineLowering(BodyLowering):
     """Lowers the body of a plan with pipelines. `frame`: of the current process; None outside, and in statements that never wait."""
 
-    frame: _Frame | None = None
+    frame: _CppFrame | None = None
     channels: dict[int, str] = field(default_factory=dict)
     events: dict[int, str] = field(default_factory=dict)
     nothing: str = ""              # id list of a process without program order
@@ -384,7 +373,7 @@ class PipelineLowering(BodyLowering):
 
     def _statement(self, statement: Statement, after: str | None, *, alone: bool) -> Iterator[c.Stmt]:
         frame = self.frame
-        if frame is None or (not isinstance(statement, Task) and communicates(statement)):
+        if frame is None or (not isinstance(statement, TaskItems) and communicates(statement)):
             if frame is not None and isinstance(statement, Scope):
                 raise InternalError("a scope of a process would still be open while the process waits")
             yield from BodyLowering._statement(self, statement, after, alone=alone)
@@ -559,7 +548,7 @@ class PipelineLowering(BodyLowering):
     def _stage(self, stage: NpuProcess, after: str | None, name: str, process: str, frame: str) -> Iterator[c.Stmt]:
         """The frame of a process, as many as there are replicas, and its function."""
         outer = (self.frame, self.leave, self.short, self.scope.names)
-        own = self.frame = _Frame({"at": "int", "stream": "int"})
+        own = self.frame = _CppFrame({"at": "int", "stream": "int"})
         self.leave, self.short, self.scope.names = c.Return(_LEAVES), set(), self.scope.names.inner()
         list_ = None
         if after is not None:
@@ -585,7 +574,7 @@ class PipelineLowering(BodyLowering):
 _STREAM = c.Name("self.stream")
 
 
-class _OrchestrationUnit(Unit):
+class _OrchestrationUnit(TemplateUnit):
     """The values of orchestration.cpp.j2."""
 
     name: CComment
@@ -622,7 +611,7 @@ def emit_orchestration(plan: NpuPlan, runtime: str = "tensormap_and_ringbuffer")
     unit = _OrchestrationUnit(
         name=plan.name, tensors=tuple(_arguments(plan)), features=tuple(sorted(entry.features | checked.features)),
         headers=orchestration_headers(plan),
-        functions=tuple(_holds(guards, checked)), n_arguments=len(plan.arguments) + len(plan.symbols),
+        functions=tuple(_guard_function(guards, checked)), n_arguments=len(plan.arguments) + len(plan.symbols),
         body=_lines((*asked, *entry.prologue(), *body)))
     return render("ascend_npu/orchestration.cpp.j2", unit)
 
@@ -635,7 +624,7 @@ def _arguments(plan: NpuPlan) -> Iterator[str]:
         yield f"scalar {position}: {comment_text(symbol.name)}, {'the bits of an f32' if is_float_symbol(symbol) else 'an integer'}"
 
 
-def _holds(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[str]:
+def _guard_function(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[str]:
     if guards:
         lines = _lines((*scope.prologue(), *guards, c.Return(c.Name("true"))))
         says = "// What must hold for every task to stay inside its tensors."

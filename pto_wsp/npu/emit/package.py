@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from pto_wsp.c import syntax as c
 from pto_wsp.c.printer import print_expr, print_stmts
-from pto_wsp.c.render import CComment, CIdent, Unit, render
+from pto_wsp.c.render import CComment, CIdent, TemplateUnit, render
 from pto_wsp.c.scalars import literal
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.errors import InternalError
@@ -42,7 +42,7 @@ from pto_wsp.resources import csrc_dir
 from pto_wsp.values import dataclass
 
 
-class _OwnUnit(Unit):
+class _OwnUnit(TemplateUnit):
     """The values of own_body.cpp.j2."""
 
     title: CComment
@@ -147,7 +147,7 @@ def _cell(name: str) -> str:
     return "".join(char if char.isprintable() and char not in '"\\|`%' else f"%{ord(char):02X}" for char in name)
 
 
-class _KernelUnit(Unit):
+class _KernelFile(TemplateUnit):
     """The values of kernel.cpp.j2."""
 
     title: CComment
@@ -157,7 +157,7 @@ class _KernelUnit(Unit):
     defines: tuple[CIdent, ...]
 
 
-class _KernelRow(Unit):
+class _KernelRow(TemplateUnit):
     """A kernel in the tables."""
 
     func_id: int
@@ -167,14 +167,14 @@ class _KernelRow(Unit):
     signature: Line
 
 
-class _InterfaceRow(Unit):
+class _InterfaceRow(TemplateUnit):
     """An interface for which the package was written."""
 
     name: CIdent
     version: Line
 
 
-class _TensorRow(Unit):
+class _TensorRow(TemplateUnit):
     """A tensor in the README."""
 
     slot: int
@@ -184,7 +184,7 @@ class _TensorRow(Unit):
     direction: Line
 
 
-class _PackageUnit(Unit):
+class _PackageUnit(TemplateUnit):
     """The values of kernel_config.py.j2 and README.md.j2."""
 
     name: CIdent
@@ -214,7 +214,7 @@ def emit_kernel_file(kernel: DeviceKernel, plan: NpuPlan) -> str:
     emitted = emit_kernel_cpp(kernel.program)
     spelled = [f"{slot} {param}" for slot, param in enumerate(_parameters(kernel.kernel))]
     where = f", {kernel.kernel.span.short}" if kernel.kernel.span.line else ""
-    unit = _KernelUnit(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
+    unit = _KernelFile(title=f"{kernel.name}{where}, for the {'cube' if kernel.core_type == 'aic' else 'vector'} core",
                        arguments=", ".join(spelled) or "none", plan=_in_namespace(emitted.plan), body=emitted.body,
                        defines=abi_defines(emitted.body))
     return render("ascend_npu/kernel.cpp.j2", unit)

@@ -225,7 +225,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class FormOperand:
     """An operand of a form; `access`: to the tile, READ for numbers and enumerators."""
 
     name: str
@@ -238,13 +238,13 @@ class Instruction:
     """A tile instruction. `ran`: dtypes with correct results on the ISA's CPU simulation; `note`: assumptions of the row."""
 
     name: str
-    forms: tuple[tuple[Operand, ...], ...]
+    forms: tuple[tuple[FormOperand, ...], ...]
     a2a3: tuple[DType, ...]
     a5: tuple[DType, ...]
     ran: tuple[DType, ...]
     note: str
 
-    def form(self, n_operands: int) -> tuple[Operand, ...] | None:
+    def form(self, n_operands: int) -> tuple[FormOperand, ...] | None:
         """Return the form with `n_operands` operands, None if there is none."""
         return next((form for form in self.forms if len(form) == n_operands), None)
 
@@ -285,11 +285,11 @@ def _dtypes(text: str) -> tuple[DType, ...]:
     return tuple(DType(name) for name in text.split())
 
 
-def _tiles(kind: Kind, access: Access, *names: str) -> Mapping[str, Operand]:
-    return {name: Operand(name, kind, access) for name in names}
+def _tiles(kind: Kind, access: Access, *names: str) -> Mapping[str, FormOperand]:
+    return {name: FormOperand(name, kind, access) for name in names}
 
 
-_OPERANDS: Mapping[str, Operand] = {
+_OPERANDS: Mapping[str, FormOperand] = {
     **_tiles(Kind.DATA, Access.WRITE, "dst", "dst0", "dst1"),
     **_tiles(Kind.DATA, Access.READ, "src", "src0", "src1", "src2", "src3", "left", "right"),
     **_tiles(Kind.DATA, Access.BOTH, "sum", "part"),  # the instruction reads the destination, or keeps the elements that it does not write

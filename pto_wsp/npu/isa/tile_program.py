@@ -60,7 +60,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ChipBuffer:
     """An on-chip buffer. `copies`: number of consecutive copies, which loops use in alternation."""
 
     id: int
@@ -119,7 +119,7 @@ class TileArg:
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarArg:
+class NumberArg:
     """A number as an operand, converted to `dtype`."""
 
     value: Scalar
@@ -133,7 +133,7 @@ class Word:
     text: str
 
 
-Arg: TypeAlias = TileArg | ScalarArg | Word
+Arg: TypeAlias = TileArg | NumberArg | Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class ParamAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class MovedRegion:
     """A piece of a region that a program moves. `proved`: it is inside the region in every run; else the program tests it."""
 
     what: str
@@ -307,7 +307,7 @@ class Reach:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-_Numbered = TypeVar("_Numbered", Room, Tile)
+_Numbered = TypeVar("_Numbered", ChipBuffer, Tile)
 
 
 def _with_id(found: tuple[_Numbered, ...], number: int) -> _Numbered:
@@ -326,13 +326,13 @@ class TileProgram:
     core: Unit
     params: tuple[Param, ...]
     access: tuple[ParamAccess, ...]      # of its memory parameters, in order
-    rooms: tuple[Room, ...]
+    rooms: tuple[ChipBuffer, ...]
     tiles: tuple[Tile, ...]
     body: tuple[Step, ...]
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[MovedRegion, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
-    def room(self, room_id: int) -> Room:
+    def room(self, room_id: int) -> ChipBuffer:
         """Return the on-chip buffer of an id."""
         return _with_id(self.rooms, room_id)
 

@@ -29,13 +29,13 @@ def print_program(program: tp.TileProgram) -> str:
     lines = [f"{program.core.value} program {program.name}({params}):"]
     room_width = max((len(room.name) for room in program.rooms), default=0)
     tile_width = max((len(tile.name) for tile in program.tiles), default=0)
-    lines += [_INDENT + _room(room, room_width) for room in program.rooms]
+    lines += [_INDENT + _buffer(room, room_width) for room in program.rooms]
     lines += [f"{_INDENT}{tile.name:{tile_width}} = {_tile(program, tile)}" for tile in program.tiles]
     lines += [_INDENT + line for line in _body(program, program.body)] or [f"{_INDENT}(nothing)"]
     return "\n".join(lines)
 
 
-def _room(room: tp.Room, width: int) -> str:
+def _buffer(room: tp.ChipBuffer, width: int) -> str:
     copies = f" x {room.copies}" if room.copies != 1 else ""
     place = "" if room.address is None else f" at {room.address:#x}"
     return f"room {room.name:{width}} {room.space.value:3} {room.size_bytes:7} bytes{copies}{place}"
@@ -106,7 +106,7 @@ def _arg(program: tp.TileProgram, arg: tp.Arg) -> str:
     match arg:
         case tp.TileArg(tile, access):
             return ("&" if access is tp.Access.BOTH else "") + program.tile(tile).name
-        case tp.ScalarArg(value):
+        case tp.NumberArg(value):
             return print_scalar(value)
         case tp.Word(text):
             return text

@@ -224,7 +224,7 @@ def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, ar
     if not _stores_all(use.kernel, position) or access.row_step != 1 or access.col_step != 1:     # steps skip elements
         return False
     if not found.steps:
-        return all(_constant(loop.start) is not None and _turns(loop) for loop in loops)
+        return all(_constant(loop.start) is not None and _surely_iterates(loop) for loop in loops)
     if len(found.steps) != 1 or not isinstance(found.steps[0], Window):
         return False
     turned = {loop.var: loop for loop in loops}
@@ -234,7 +234,7 @@ def _covers(found: Descriptor, use: NpuKernel, position: int, ref: TensorRef, ar
         if tiles is None or tiles & used:
             return False
         used |= tiles
-    return all(_turns(loop) for var, loop in turned.items() if var not in used)
+    return all(_surely_iterates(loop) for var, loop in turned.items() if var not in used)
 
 
 def _stores_all(kernel: Kernel, position: int) -> bool:
@@ -285,7 +285,7 @@ def _reaches(end: s.Scalar, extent: int) -> bool:
     return found is not None and not found.terms and found.number >= extent
 
 
-def _turns(loop: NpuLoop) -> bool:
+def _surely_iterates(loop: NpuLoop) -> bool:
     """Tell whether a loop surely runs at least once."""
     start, stop = _constant(declared(loop.start)), _constant(declared(loop.stop))
     return start is not None and stop is not None and stop > start
@@ -306,7 +306,7 @@ def merge_dims(plan: TaskPlan) -> TaskPlan:
 
     Raises: N101 for a view that takes more than one position of a merged dimension.
     """
-    merged = {slot.ref.id: _merged(slot.ref) for slot in plan.tensors if slot.ref.rank > MAX_DIMS}
+    merged = {slot.ref.id: _fold_leading_dims(slot.ref) for slot in plan.tensors if slot.ref.rank > MAX_DIMS}
     if not merged:
         return plan
     errors: list[DeviceLimitError] = []
@@ -331,7 +331,7 @@ def merge_dims(plan: TaskPlan) -> TaskPlan:
     return rewrite(changed, _changer(merged))
 
 
-def _merged(ref: TensorRef) -> TensorRef:
+def _fold_leading_dims(ref: TensorRef) -> TensorRef:
     """Return a tensor with its leading dimensions folded into one, contiguous as on the device."""
     n_leading = ref.rank - MAX_DIMS + 1
     shape = (math.prod(ref.shape[:n_leading]), *ref.shape[n_leading:])

@@ -39,7 +39,7 @@ from pto_wsp.ir.kernel_walk import Body, buffers_written, map_bodies, result_of,
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.descriptors import NpuUse
-from pto_wsp.npu.plan.facts import TRUE, Given
+from pto_wsp.npu.plan.facts import TRUE, NonzeroParts
 from pto_wsp.npu.plan.flow import Flow, Leaf, Moving, Statements, first_circle
 from pto_wsp.npu.plan.products import accumulate_products, is_product
 from pto_wsp.ops.entry import Unit
@@ -140,7 +140,7 @@ class _Versions:
 # -- unrolling -------------------------------------------------------------------------------------
 
 
-def turns_of(loop: k.For, access: Mapping[str, ParamAccess]) -> range | None:
+def iterations_of(loop: k.For, access: Mapping[str, ParamAccess]) -> range | None:
     """Return the iterations of a loop; None if its bounds are not the same constants in every task."""
     def known(node: s.Scalar) -> s.Scalar | None:
         if not isinstance(node, s.ParamExtent):
@@ -153,9 +153,9 @@ def turns_of(loop: k.For, access: Mapping[str, ParamAccess]) -> range | None:
     return range(*numbers) if len(numbers) == len(bounds) else None
 
 
-def unrolled(kernel: k.Kernel, loop: k.For, turns: range) -> k.Kernel:
+def unroll_loop(kernel: k.Kernel, loop: k.For, turns: range) -> k.Kernel:
     """Return the kernel with the loop of that variable written out."""
-    names = _Names(kernel)
+    names = _FreshIds(kernel)
 
     def opened(body: Body) -> Body:
         out: list[k.Stmt] = []
@@ -171,7 +171,7 @@ def unrolled(kernel: k.Kernel, loop: k.For, turns: range) -> k.Kernel:
 
 
 @dataclass(slots=True)
-class _Names:
+class _FreshIds:
     """Values, buffers and loop variables with unused ids."""
 
     kernel: k.Kernel
@@ -202,12 +202,12 @@ class _Names:
                 case s.Var():
                     return loops.get(node) or scalars.get(node)
                 case _:
-                    return folded(node)
+                    return fold_scalar(node)
 
         return rewrite(body, change)
 
 
-def folded(node: object) -> s.Scalar | None:
+def fold_scalar(node: object) -> s.Scalar | None:
     """Return a scalar operation with constants folded after its operands changed; None if the node is no operation."""
     match node:
         case s.Binary(op, lhs, rhs):
@@ -237,13 +237,13 @@ def own_accumulators(kernel: k.Kernel, use: NpuUse) -> Statements:
     excluded: frozenset[int] = frozenset()
     while True:
         of = Statements(accumulate_products(kernel, excluded), access, use.shared)
-        unfit = frozenset(buffer for buffer in of.accumulators if not _fits(of, Given(of.kernel, access), buffer))
+        unfit = frozenset(buffer for buffer in of.accumulators if not _fits(of, NonzeroParts(of.kernel, access), buffer))
         if not unfit:
             return of
         excluded |= unfit
 
 
-def _fits(of: Statements, given: Given, buffer: int) -> bool:
+def _fits(of: Statements, given: NonzeroParts, buffer: int) -> bool:
     start, *touching = (leaf for leaf in of.leaves
                         if isinstance(leaf.stmt, k.Alloc | k.Read | k.Accumulate) and leaf.stmt.buffer.id == buffer)
     adding = [leaf for leaf in touching if isinstance(leaf.stmt, k.Accumulate)]
@@ -270,7 +270,7 @@ def _reads_too_early(read: Leaf, adding: Leaf, depth: int) -> bool:
 # -- opening ---------------------------------------------------------------------------------------
 
 
-MAX_TURNS = 64         # maximum iterations of one unrolled loop
+MAX_ITERATIONS = 64         # maximum iterations of one unrolled loop
 MAX_PRODUCTS = 128     # maximum products of one unrolled loop
 
 _TIDY: tuple[KernelPass, ...] = (
@@ -298,7 +298,7 @@ def open_circles(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         buffers = _buffers(circle.members) & made       # without the accumulators that exist only in `of`
         if circle.turns or buffers <= versions:
             loop, turns = _loop_of(flow, circle.turns or circle.members, of.access)
-            name, after = "unroll_circles", unrolled(_named(kernel, buffers), loop, turns)
+            name, after = "unroll_circles", unroll_loop(_name_values(kernel, buffers), loop, turns)
         else:
             name, after = "buffer_versions", buffer_versions(kernel, buffers)
             versions |= _made(after) - made
@@ -308,7 +308,7 @@ def open_circles(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         kernel = after
 
 
-def _named(kernel: k.Kernel, buffers: Set[int]) -> k.Kernel:
+def _name_values(kernel: k.Kernel, buffers: Set[int]) -> k.Kernel:
     """Return the kernel with unnamed values that are written to `buffers` named after the buffer: a crossing takes that name."""
     names = {stmt.value.id: stmt.buffer.name for stmt in walk(kernel.body)
              if isinstance(stmt, k.Write) and stmt.buffer.id in buffers and not stmt.value.name}
@@ -334,13 +334,13 @@ def _loop_of(flow: Flow, members: Sequence[Leaf], access: Mapping[str, ParamAcce
     Raises: N102 if there is no such loop, or if it has too many iterations.
     """
     for loop in reversed(_common_loops(members)):
-        turns = turns_of(loop, access)
+        turns = iterations_of(loop, access)
         if turns is None:
             continue
         products = sum(is_product(stmt) or isinstance(stmt, k.Accumulate) for stmt in walk(loop.body))
-        if len(turns) > MAX_TURNS or len(turns) * products > MAX_PRODUCTS:
+        if len(turns) > MAX_ITERATIONS or len(turns) * products > MAX_PRODUCTS:
             raise _circle(flow, members, f"{len(turns)} turns with {products * len(turns)} products in all, of the loop at {loop.span}",
-                          f"at most {MAX_TURNS} turns and {MAX_PRODUCTS} products in a loop that becomes a chain of tasks",
+                          f"at most {MAX_ITERATIONS} turns and {MAX_PRODUCTS} products in a loop that becomes a chain of tasks",
                           "run several kernels in the workload, with P.seq, each with fewer turns, and keep the state in a tensor")
         return loop, turns
     loops = [f"the loop at {loop.span} runs as often as a task says" for loop in _common_loops(members)]

@@ -38,7 +38,7 @@ from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ViewSteps:
     """The steps of a descriptor, the access of its rows and columns, and their counts."""
 
     steps: tuple[Window | Reshaped, ...]
@@ -55,7 +55,7 @@ class _Dim:
 
 
 @dataclass(slots=True)
-class _Frame:
+class _ArrayWindow:
     """A contiguous array and the window that the view's steps select. `whole`: extents of the array; `sizes`: declared extents."""
 
     whole: tuple[s.Scalar, ...]
@@ -115,7 +115,7 @@ class _Frame:
         self.offset[at.dim] = s.add(self.offset[at.dim], s.mul(index, s.Const(at.step)))
 
 
-def describe(view: View, span: Span, *, allocated: bool = False) -> Described:
+def describe(view: View, span: Span, *, allocated: bool = False) -> ViewSteps:
     """Return the descriptor of a view of rank 1 or 2, with declared constant extents in its access.
 
     `allocated`: the tensor is not an argument, so its declared extents are its actual extents.
@@ -123,7 +123,7 @@ def describe(view: View, span: Span, *, allocated: bool = False) -> Described:
     Raises: N101 for more dimensions than the runtime supports, and for reshaping a view that is not contiguous on the device.
     """
     tensor = view.tensor
-    frame = _Frame(extents_of(tensor, allocated=allocated), tensor.shape)
+    frame = _ArrayWindow(extents_of(tensor, allocated=allocated), tensor.shape)
     _check_rank(view, tensor.shape, span)
     steps: list[Window | Reshaped] = []
     for step in view.steps:
@@ -146,10 +146,10 @@ def describe(view: View, span: Span, *, allocated: bool = False) -> Described:
                     if at.step > 1:   # a contiguous stepped dimension has at most one position
                         frame.shape[at.dim] = s.minimum(frame.shape[at.dim], s.Const(1))
                 steps += (*frame.window(), Reshaped(shape))
-                frame = _Frame(tuple(s.Const(extent) for extent in shape), shape)
+                frame = _ArrayWindow(tuple(s.Const(extent) for extent in shape), shape)
             case _:
                 assert_never(step)
-    return Described((*steps, *frame.window()), _access(frame), _extents(frame))
+    return ViewSteps((*steps, *frame.window()), _access(frame), _extents(frame))
 
 
 def _check_rank(view: View, shape: tuple[int, ...], span: Span) -> None:
@@ -159,18 +159,18 @@ def _check_rank(view: View, shape: tuple[int, ...], span: Span) -> None:
                                help="wrap the array with its leading dimensions as one: Tensor(array.reshape(-1, ...))")
 
 
-def _rows_and_columns(frame: _Frame) -> tuple[_Dim | None, _Dim]:
+def _rows_and_columns(frame: _ArrayWindow) -> tuple[_Dim | None, _Dim]:
     """Return the dimensions of rows and columns; a view of rank 1 is a single row."""
     *rows, cols = frame.dims
     return rows[0] if rows else None, cols
 
 
-def _extents(frame: _Frame) -> tuple[s.Scalar, s.Scalar]:
+def _extents(frame: _ArrayWindow) -> tuple[s.Scalar, s.Scalar]:
     rows, cols = _rows_and_columns(frame)
     return s.Const(1) if rows is None else frame.extent(rows), frame.extent(cols)
 
 
-def _access(frame: _Frame) -> ParamAccess:
+def _access(frame: _ArrayWindow) -> ParamAccess:
     rows, cols = _rows_and_columns(frame)
     n_rows, n_cols = (_declared(extent) for extent in _extents(frame))
     unit_cols = n_cols == 1 or frame.stride(cols) == 1
@@ -192,7 +192,7 @@ def merged_access(accesses: Sequence[ParamAccess]) -> ParamAccess:
     return replace(first, rows=rows, cols=cols)
 
 
-def known_window(found: Described, access: ParamAccess) -> Described:
+def with_constant_window(found: ViewSteps, access: ParamAccess) -> ViewSteps:
     """Return the descriptor with the access's constant extents put into its window; `extent_checks` guards those constants."""
     last = found.steps[-1] if found.steps else None
     if not isinstance(last, Window):
@@ -262,7 +262,7 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
     """
     errors: list[PtoError] = []
     written = {slot.ref.id for slot in plan.tensors if slot.writes or slot.allocated}
-    found = ((span, node) for item in walk(plan.body) for span, parts in _asked(item) for node in nodes(parts)
+    found = ((span, node) for item in walk(plan.body) for span, parts in _evaluated_scalars(item) for node in nodes(parts)
              if isinstance(node, s.Element))
     for span, node in dict.fromkeys(found):
         if runtime != READS_COMPUTED and node.tensor.id in written:
@@ -277,7 +277,7 @@ def runtime_errors(plan: NpuPlan, runtime: str) -> tuple[PtoError, ...]:
     return tuple(errors)
 
 
-def _asked(item: NpuItem) -> Iterator[tuple[Span, object]]:
+def _evaluated_scalars(item: NpuItem) -> Iterator[tuple[Span, object]]:
     """Yield the scalars that an item evaluates while tasks are created, with source positions; nested items are left out."""
     match item:
         case Do(launch):
@@ -313,7 +313,7 @@ def _too_many(kernels: Sequence[NpuKernel]) -> PtoError:
 Pair: TypeAlias = tuple[s.Scalar, s.Scalar]
 
 
-def extent_checks(task: Submit, kernel: Kernel, arguments: Sequence[Described], access: Sequence[ParamAccess]) -> tuple[Check, ...]:
+def extent_checks(task: Submit, kernel: Kernel, arguments: Sequence[ViewSteps], access: Sequence[ParamAccess]) -> tuple[Check, ...]:
     """Return the checks of a task for the extents that its kernel treats as constants or as equal to each other.
 
     Checks that the task already has are left out.
@@ -374,7 +374,7 @@ class NpuTask:
     """A task site: the index of its use, its descriptors, and the checks of extents that its kernel relies on."""
 
     use: int
-    arguments: tuple[Described, ...]
+    arguments: tuple[ViewSteps, ...]
     checks: tuple[Check, ...]
 
 
@@ -394,11 +394,11 @@ def find_uses(plan: TaskPlan) -> NpuUses:
     Raises: N101 for a view without a descriptor.
     """
     numbers: dict[object, int] = {}
-    members: list[list[tuple[Submit, tuple[Described, ...]]]] = []
+    members: list[list[tuple[Submit, tuple[ViewSteps, ...]]]] = []
     for task in submits(plan):
         arguments = tuple(describe(place.view, task.span, allocated=plan.tensors[place.slot].allocated) for place in task.places)
         kernel = plan.kernels[task.kernel].kernel
-        fits = tuple(_known(param, found) for param, found in zip(kernel.memory_params, arguments, strict=True))
+        fits = tuple(_with_fixed_extents(param, found) for param, found in zip(kernel.memory_params, arguments, strict=True))
         arguments = tuple(replace(found, access=access) for found, access in zip(arguments, fits, strict=True))
         key = kernel_digest(kernel), tuple(replace(access, rows=None, cols=None) for access in fits)
         if key not in numbers:
@@ -406,14 +406,14 @@ def find_uses(plan: TaskPlan) -> NpuUses:
             members.append([])
         members[numbers[key]].append((task, arguments))
     uses = tuple(_use(plan.kernels[group[0][0].kernel].kernel, group) for group in members)
-    tasks = {task.site: NpuTask(number, tuple(known_window(found, access) for found, access in zip(arguments, uses[number].access,
+    tasks = {task.site: NpuTask(number, tuple(with_constant_window(found, access) for found, access in zip(arguments, uses[number].access,
                                                                                                    strict=True)),
                                 extent_checks(task, uses[number].kernel, arguments, uses[number].access))
              for number, group in enumerate(members) for task, arguments in group}
     return NpuUses(uses, tasks)
 
 
-def _known(param: MemoryParam, found: Described) -> ParamAccess:
+def _with_fixed_extents(param: MemoryParam, found: ViewSteps) -> ParamAccess:
     """Return the access with the extents that a kernel may rely on.
 
     These are the extents of a tile, and of a region the columns and a constant row count: a region may have another number of rows when
@@ -426,7 +426,7 @@ def _known(param: MemoryParam, found: Described) -> ParamAccess:
     return access if isinstance(found.extents[0], s.Const) else replace(access, rows=None)
 
 
-def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[Described, ...]]]) -> NpuUse:
+def _use(kernel: Kernel, group: Sequence[tuple[Submit, tuple[ViewSteps, ...]]]) -> NpuUse:
     names = [param.name for param in kernel.memory_params]
     access = tuple(merged_access([arguments[k].access for _, arguments in group]) for k in range(len(names)))
     shared = {(one, other) for task, _ in group

@@ -169,7 +169,7 @@ def _equal(access: Mapping[str, ParamAccess]) -> dict[s.ParamExtent, s.ParamExte
     return representative
 
 
-def both(one: s.Scalar, other: s.Scalar) -> s.Scalar:
+def conjoin(one: s.Scalar, other: s.Scalar) -> s.Scalar:
     """Return the conjunction of two conditions, simplified."""
     if FALSE in (one, other):
         return FALSE
@@ -178,7 +178,7 @@ def both(one: s.Scalar, other: s.Scalar) -> s.Scalar:
     return one if other in (TRUE, one) else s.Binary(Op.AND, one, other)
 
 
-def negated(condition: s.Scalar) -> s.Scalar:
+def negate(condition: s.Scalar) -> s.Scalar:
     """Return the negation of a condition, simplified."""
     match condition:
         case s.Const(value):
@@ -275,7 +275,7 @@ def _follow(body: Body, before: Conditions, facts: Facts, change: Callable[[k.St
                 made = change(stmt)
                 if made is not None:
                     start = TRUE if made.clears else now.get(made.accumulator, TRUE)
-                    now[made.accumulator] = both(start, negated(made.terms))
+                    now[made.accumulator] = conjoin(start, negate(made.terms))
     return now
 
 
@@ -284,7 +284,7 @@ def _after_loop(stmt: k.For, before: dict[Hashable, s.Scalar], facts: Facts, cha
     start, stop = facts.settle(stmt.start), facts.settle(stmt.stop)
     changed = {made.accumulator: made.name for inner in walk(stmt.body) if (made := change(inner)) is not None}
     first = s.Binary(Op.EQ, stmt.var, start)
-    entry = {key: both(value, first) if key in changed else value for key, value in before.items()}
+    entry = {key: conjoin(value, first) if key in changed else value for key, value in before.items()}
     after = _follow(stmt.body, entry, facts, change, found)
     runs = facts.at_least_one(facts.settle(s.sub(stop, start)))
     for key in before:
@@ -292,7 +292,7 @@ def _after_loop(stmt: k.For, before: dict[Hashable, s.Scalar], facts: Facts, cha
             raise CubeError(f"`{changed[key]}` is first added to in a turn of a loop that is known only at run time", stmt.span,
                             expected="a loop of which every turn adds a product, or products before the loop",
                             help="leave turns out by the loop's bounds, or keep the sum in the workload with one task a turn")
-    return {key: both(value, negated(runs)) if key in changed else value for key, value in before.items()}
+    return {key: conjoin(value, negate(runs)) if key in changed else value for key, value in before.items()}
 
 
 # -- nonzero parts of products ---------------------------------------------------------------------
@@ -301,7 +301,7 @@ def _after_loop(stmt: k.For, before: dict[Hashable, s.Scalar], facts: Facts, cha
 Part: TypeAlias = tuple[s.Scalar, s.Scalar]     # row and column counts
 
 
-class Given:
+class NonzeroParts:
     """The nonzero parts of a kernel's products and of the accumulators that sum products.
 
     `part` and `covers` raise N104 at a loop whose first added product may fall in an iteration other than the first.
@@ -334,7 +334,7 @@ class Given:
     def _part(self, maker: k.Stmt) -> Part:
         match maker:
             case k.Compute(_, op) if isinstance(find(op), Matmul):
-                return _where_not(negated(self.terms(maker)), self.product(maker))
+                return _where_not(negate(self.terms(maker)), self.product(maker))
             case k.Read(result, buffer) if buffer.id in self._sums:
                 parts = {self.product(one) for one in self._sums[buffer.id]}
                 return _where_not(self._fresh[id(maker)].get(buffer.id, FALSE), parts.pop() if len(parts) == 1 else _whole(result))

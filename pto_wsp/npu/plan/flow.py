@@ -28,11 +28,11 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import Body, bodies_of, result_of, uses_of
 from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.npu.isa.tile_program import ParamAccess
-from pto_wsp.npu.plan.facts import Given
+from pto_wsp.npu.plan.facts import NonzeroParts
 from pto_wsp.npu.plan.products import is_product
 from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.entry import Unit
-from pto_wsp.ops.spec import Cast, Elementwise, Expand, Iota
+from pto_wsp.ops.spec import Convert, Elementwise, Expand, Iota
 from pto_wsp.ops.table import find
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
@@ -111,7 +111,7 @@ class Statements:
                 return param not in self.stored and (unit is Unit.VECTOR or self._cube_loads(leaf.stmt))
             case k.Compute(result, op, operands) if unit is Unit.VECTOR and leaf.stmt.guard is None and depth < _AGAIN_DEPTH:
                 values = [operand for operand in operands if isinstance(operand, k.Value)]
-                quick = isinstance(find(op), Elementwise | Cast | Expand | Iota)
+                quick = isinstance(find(op), Elementwise | Convert | Expand | Iota)
                 small = sum(value.type.size_bytes for value in values) <= _AGAIN_BYTES * result.type.size_bytes
                 return quick and small and all(self.is_free(self.makers[value.id], unit, depth + 1) for value in values)
             case _:
@@ -154,7 +154,7 @@ def _leaves(body: Body, path: tuple[Container, ...] = (), first: int = 0) -> Ite
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class IterationNumber:
     """The number of the current iteration of a loop nest, and an upper bound of the iteration count.
 
     `count` has no loop variables, so that memory can be allocated before the loops. `count` may be negative if there is one loop. `passed`:
@@ -175,7 +175,7 @@ class Turns:
 _Range = tuple[s.Scalar, s.Scalar]
 
 
-def turns_of(loops: Sequence[k.For], what: str) -> Turns:
+def iteration_number(loops: Sequence[k.For], what: str) -> IterationNumber:
     """Return the iteration number and count of a loop nest, outermost loop first; `what` names the value made there, for the error.
 
     Raises: N102 at a loop whose trip count is unbounded before the outer loops run.
@@ -197,7 +197,7 @@ def turns_of(loops: Sequence[k.For], what: str) -> Turns:
         count = s.mul(count, longest)
         ranges[loop.var] = start[0], s.maximum(start[0], s.sub(stop[1], s.Const(1)))
     passed = (s.sub(loops[0].var, loops[0].start), loops[0].step) if len(loops) == 1 else None
-    return Turns(index, count, passed)
+    return IterationNumber(index, count, passed)
 
 
 def _quotient(lhs: s.Scalar, rhs: s.Scalar) -> s.Scalar:
@@ -246,7 +246,7 @@ FROM_ACCUMULATOR = (DType.F32, DType.I32)     # dtypes that the cube core stores
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Arc:
     """A constraint that `first` runs in no later part than `then`.
 
     `chained`: a product's result is an operand of another product, which a later task must load. `ties`: the constraint exists only to keep
@@ -264,11 +264,11 @@ class Flow:
     """The core of each live leaf, by `id()` of its statement, and the edges between those leaves."""
 
     of: Statements
-    given: Given = field(init=False)
+    given: NonzeroParts = field(init=False)
     units: dict[int, Unit] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.given = Given(self.of.kernel, self.of.access)
+        self.given = NonzeroParts(self.of.kernel, self.of.access)
         self._find_nodes()
 
     def nodes(self) -> tuple[Leaf, ...]:
@@ -296,13 +296,13 @@ class Flow:
             else:
                 yield value, maker
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[Arc]:
         """Yield the ordering edges between nodes: through values, buffers, memory, and prints, which keep program order."""
         yield from self._value_edges()
         yield from self._buffer_edges()
         yield from self._memory_edges()
         prints = [leaf for leaf in self.nodes() if isinstance(leaf.stmt, k.Print)]
-        yield from (Edge(one, other) for one, other in itertools.pairwise(prints))
+        yield from (Arc(one, other) for one, other in itertools.pairwise(prints))
 
     # -- assignment of cores
 
@@ -353,14 +353,14 @@ class Flow:
 
     # -- ordering edges
 
-    def _value_edges(self) -> Iterator[Edge]:
+    def _value_edges(self) -> Iterator[Arc]:
         for leaf in self.nodes():
             unit = self.unit(leaf)
             multiplies = is_product(leaf.stmt) or isinstance(leaf.stmt, k.Accumulate)
             for _, maker in self.sources(leaf, unit):
-                yield Edge(maker, leaf, unit is Unit.CUBE and multiplies and self.unit(maker) is Unit.CUBE and self.of.is_product(maker))
+                yield Arc(maker, leaf, unit is Unit.CUBE and multiplies and self.unit(maker) is Unit.CUBE and self.of.is_product(maker))
 
-    def _buffer_edges(self) -> Iterator[Edge]:
+    def _buffer_edges(self) -> Iterator[Arc]:
         first: dict[int, Leaf] = {}
         last: dict[int, Leaf] = {}
         for leaf in self.nodes():
@@ -369,20 +369,20 @@ class Flow:
                 if before is not None:
                     outside = first[leaf.stmt.buffer.id].loops
                     carried = any(loop is other for loop in leaf.loops[len(outside):] for other in before.loops)
-                    yield Edge(before, leaf)
-                    yield Edge(leaf, before, ties=not carried)
+                    yield Arc(before, leaf)
+                    yield Arc(leaf, before, ties=not carried)
                 first.setdefault(leaf.stmt.buffer.id, leaf)
                 last[leaf.stmt.buffer.id] = leaf
 
-    def _memory_edges(self) -> Iterator[Edge]:
+    def _memory_edges(self) -> Iterator[Arc]:
         touching = [(leaf, leaf.stmt) for leaf in self.nodes() if isinstance(leaf.stmt, Moving)]
         for at, (leaf, stmt) in enumerate(touching):
             for before, other in touching[:at]:
                 writes = isinstance(stmt, k.Store | k.Scatter) or isinstance(other, k.Store | k.Scatter)
                 if writes and self.of.overlap(stmt.param, other.param):
-                    yield Edge(before, leaf)
+                    yield Arc(before, leaf)
                     if set(map(id, leaf.loops)) & set(map(id, before.loops)):
-                        yield Edge(leaf, before)
+                        yield Arc(leaf, before)
 
 
 # -- groups, circles and components ----------------------------------------------------------------
@@ -396,7 +396,7 @@ class Group:
     unit: Unit
 
 
-def groups_of(flow: Flow, edges: Sequence[Edge]) -> tuple[Group, ...]:
+def groups_of(flow: Flow, edges: Sequence[Arc]) -> tuple[Group, ...]:
     """Return the strongly connected groups of an acyclic flow in topological order."""
     return tuple(Group(members, flow.unit(members[0])) for members in _connected(flow, edges))
 
@@ -432,7 +432,7 @@ def first_circle(flow: Flow) -> Circle | None:
     return Circle(members, next((group for group in over_turns if id(group[0].stmt) in inside and not held(group)), ()))
 
 
-def _connected(flow: Flow, edges: Sequence[Edge]) -> tuple[tuple[Leaf, ...], ...]:
+def _connected(flow: Flow, edges: Sequence[Arc]) -> tuple[tuple[Leaf, ...], ...]:
     nodes = flow.nodes()
     before: dict[int, list[Leaf]] = {id(leaf.stmt): [] for leaf in nodes}
     for edge in edges:
@@ -490,7 +490,7 @@ _TURNS = 8     # assumed trip count of every loop, for weighing crossing values
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
+class _LevelGap:
     """Group `after` runs at least `least` levels after group `before`; 0: in the same part or a later one."""
 
     before: int
@@ -508,7 +508,7 @@ def levels_of(flow: Flow) -> Mapping[int, int]:
     groups = groups_of(flow, edges)
     number = {id(leaf.stmt): at for at, group in enumerate(groups) for leaf in group.members}
     needs = tuple(dict.fromkeys(
-        _Need(number[id(e.first.stmt)], number[id(e.then.stmt)], 1 if e.chained or flow.unit(e.first) is not flow.unit(e.then) else 0)
+        _LevelGap(number[id(e.first.stmt)], number[id(e.then.stmt)], 1 if e.chained or flow.unit(e.first) is not flow.unit(e.then) else 0)
         for e in edges if number[id(e.first.stmt)] != number[id(e.then.stmt)]))
     traffic = _Traffic(flow, groups, number)
     candidates = [_put_off(traffic, groups, needs, _levels(groups, needs, first)) for first in (Unit.CUBE, Unit.VECTOR)]
@@ -517,10 +517,10 @@ def levels_of(flow: Flow) -> Mapping[int, int]:
     return {id(leaf.stmt): rank[best[at]] for at, group in enumerate(groups) for leaf in group.members}
 
 
-def _levels(groups: Sequence[Group], needs: Sequence[_Need], first: Unit) -> list[int]:
+def _levels(groups: Sequence[Group], needs: Sequence[_LevelGap], first: Unit) -> list[int]:
     """Return the lowest feasible level of each group; even levels belong to core `first`."""
     levels: list[int] = []
-    earlier: list[list[_Need]] = [[] for _ in groups]
+    earlier: list[list[_LevelGap]] = [[] for _ in groups]
     for need in needs:
         earlier[need.after].append(need)
     for at, group in enumerate(groups):      # groups come in topological order, so the levels of all predecessors are known
@@ -555,10 +555,10 @@ class _Traffic:
                    if any(levels[user] != levels[self.number[maker]] for user in self.users.get(maker, ())))
 
 
-def _put_off(traffic: _Traffic, groups: Sequence[Group], needs: Sequence[_Need], levels: list[int]) -> list[int]:
+def _put_off(traffic: _Traffic, groups: Sequence[Group], needs: Sequence[_LevelGap], levels: list[int]) -> list[int]:
     """Move each group, last to first, to the level of its users if no more bytes cross than before."""
     now = levels
-    later: list[list[_Need]] = [[] for _ in groups]
+    later: list[list[_LevelGap]] = [[] for _ in groups]
     for need in needs:
         later[need.before].append(need)
     for at in reversed(range(len(groups))):

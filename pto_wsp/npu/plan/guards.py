@@ -145,7 +145,7 @@ def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
     needed: frozenset[int] = frozenset()
     while (found_slots := slots_read(guards, needed)) != needed:
         needed = found_slots
-    return _not_repeated(_pruned(guards, needed), frozenset())
+    return _drop_repeated(_prune(guards, needed), frozenset())
 
 
 def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int]:
@@ -166,18 +166,18 @@ def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int
                     note(value)
             case GuardLoop(_, start, stop, step, body):
                 inner = slots_read(body, needed)
-                if _pruned(body, inner):
+                if _prune(body, inner):
                     note(start, stop, step)
                 found |= inner
             case GuardFork(condition, then, other):
                 inner = slots_read((*then, *other), needed)
-                if _pruned((*then, *other), inner):
+                if _prune((*then, *other), inner):
                     note(condition)
                 found |= inner
     return frozenset(found)
 
 
-def _pruned(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]:
+def _prune(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]:
     """Return the guards without unneeded slot assignments and without empty loops and forks."""
     kept: list[Guard] = []
     for guard in guards:
@@ -185,9 +185,9 @@ def _pruned(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...
             case GuardSlot(slot):
                 kept += [guard] if slot in needed else []
             case GuardLoop(body=body):
-                kept += _loop(guard, _pruned(body, needed))
+                kept += _loop(guard, _prune(body, needed))
             case GuardFork(condition, then, other):
-                kept += _fork(condition, _pruned(then, needed), _pruned(other, needed))
+                kept += _fork(condition, _prune(then, needed), _prune(other, needed))
             case _:
                 kept.append(guard)
     return tuple(kept)
@@ -201,7 +201,7 @@ def _fork(condition: s.Scalar, then: tuple[Guard, ...], other: tuple[Guard, ...]
     return [GuardFork(condition, then, other)] if then or other else []
 
 
-def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tuple[Guard, ...]:
+def _drop_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tuple[Guard, ...]:
     """Return the guards without comparisons that an earlier guard has made. `held`: the comparisons made so far."""
     kept: list[Guard] = []
     for guard in guards:
@@ -211,9 +211,9 @@ def _not_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tupl
                     kept.append(guard)
                     held |= frozenset() if _reads_slots(guard) else {(value, lower, upper)}
             case GuardLoop(body=body):
-                kept += _loop(guard, _not_repeated(body, held))
+                kept += _loop(guard, _drop_repeated(body, held))
             case GuardFork(condition, then, other):
-                kept += _fork(condition, _not_repeated(then, held), _not_repeated(other, held))
+                kept += _fork(condition, _drop_repeated(then, held), _drop_repeated(other, held))
             case _:
                 kept.append(guard)
     return tuple(kept)
@@ -234,7 +234,7 @@ def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
         case Loop():
             yield from late.early_checks_of(item)
             if not late.is_late(item.start, item.stop, item.step):
-                yield from _around(item, _once(_turn(item, late)))
+                yield from _around(item, _once(_iteration_guards(item, late)))
         case Choice():
             yield from _ways(item, 0, late)
         case _:
@@ -242,7 +242,7 @@ def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
                 yield from _guards(inner, late)
 
 
-def _turn(loop: NpuLoop, late: Late) -> Iterator[Guard]:
+def _iteration_guards(loop: NpuLoop, late: Late) -> Iterator[Guard]:
     if loop.through is not None:
         yield from late.early_checks_of(loop.through)
         if not late.is_late(loop.through.value):
@@ -307,7 +307,7 @@ def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
                 return
             inside: list[Guard] = []
             for guard in guards:
-                outside = _outside(guard, loop.var, turns) if isinstance(guard, Check) and not _is_bound(guard, loop) else None
+                outside = _at_extremes(guard, loop.var, turns) if isinstance(guard, Check) and not _is_bound(guard, loop) else None
                 if outside is None:
                     inside.append(guard)
                 else:
@@ -324,7 +324,7 @@ def _is_bound(check: Check, loop: NpuLoop) -> bool:
     return (loop.through is not None and loop.through.var in leaves) or any(isinstance(leaf, s.SlotValue) for leaf in leaves)
 
 
-def _outside(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:
+def _at_extremes(check: Check, var: s.Var, turns: range) -> tuple[Check, ...] | None:
     """Return the check for the extreme iterations, which imply all others; None if a side is not affine in `var`."""
     low, high = s.sub(check.value, check.lower), s.sub(check.upper, check.value)
     slopes = _slope(check.value, var), _slope(check.lower, var), _slope(check.upper, var)

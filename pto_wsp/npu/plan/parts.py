@@ -34,10 +34,10 @@ from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import Op, ParamExtent, ParamScalar, Scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.npu.isa.tile_program import ParamAccess
-from pto_wsp.npu.plan.circles import folded
+from pto_wsp.npu.plan.circles import fold_scalar
 from pto_wsp.npu.plan.descriptors import MAX_TENSORS
 from pto_wsp.npu.plan.facts import Part as ValidPart
-from pto_wsp.npu.plan.flow import Flow, Leaf, Moving, Turns, turns_of
+from pto_wsp.npu.plan.flow import Flow, IterationNumber, Leaf, Moving, iteration_number
 from pto_wsp.npu.plan.products import is_product
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.entries.compare import ne
@@ -108,14 +108,14 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess], pla
                 fixed = (access[name].rows, access[name].cols)[dim]
                 if fixed is not None:
                     return s.Const(fixed)
-                same = _same(node, access, loaded | stored)
+                same = _equal_extent(node, access, loaded | stored)
                 if name in loaded | stored or same is not None:
                     return None if name in loaded | stored else same
-                handed = _free(f"{name}_{('rows', 'cols')[dim]}", kernel)
+                handed = _unused_name(f"{name}_{('rows', 'cols')[dim]}", kernel)
                 given[handed] = node
                 return s.ParamScalar(handed, DType.I64)
             case _:
-                return folded(node)
+                return fold_scalar(node)
 
     body = rewrite(kernel.body, settle)
     memory = tuple(replace(param, role=_role(param, loaded, stored, added)) for param in kernel.memory_params
@@ -126,7 +126,7 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess], pla
                 tuple(places.get(param.name, param.name) for param in memory), tuple(given[name] for name in names))
 
 
-def _same(extent: s.ParamExtent, access: Mapping[str, ParamAccess], here: set[str]) -> s.ParamExtent | None:
+def _equal_extent(extent: s.ParamExtent, access: Mapping[str, ParamAccess], here: set[str]) -> s.ParamExtent | None:
     """Return an extent of a parameter in `here` that equals `extent` in every task; None if there is none."""
     groups = {name: (one.row_group, one.col_group)[extent.dim] for name, one in access.items()}
     group = groups[extent.name]
@@ -140,7 +140,7 @@ def _role(param: k.MemoryParam, loaded: set[str], stored: set[str], added: set[s
     return param.role if param.role is k.Role.INOUT or param.name not in loaded | added else k.Role.INOUT
 
 
-def _free(name: str, kernel: k.Kernel) -> str:
+def _unused_name(name: str, kernel: k.Kernel) -> str:
     """Return the name, extended with underscores while a parameter of the kernel has it."""
     taken = {param.name for param in kernel.params}
     while name in taken:
@@ -163,7 +163,7 @@ class Bridge:
 
     value: k.Value
     crossing: Crossing
-    turns: Turns
+    turns: IterationNumber
     part: ValidPart | None = None
     first: s.Scalar = s.Const(0)
 
@@ -225,14 +225,14 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
         name = free_name(label, taken)
         taken.add(name)
         dtype = _MASK if value.type.dtype.is_bool else value.type.dtype
-        turns = turns_of(maker.loops, f"`{name}`")
+        turns = iteration_number(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
         bridge = Bridge(value, Crossing(name, label, dtype, s.Const(0), value.type.cols), turns, part)
         bridges.append(replace(bridge, crossing=replace(bridge.crossing, rows=bridge.rows)))
     return tuple(bridges)
 
 
-def packed(bridges: Sequence[Bridge]) -> tuple[Bridge, ...]:
+def pack_bridges(bridges: Sequence[Bridge]) -> tuple[Bridge, ...]:
     """Return the bridges of one part with values of equal dtype and width stacked in a common crossing."""
     groups: dict[tuple[DType, int], list[Bridge]] = {}
     for bridge in bridges:
@@ -314,7 +314,7 @@ def distribute(flow: Flow, levels: Mapping[int, int]) -> tuple[tuple[Distributed
     if any(_n_tensors(share, bridges) > MAX_TENSORS for share in shares):
         for share in shares:
             mine = [key for key in bridges if key in share.own]
-            bridges |= dict(zip(mine, packed([bridges[key] for key in mine]), strict=True))
+            bridges |= dict(zip(mine, pack_bridges([bridges[key] for key in mine]), strict=True))
     ids = fresh_ids(flow.of.kernel)
     parts: list[Distributed] = []
     for share in shares:
@@ -351,7 +351,7 @@ def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator
             if isinstance(kept, k.For) and kept.body:
                 yield kept
             elif isinstance(kept, k.If) and (kept.then or kept.other):
-                yield kept if kept.then else _turned(kept)
+                yield kept if kept.then else _swap_sides(kept)
         elif key in share.own:
             yield stmt
             if key in bridges:
@@ -362,7 +362,7 @@ def _body(body: Body, share: Share, bridges: Mapping[int, Bridge], ids: Iterator
             yield from bridges[key].loaded(ids, _span(stmt))
 
 
-def _turned(branch: k.If) -> k.If:
+def _swap_sides(branch: k.If) -> k.If:
     """Return a branch with an empty first side as an equivalent branch with an empty second side."""
     condition = branch.condition
     holds_not = s.unary(Op.NOT, condition) if s.scalar_dtype(condition).is_bool else s.binary(Op.EQ, condition, s.Const(0))

@@ -60,7 +60,7 @@ from pto_wsp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskItems:
     """The items that one task consists of."""
 
     source: int
@@ -77,7 +77,7 @@ class Task:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = (Task | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline | NpuConsume
+Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline | NpuConsume
                         | Communication[Precondition])
 
 
@@ -87,8 +87,8 @@ def statements(block: NpuBody) -> tuple[Statement, ...]:
     for item in block.items:
         statement = _statement(item)
         last = found[-1] if found else None
-        if isinstance(statement, Task) and isinstance(last, Task) and last.source == statement.source:
-            found[-1] = Task(last.source, (*last.items, item))
+        if isinstance(statement, TaskItems) and isinstance(last, TaskItems) and last.source == statement.source:
+            found[-1] = TaskItems(last.source, (*last.items, item))
         else:
             found.append(statement)
     return tuple(found)
@@ -97,16 +97,16 @@ def statements(block: NpuBody) -> tuple[Statement, ...]:
 def _statement(item: NpuItem) -> Statement:
     match item:
         case Do(launch):
-            return Task(launch.source, (item,))
+            return TaskItems(launch.source, (item,))
         case Scope(tensors=()):
             sources = {launch.source for launch in leaves(item)}
-            return Task(sources.pop(), (item,)) if len(sources) == 1 else item
+            return TaskItems(sources.pop(), (item,)) if len(sources) == 1 else item
         case Scope():
             return item
         case PlanSequence(items):
-            parts = [part for part in map(_statement, items) if isinstance(part, Task)]
+            parts = [part for part in map(_statement, items) if isinstance(part, TaskItems)]
             alone = len(parts) == len(items) and len({part.source for part in parts}) == 1
-            return Task(parts[0].source, items) if alone else item
+            return TaskItems(parts[0].source, items) if alone else item
         case Fresh():
             unreachable("a tensor made outside a scope")
         case _:
@@ -116,10 +116,10 @@ def _statement(item: NpuItem) -> Statement:
 def surely_submits(statement: Statement) -> bool:
     """Return whether a statement submits at least one task in every run."""
     match statement:
-        case Task(items=items):
+        case TaskItems(items=items):
             return any(n_launches(item) not in (None, 0) for item in items)
         case Loop(body=body):
-            return bool(turns_of(statement)) and surely_submits(body)
+            return bool(trip_count(statement)) and surely_submits(body)
         case Choice():
             return all(map(surely_submits, statement.bodies))
         case Sides(sides):
@@ -130,7 +130,7 @@ def surely_submits(statement: Statement) -> bool:
             return False
 
 
-def turns_of(loop: NpuLoop) -> int | None:
+def trip_count(loop: NpuLoop) -> int | None:
     """Return how often a loop runs, None where that is known only at run time."""
     match loop.start, loop.stop, loop.step:
         case s.Const(start), s.Const(stop), s.Const(step):
@@ -139,7 +139,7 @@ def turns_of(loop: NpuLoop) -> int | None:
             return None
 
 
-def turns_of_tokens(drain: NpuConsume) -> NpuLoop:
+def token_loop(drain: NpuConsume) -> NpuLoop:
     """Return a loop that stands for the taking of tokens: nobody knows how many, and what they carry is no number times a turn."""
     return Loop(s.Var("token", -1), s.Const(0), s.SlotValue(-1), s.Const(1), True, drain.body, Precondition())
 
@@ -168,7 +168,7 @@ def n_launches(item: NpuItem) -> int | None:
         case Do():
             return 1
         case Loop(body=body):
-            return times(turns_of(item), n_launches(body))
+            return times(trip_count(item), n_launches(body))
         case Choice():
             counts = {n_launches(body) for body in item.bodies}
             return counts.pop() if len(counts) == 1 else None
@@ -200,7 +200,7 @@ class Instance:
 Moved: TypeAlias = frozenset[s.Var | s.SlotValue | Contents | Instance]      # values that may have changed between two points of the plan
 
 
-def always_moving(plan: NpuPlan) -> Moved:
+def always_changing(plan: NpuPlan) -> Moved:
     """Return what may change between any two tasks: slots that are set, what tokens carry, and elements that are read and that tasks
     write."""
     items = tuple(walk(plan.body))
@@ -209,7 +209,7 @@ def always_moving(plan: NpuPlan) -> Moved:
                       *(Contents(slot.ref.id) for slot in plan.tensors if waited_for(slot))))
 
 
-def left_behind(item: NpuLoop | Scope) -> Moved:
+def changed_on_exit(item: NpuLoop | Scope) -> Moved:
     """Return what is something else outside of a loop's turn, or of a scope."""
     return frozenset(item.bound) if isinstance(item, Loop) else frozenset(map(Instance, item.tensors))
 
@@ -227,16 +227,16 @@ def overlaps(one: Descriptor | Passed, other: Descriptor | Passed, moved: Moved)
             return False
 
 
-def ordered_by_data(first: Task, then: Task, moved: Moved) -> bool:
+def ordered_by_data(first: TaskItems, then: TaskItems, moved: Moved) -> bool:
     """Return whether every launch of `then` surely waits for every launch of the earlier task `first`.
 
     `moved`: values that may differ between the two tasks.
     """
     early, late = tuple(_with_inner(first.items)), tuple(_with_inner(then.items))
-    return all(len(late) == len(_behind(position, early, late, moved)) for position in range(len(early)))
+    return all(len(late) == len(_waiting_launches(position, early, late, moved)) for position in range(len(early)))
 
 
-def _behind(start: int, early: Sequence[tuple[Launch, Moved]], late: Sequence[tuple[Launch, Moved]], moved: Moved) -> set[int]:
+def _waiting_launches(start: int, early: Sequence[tuple[Launch, Moved]], late: Sequence[tuple[Launch, Moved]], moved: Moved) -> set[int]:
     """Return the positions in `late` that wait for launch `start` of `early`, directly or through other launches."""
     reached = [early[start]]
     for launch in early[start + 1:]:
@@ -261,7 +261,7 @@ def _with_inner(items: Sequence[NpuItem]) -> Iterator[tuple[Launch, Moved]]:
         if isinstance(item, Do):
             yield item.leaf, frozenset()
         for launch, inner in _with_inner(children(item)):
-            yield launch, inner | left_behind(item) if isinstance(item, Loop) else inner
+            yield launch, inner | changed_on_exit(item) if isinstance(item, Loop) else inner
 
 
 def depends_on(argument: Descriptor) -> Iterator[s.Var | s.SlotValue | Contents]:
@@ -312,7 +312,7 @@ _Way: TypeAlias = tuple[int, int]              # a fork, and the index of one of
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A launch with its position in program order, the loops around it, its fork branches, and its pipeline process.
 
     `process`: the pipeline, the process in the pipeline, and whether the process has a single replica.
@@ -330,7 +330,7 @@ class PlaceMap:
     """The places of a plan's launches. `depths`: loops around the scope that makes a tensor; `forks`: forks so far."""
 
     moving: Moved
-    places: list[Place] = field(default_factory=list)
+    places: list[Position] = field(default_factory=list)
     depths: dict[Resource, int] = field(default_factory=dict)
     forks: int = 0
     process: tuple[int, int, bool] | None = None     # the process that `note` is in
@@ -339,10 +339,10 @@ class PlaceMap:
         """Go through an item in program order."""
         match item:
             case Do(launch):
-                self.places.append(Place(launch, len(self.places), loops, ways, self.process))
+                self.places.append(Position(launch, len(self.places), loops, ways, self.process))
             case Consume():                    # as often as tokens come: none of its launches surely runs
                 fork = self.forks = self.forks + 1
-                self.note(item.body, (*loops, turns_of_tokens(item)), ways | {(fork, 0)})
+                self.note(item.body, (*loops, token_loop(item)), ways | {(fork, 0)})
             case Pipeline(stages):
                 network = self.forks = self.forks + 1
                 for number, stage in enumerate(stages):
@@ -379,26 +379,26 @@ def resource_of(argument: Descriptor | Passed) -> Resource:
 
 def places_of(plan: NpuPlan) -> PlaceMap:
     """Return the places of all launches of a plan."""
-    places = PlaceMap(always_moving(plan))
+    places = PlaceMap(always_changing(plan))
     places.note(plan.body, (), frozenset())
     return places
 
 
-def common_loops(one: Place, other: Place) -> tuple[NpuLoop, ...]:
+def common_loops(one: Position, other: Position) -> tuple[NpuLoop, ...]:
     """Return the loops around both of two launches, outermost first."""
     return tuple(mine for mine, _ in takewhile(lambda pair: pair[0] is pair[1], zip(one.loops, other.loops, strict=False)))
 
 
-def meets_later(first: Place, early: Descriptor | Passed, then: Place, late: Descriptor | Passed, known: PlaceMap) -> bool:
+def meets_later(first: Position, early: Descriptor | Passed, then: Position, late: Descriptor | Passed, known: PlaceMap) -> bool:
     """Return whether an instance of `then` may follow an instance of `first` and touch the same elements.
 
     Both arguments view one tensor.
     """
-    return meets_in_other_turns(first, early, then, late, known) or (
+    return meets_in_iterations(first, early, then, late, known) or (
         then.position > first.position and not _exclusive(first, then) and not _disjoint(early, late, known.moving))
 
 
-def meets_in_other_turns(first: Place, early: Descriptor | Passed, then: Place, late: Descriptor | Passed, known: PlaceMap) -> bool:
+def meets_in_iterations(first: Position, early: Descriptor | Passed, then: Position, late: Descriptor | Passed, known: PlaceMap) -> bool:
     """Return whether the two arguments may meet in different iterations of the common loops, or in concurrent processes."""
     if side_by_side(first, then):
         return True
@@ -406,14 +406,14 @@ def meets_in_other_turns(first: Place, early: Descriptor | Passed, then: Place, 
     return not all(_apart(loop.var, early, late) for loop in inside)
 
 
-def side_by_side(one: Place, other: Place) -> bool:
+def side_by_side(one: Position, other: Position) -> bool:
     """Return whether two launches belong to concurrent processes, or to replicas of one: their positions do not order them."""
     if one.process is None or other.process is None or one.process[0] != other.process[0]:
         return False
     return one.process != other.process or not one.process[2]
 
 
-def _exclusive(one: Place, other: Place) -> bool:
+def _exclusive(one: Position, other: Position) -> bool:
     """Return whether two launches are in different branches of a fork: one iteration of the common loops runs at most one."""
     mine = dict(one.ways)
     return any(fork in mine and mine[fork] != way for fork, way in other.ways)

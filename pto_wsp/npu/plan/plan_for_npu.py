@@ -59,7 +59,7 @@ def plan_for_npu(plan: TaskPlan, arch: Arch, observe: KernelObserver | None = No
     raise_all(empty_errors(plan))
     plan = with_known_extents(plan)
     found = find_uses(plan)
-    lowering = _Lowering(plan, found, tuple(_split(use, observe, runner or Runner()) for use in found.uses))
+    lowering = _PlanLowering(plan, found, tuple(_split(use, observe, runner or Runner()) for use in found.uses))
     body = lowering.block(plan.body)
     made = NpuPlan(plan.name, plan.tensors, plan.symbols, tuple(lowering.kernels), body, plan.infer, plan.structure,
                    channels=plan.channels, events=tuple(event.name for event in plan.events))
@@ -79,7 +79,7 @@ def _split(use: NpuUse, observe: KernelObserver | None, runner: Runner) -> Split
 
 
 @dataclass(slots=True)
-class _Lowering:
+class _PlanLowering:
     """The walk over a plan, with the kernels collected so far in order of first use."""
 
     plan: TaskPlan
@@ -139,7 +139,7 @@ class _Lowering:
         first = self.n_intermediates
         self.n_intermediates += len(split.crossings)
         inner = tuple(
-            Intermediate(first + k, crossing.name, crossing.dtype, (_told(crossing.rows, known), s.Const(crossing.cols)))
+            Intermediate(first + k, crossing.name, crossing.dtype, (_substitute_arguments(crossing.rows, known), s.Const(crossing.cols)))
             for k, crossing in enumerate(split.crossings))
         launches = tuple(Do(self.launch(task, k, part, known, inner)) for k, part in enumerate(split.parts))
         if not inner:
@@ -185,6 +185,6 @@ class _Lowering:
         return self.numbers[key]
 
 
-def _told(node: s.Scalar, known: Mapping[s.Scalar, s.Scalar]) -> s.Scalar:
+def _substitute_arguments(node: s.Scalar, known: Mapping[s.Scalar, s.Scalar]) -> s.Scalar:
     """Return a scalar of a kernel with its parameters replaced by the task's arguments."""
     return s.substitute(node, lambda leaf: known.get(leaf))

@@ -111,7 +111,7 @@ def turn_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class ProductSum:
     """The terms of a sum: products, reads of buffers, and other values. `inner`: statements that the rewritten sum no longer needs."""
 
     products: tuple[k.Compute, ...]
@@ -128,7 +128,7 @@ class _Rewriting:
     value_ids: Iterator[int]
     first_sum: int                       # a new buffer's id is this number plus the id of the sum's value
     excluded: frozenset[int]
-    writes: dict[int, Sum] = field(default_factory=dict)    # id() of a write to an accumulator -> its sum
+    writes: dict[int, ProductSum] = field(default_factory=dict)    # id() of a write to an accumulator -> its sum
 
 
 def accumulate_products(kernel: k.Kernel, excluded: frozenset[int] = frozenset()) -> k.Kernel:
@@ -142,7 +142,7 @@ def accumulate_products(kernel: k.Kernel, excluded: frozenset[int] = frozenset()
     return replace(kernel, body=_rewritten(kernel.body, rewriting))
 
 
-def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, Sum]]) -> frozenset[int]:
+def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, ProductSum]]) -> frozenset[int]:
     """Return the buffers that start from zero and change only by additions of products: `found`, by `id()` of the write."""
     fit = {buffer for buffer, _ in found.values()}
     for stmt in walk(kernel.body):
@@ -151,7 +151,7 @@ def accumulators(kernel: k.Kernel, found: Mapping[int, tuple[int, Sum]]) -> froz
     return frozenset(fit)
 
 
-def accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple[int, Sum]]]:
+def accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple[int, ProductSum]]]:
     """Yield (id() of write, (buffer id, sum)) for each write that adds products to the previous contents of its buffer.
 
     Nothing between the read and the write may touch the buffer or use the sum.
@@ -174,7 +174,7 @@ def accumulations(body: Body, counts: Counter[int]) -> Iterator[tuple[int, tuple
 def _rewritten(body: Body, rewriting: _Rewriting) -> Body:
     gone: set[int] = set()
     plain: set[int] = set()            # additions inside a sum with at most one product; their own sums have no more
-    sums: dict[int, Sum] = {}          # by id() of the last addition of the sum
+    sums: dict[int, ProductSum] = {}          # by id() of the last addition of the sum
     made = _made(body)
     for stmt in reversed(body):         # backwards: the last addition of a sum comes before its inner additions
         if isinstance(stmt, k.Write) and id(stmt) in rewriting.writes:
@@ -205,7 +205,7 @@ def _made(body: Body) -> Mapping[int, k.Compute | k.Read]:
     return {stmt.result.id: stmt for stmt in body if isinstance(stmt, k.Compute | k.Read)}
 
 
-def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Counter[int], *, reads: bool = True) -> Sum:
+def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Counter[int], *, reads: bool = True) -> ProductSum:
     """Return the terms of the sum `value` in this body, through intermediate results with a single use."""
     products: list[k.Compute] = []
     seen: list[k.Read] = []
@@ -231,17 +231,17 @@ def _terms(value: k.Value, made: Mapping[int, k.Compute | k.Read], counts: Count
         else:
             others.append(operand)
         root = False
-    return Sum(tuple(products), tuple(seen), tuple(others), frozenset(inner))
+    return ProductSum(tuple(products), tuple(seen), tuple(others), frozenset(inner))
 
 
-def _added(buffer: k.Buffer, terms: Sum) -> Iterator[k.Stmt]:
+def _added(buffer: k.Buffer, terms: ProductSum) -> Iterator[k.Stmt]:
     for product in terms.products:
         lhs, rhs = product.operands
         assert isinstance(lhs, k.Value) and isinstance(rhs, k.Value)
         yield k.Accumulate(buffer, lhs, rhs, product.attrs, product.span)
 
 
-def _summed(stmt: k.Compute, terms: Sum, rewriting: _Rewriting) -> Iterator[k.Stmt]:
+def _summed(stmt: k.Compute, terms: ProductSum, rewriting: _Rewriting) -> Iterator[k.Stmt]:
     """Yield the products of a sum accumulated in a new buffer, then the additions of the other terms."""
     buffer = k.Buffer(rewriting.first_sum + stmt.result.id, stmt.result.name or "sum", stmt.result.type)
     yield k.Alloc(buffer, 0, stmt.span)

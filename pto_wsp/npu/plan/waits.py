@@ -29,16 +29,16 @@ from pto_wsp.ir.waits import HandleTask, HandleUses, Path, TrackedHandle, tracke
 from pto_wsp.npu.plan.model import Descriptor, Launch, NpuBody, NpuChoice, NpuLoop, NpuPipeline, NpuPlan, NpuSides, Passed, Scope, Window
 from pto_wsp.npu.plan.places import (
     Moved,
-    Place,
     PlaceMap,
+    Position,
     Resource,
     Site,
     Statement,
-    Task,
-    always_moving,
+    TaskItems,
+    always_changing,
+    changed_on_exit,
     common_loops,
-    left_behind,
-    meets_in_other_turns,
+    meets_in_iterations,
     meets_later,
     ordered_by_data,
     overlaps,
@@ -50,9 +50,9 @@ from pto_wsp.npu.plan.places import (
     statements,
     surely_submits,
     times,
+    token_loop,
     total,
-    turns_of,
-    turns_of_tokens,
+    trip_count,
 )
 from pto_wsp.values import dataclass
 
@@ -98,15 +98,15 @@ def _add(table: dict[Site, tuple[Resource, ...]], launch: Launch, resource: Reso
     table[site_of(launch)] = known if resource in known else (*known, resource)
 
 
-def _is_harmless(reader: Place, read: Descriptor | Passed, writer: Place, written: Descriptor | Passed, known: PlaceMap) -> bool:
+def _is_harmless(reader: Position, read: Descriptor | Passed, writer: Position, written: Descriptor | Passed, known: PlaceMap) -> bool:
     """Return whether no instance of `writer` after an instance of `reader` needs an explicit edge."""
     if not meets_later(reader, read, writer, written, known):
         return True
-    return not meets_in_other_turns(reader, read, writer, written, known) and _is_ordered(reader, writer, known,
+    return not meets_in_iterations(reader, read, writer, written, known) and _is_ordered(reader, writer, known,
                                                                                           common_loops(reader, writer))
 
 
-def _is_ordered(reader: Place, writer: Place, known: PlaceMap, common: tuple[NpuLoop, ...]) -> bool:
+def _is_ordered(reader: Position, writer: Position, known: PlaceMap, common: tuple[NpuLoop, ...]) -> bool:
     """Tell whether data orders every turn of `writer` behind every turn of `reader`, in one turn of the loops around both."""
     reached = [reader]
     for place in known.places[reader.position + 1:writer.position + 1]:
@@ -123,8 +123,8 @@ def _is_ordered(reader: Place, writer: Place, known: PlaceMap, common: tuple[Npu
     return False
 
 
-def _data_edge(first: Place, then: Place, n_common: int, moving: Moved) -> bool:
-    moved = moving.union(*(left_behind(loop) for place in (first, then) for loop in place.loops[n_common:]))
+def _data_edge(first: Position, then: Position, n_common: int, moving: Moved) -> bool:
+    moved = moving.union(*(changed_on_exit(loop) for place in (first, then) for loop in place.loops[n_common:]))
     return any(one.role.writes and overlaps(one, other, moved) and _is_something(one) and _is_something(other)
                for one in first.launch.arguments for other in then.launch.arguments)
 
@@ -142,7 +142,7 @@ Overwrites: TypeAlias = frozenset[tuple[Site, int]]      # launches, and the pos
 def overwrites(plan: NpuPlan) -> Overwrites:
     """Return the OUT arguments of a plan that may touch elements which another task has written before."""
     known = places_of(plan)
-    writes: dict[Resource, list[tuple[Place, Descriptor | Passed]]] = {}
+    writes: dict[Resource, list[tuple[Position, Descriptor | Passed]]] = {}
     for place in known.places:
         for argument in place.launch.arguments:
             if argument.role.writes:
@@ -162,7 +162,7 @@ UNKNOWN_TASKS = -1
 class Last:
     """A task that may be the last one so far, with its count and the values that may have changed since; `task` None: a wait for tokens."""
 
-    task: Task | None
+    task: TaskItems | None
     count: int | None
     moved: Moved
 
@@ -179,7 +179,7 @@ class ProgramOrder:
 
 def program_order(plan: NpuPlan) -> ProgramOrder:
     """Return the edges to state for the plan's structure; nothing if the plan does not ask for structure."""
-    found = ProgramOrder(moving=always_moving(plan))
+    found = ProgramOrder(moving=always_changing(plan))
     if plan.structure:
         _block(plan.body, (), found)
     return found
@@ -207,13 +207,13 @@ def _ends(block: NpuBody, before: tuple[Last, ...], found: ProgramOrder) -> tupl
     for statement in statements(block):
         behind = _statement_of(statement, before, found)
         replaces = surely_submits(statement) or isinstance(statement, Send | Receive | AwaitEvent)
-        before = behind if replaces else _merged(behind, before)
+        before = behind if replaces else _union(behind, before)
     return before
 
 
 def _statement_of(statement: Statement, before: tuple[Last, ...], found: ProgramOrder) -> tuple[Last, ...]:
     match statement:
-        case Task(source):
+        case TaskItems(source):
             if not all(last.task is not None and ordered_by_data(last.task, statement, last.moved) for last in before):
                 bound = total(last.count for last in before)
                 known = found.waits.get(source, 0)
@@ -222,21 +222,22 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
             return (Last(statement, statement.count, found.moving),)
         case Loop(ordered=ordered, body=body):
             if not ordered:
-                return _left(_block(body, before, found), statement, turns_of(statement))
-            first = _left(_block(body, before, found), statement, 1)
-            return _merged(first, _left(_block(body, first, found), statement, 1))     # what a turn ends with stands before the next
+                return _seen_from_outside(_block(body, before, found), statement, trip_count(statement))
+            first = _seen_from_outside(_block(body, before, found), statement, 1)
+            # the end of an iteration stands before the next iteration
+            return _union(first, _seen_from_outside(_block(body, first, found), statement, 1))
         case Choice():
-            return _merged(*(_block(body, before, found) for body in statement.bodies))
+            return _union(*(_block(body, before, found) for body in statement.bodies))
         case Sides(sides):
-            return _merged(*(_block(side, before, found) for side in sides))
+            return _union(*(_block(side, before, found) for side in sides))
         case Scope():
-            return _left(_block(statement, before, found), statement, 1)
+            return _seen_from_outside(_block(statement, before, found), statement, 1)
         case Sequence():
             return _block(statement, before, found)
         case SetSlot():
             return before
         case Pipeline(stages):
-            return _merged(*(tuple(replace(last, count=times(last.count, stage.replicas)) for last in _block(stage.body, before, found))
+            return _union(*(tuple(replace(last, count=times(last.count, stage.replicas)) for last in _block(stage.body, before, found))
                              for stage in stages))
         case Consume(body=body):
             found.counts.update(map(_source, before))
@@ -253,12 +254,12 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
             assert_never(statement)
 
 
-def _left(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
+def _seen_from_outside(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
     """What a loop's body or a scope ends with, seen from outside this turn of it."""
-    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | left_behind(what)) for last in lasts)
+    return tuple(replace(last, count=times(last.count, turns), moved=last.moved | changed_on_exit(what)) for last in lasts)
 
 
-def _merged(*parts: Iterable[Last]) -> tuple[Last, ...]:
+def _union(*parts: Iterable[Last]) -> tuple[Last, ...]:
     """Return the union of lasts by task, with the largest count and the union of changed values."""
     found: dict[int, Last] = {}
     for last in (last for part in parts for last in part):
@@ -305,7 +306,7 @@ def waits_of(plan: NpuPlan) -> Waits:
     tasks: list[HandleTask] = []
     bodies: dict[int, int] = {}
     loops_of: dict[int, tuple[NpuLoop, ...]] = {}          # by source
-    tasks_of: dict[int, Task] = {}                        # by handle
+    tasks_of: dict[int, TaskItems] = {}                        # by handle
     opened: dict[int, tuple[NpuLoop, ...]] = {}            # by the number of a body: the loops around it
 
     def walk(body: NpuBody | NpuChoice | NpuSides | NpuPipeline, loops: tuple[NpuLoop, ...], path: Path) -> None:
@@ -323,14 +324,14 @@ def waits_of(plan: NpuPlan) -> Waits:
         for position, part in enumerate(parts):
             here = (*path, (number, position))
             match part:
-                case Task(source):
+                case TaskItems(source):
                     first = part.launches[0]
                     tasks.append(HandleTask(source, first.handle, first.after, here))
                     loops_of[source], tasks_of[first.handle] = loops, part
                 case Loop(body=inner):
                     walk(inner, (*loops, part), here)
                 case Consume(body=inner):
-                    walk(inner, (*loops, turns_of_tokens(part)), here)
+                    walk(inner, (*loops, token_loop(part)), here)
                 case Sequence() | Choice() | Sides() | Pipeline():
                     walk(part, loops, here)
                 case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():      # a token waits for the statement before it
@@ -345,6 +346,6 @@ def waits_of(plan: NpuPlan) -> Waits:
             maker = tasks_of[handle.handle]
             if handle in sizes or len(loops_of[task.site]) > len(opened[handle.body]):
                 shared.add(handle)
-            sizes[handle] = times(maker.count, *map(turns_of, loops_of[maker.source][len(opened[handle.body]):]))
+            sizes[handle] = times(maker.count, *map(trip_count, loops_of[maker.source][len(opened[handle.body]):]))
     return Waits(program_order(plan), handles, remembered_reads(plan), overwrites(plan), sizes,
                  frozenset(shared))

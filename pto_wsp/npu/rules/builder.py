@@ -53,7 +53,7 @@ def nonnegative(value: s.Scalar, ranges: Ranges, positive: Collection[s.Scalar] 
     return _Proof(ranges, positive).holds(_sum_of(value))
 
 
-def turns_of(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> tuple[s.Scalar, s.Scalar]:
+def loop_range(start: s.Scalar, stop: s.Scalar, step: s.Scalar) -> tuple[s.Scalar, s.Scalar]:
     """Return the range of a loop variable; with constant bounds the step counts: 0 .. 120 in steps of 32 ends at 96."""
     match start, stop, step:
         case s.Const(int(first)), s.Const(int(end)), s.Const(int(by)) if by > 0 and end > first:
@@ -131,7 +131,7 @@ def _plus(terms: Terms, more: Terms, factor: int) -> Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ChipTile:
     """A tile value in an on-chip buffer. `pitch`: elements from one row to the next, 1 for a single column without gaps.
 
     `stored_rows`: rows, or elements of a column, that the buffer has at least. `valid_rows`, `valid_cols`: the part of rows x cols that
@@ -164,11 +164,11 @@ class Held:
         """Return whether the whole value is valid."""
         return self.valid_rows == Const(self.rows) and self.valid_cols == Const(self.cols)
 
-    def part(self, valid_rows: Scalar, valid_cols: Scalar) -> Held:
+    def part(self, valid_rows: Scalar, valid_cols: Scalar) -> ChipTile:
         """Return the same value with another valid part."""
         return replace(self, valid_rows=valid_rows, valid_cols=valid_cols)
 
-    def turned(self) -> Held:
+    def turned(self) -> ChipTile:
         """Return a value of one row as one column, or the reverse: the same bytes."""
         assert 1 in (self.rows, self.cols)
         if self.rows == self.cols == 1:
@@ -177,12 +177,12 @@ class Held:
         return replace(self, rows=self.cols, cols=self.rows, pitch=pitch, stored_rows=stored,
                        valid_rows=self.valid_cols, valid_cols=self.valid_rows)
 
-    def bits(self, dtype: DType) -> Held:
+    def bits(self, dtype: DType) -> ChipTile:
         """Return the same bytes as another dtype of equal width."""
         assert dtype.nbytes == self.dtype.nbytes
         return replace(self, dtype=dtype)
 
-    def band(self, row: int, rows: int) -> Held:
+    def band(self, row: int, rows: int) -> ChipTile:
         """Return consecutive rows of a value that is wholly valid and has several columns."""
         assert not self.is_column and self.is_whole, self
         offset = self.offset + row * self.pitch * self.dtype.nbytes
@@ -194,7 +194,7 @@ class Sorted:
     """A tile's elements in f32, in the order of a sorted column index; `turned`: negated, for an ascending order."""
 
     source: int
-    values: Held
+    values: ChipTile
     turned: bool
 
 
@@ -202,11 +202,11 @@ class Sorted:
 class Mask:
     """A mask as packed bits, from a comparison to a select. `yes`: a set bit means True."""
 
-    held: Held
+    held: ChipTile
     yes: bool
 
 
-def padded(n: int, dtype: DType) -> int:
+def padded_cols(n: int, dtype: DType) -> int:
     """Return the elements of a stored row of `n` elements: a multiple of 32 bytes."""
     step = ALIGN_BYTES // dtype.nbytes
     return -(-n // step) * step
@@ -219,7 +219,7 @@ Operand: TypeAlias = int | tp.Arg
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ValidRows:
     """The first `valid` of `most` rows; `valid` is at least one."""
 
     most: int
@@ -235,17 +235,17 @@ class Builder:
         self.arch = arch
         self.space = space
         self.span: Span = use.kernel.span
-        self.values: dict[int, Held] = {}
-        self.buffers: dict[int, Held] = {}
+        self.values: dict[int, ChipTile] = {}
+        self.buffers: dict[int, ChipTile] = {}
         self.masks: dict[int, Mask] = {}         # comparisons that stay packed
         self.sorted: dict[int, Sorted] = {}      # by the value of their column index
-        self.target: Held | None = None     # the buffer in which the current operation computes its result
-        self.rows: Rows | None = None       # set if the statement needs only the rows that the outputs have
+        self.target: ChipTile | None = None     # the buffer in which the current operation computes its result
+        self.rows: ValidRows | None = None       # set if the statement needs only the rows that the outputs have
         self.positive: set[s.Scalar] = set()            # extents known to be at least 1 from here on
         self.ranges: dict[s.Var, tuple[s.Scalar, s.Scalar]] = {}   # of the loops around the statement
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
-        self.reaches: list[tp.Reach] = []
-        self._rooms: list[tp.Room] = []
+        self.reaches: list[tp.MovedRegion] = []
+        self._rooms: list[tp.ChipBuffer] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
         self._by_id: list[tp.Tile] = []
         self._names: set[str] = set()
@@ -266,51 +266,51 @@ class Builder:
     def room(self, size_bytes: int, name: str, space: tp.Space | None = None) -> int:
         """Return the id of a new on-chip buffer, its size rounded up to 32 bytes."""
         size = -(-size_bytes // tp.ALIGN_BYTES) * tp.ALIGN_BYTES
-        self._rooms.append(tp.Room(len(self._rooms), self._fresh(name), space or self.space, size))
+        self._rooms.append(tp.ChipBuffer(len(self._rooms), self._fresh(name), space or self.space, size))
         return len(self._rooms) - 1
 
-    def hold(self, rows: int, cols: int, dtype: DType, name: str, pitch_by: int = 1) -> Held:
+    def hold(self, rows: int, cols: int, dtype: DType, name: str, pitch_by: int = 1) -> ChipTile:
         """Return a value in a new on-chip buffer. `pitch_by` above 1: the pitch is a multiple of that number of elements."""
-        pitch = 1 if cols == 1 and pitch_by == 1 else -(-padded(cols, dtype) // pitch_by) * pitch_by
-        stored = padded(rows, dtype) if pitch == 1 else rows
+        pitch = 1 if cols == 1 and pitch_by == 1 else -(-padded_cols(cols, dtype) // pitch_by) * pitch_by
+        stored = padded_cols(rows, dtype) if pitch == 1 else rows
         room = self.room(stored * pitch * dtype.nbytes, name)
-        return Held(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
+        return ChipTile(room, self._rooms[room].name, rows, cols, dtype, pitch, stored, self.valid_rows(rows), s.Const(cols))
 
     def valid_rows(self, rows: int) -> s.Scalar:
         """Return how many of `rows` rows the current statement needs."""
         return s.Const(rows) if self.rows is None or rows != self.rows.most else self.rows.valid
 
-    def gapped(self, rows: int, dtype: DType, name: str) -> Held:
+    def gapped(self, rows: int, dtype: DType, name: str) -> ChipTile:
         """Return a column with each element in a 32-byte row of its own, as element-wise transfers need it."""
         pitch = tp.ALIGN_BYTES // dtype.nbytes
         room = self.room(rows * tp.ALIGN_BYTES, name)
-        return Held(room, self._rooms[room].name, rows, 1, dtype, pitch, rows, s.Const(rows), s.Const(1))
+        return ChipTile(room, self._rooms[room].name, rows, 1, dtype, pitch, rows, s.Const(rows), s.Const(1))
 
-    def grown(self, held: Held, rows: int) -> Held:
+    def grown(self, held: ChipTile, rows: int) -> ChipTile:
         """Return the same value with `rows` stored rows; enlarges the on-chip buffer if needed."""
         end = held.offset + rows * held.pitch * held.dtype.nbytes
         room = self._rooms[held.room]
         self._rooms[held.room] = replace(room, size_bytes=max(room.size_bytes, -(-end // tp.ALIGN_BYTES) * tp.ALIGN_BYTES))
         return replace(held, stored_rows=rows)
 
-    def like(self, held: Held, name: str, dtype: DType | None = None) -> Held:
+    def like(self, held: ChipTile, name: str, dtype: DType | None = None) -> ChipTile:
         """Return a value of the same shape and valid part in a new on-chip buffer."""
         return self.hold(held.rows, held.cols, dtype or held.dtype, name).part(held.valid_rows, held.valid_cols)
 
     # -- tiles: views of on-chip buffers
 
-    def flat(self, held: Held) -> int:
+    def flat(self, held: ChipTile) -> int:
         """Return the tile for most instructions: row-major, and one row for a single column."""
         if held.is_column:
             return self.tile(held, tp.Form.ROWS, 1, held.stored_rows, held.valid_cols, held.valid_rows, "row")
         return self.tile(held, tp.Form.ROWS, held.stored_rows, held.pitch, held.valid_rows, held.valid_cols)
 
-    def column(self, held: Held) -> int:
+    def column(self, held: ChipTile) -> int:
         """Return the column tile of a single column, for row reductions and row expansions."""
         assert held.is_column
         return self.tile(held, tp.Form.COLUMN, held.stored_rows, 1, held.valid_rows, held.valid_cols, "col")
 
-    def tile(self, held: Held, form: tp.Form, rows: int, cols: int, valid_rows: s.Scalar, valid_cols: s.Scalar, kind: str = "") -> int:
+    def tile(self, held: ChipTile, form: tp.Form, rows: int, cols: int, valid_rows: s.Scalar, valid_cols: s.Scalar, kind: str = "") -> int:
         """Return the id of a tile: a view of an on-chip buffer in some layout. Equal views share a tile."""
         valid_rows, valid_cols = self.named(valid_rows, "rows"), self.named(valid_cols, "cols")
         key = (held.room, held.offset, held.dtype, form, rows, cols, valid_rows, valid_cols)
@@ -321,7 +321,7 @@ class Builder:
             self._by_id.append(tile)
         return self._tiles[key].id
 
-    def sliding(self, held: Held, shift: s.Scalar) -> int:
+    def sliding(self, held: ChipTile, shift: s.Scalar) -> int:
         """Return the tile of a value `shift` bytes further in its on-chip buffer, valid in the current block only."""
         tile = self.flat(replace(held, name=f"{held.name}_at"))
         self._blocks[-1].append(tp.Declare(tile, shift=shift, span=self.span))
@@ -350,9 +350,9 @@ class Builder:
                              expected=f"{name} on {print_dtypes(takes)}", found=str(dtype),
                              help="cast the operands first: pto.cast(x, DType.F32)")
 
-    def number(self, value: s.Scalar | float, dtype: DType) -> tp.ScalarArg:
+    def number(self, value: s.Scalar | float, dtype: DType) -> tp.NumberArg:
         """Return a number as an operand."""
-        return tp.ScalarArg(self.scalar(value) if not isinstance(value, int | float) else s.Const(value), dtype)
+        return tp.NumberArg(self.scalar(value) if not isinstance(value, int | float) else s.Const(value), dtype)
 
     def add(self, step: tp.Step) -> None:
         """Append a step, preceded by declarations of tiles that its block uses for the first time."""
@@ -444,11 +444,11 @@ class Builder:
 
     # -- values
 
-    def held(self, value: k.Value) -> Held:
+    def held(self, value: k.Value) -> ChipTile:
         """Return the on-chip value of a kernel value."""
         return self.values[value.id]
 
-    def result(self, stmt: k.Compute, dtype: DType | None = None) -> Held:
+    def result(self, stmt: k.Compute, dtype: DType | None = None) -> ChipTile:
         """Return where an operation computes its result, in its compute dtype: the target buffer if it fits, or a new on-chip buffer."""
         type = stmt.result.type
         target = self.target

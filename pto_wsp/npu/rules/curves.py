@@ -7,7 +7,7 @@ product is rounded before an addition, and there is no f64. Small arguments keep
 from __future__ import annotations
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.npu.rules.formulas import rounded, to_zero
+from pto_wsp.npu.rules.formulas import round_to_even, round_to_zero
 from pto_wsp.npu.rules.lanes import Lane, Lanes
 
 _hex = float.fromhex
@@ -94,8 +94,8 @@ def cos(work: Lanes, x: Lane) -> Lane:
 def _sincos(work: Lanes, x: Lane, quarter: float) -> Lane:
     """Return sin(x + quarter * pi / 2): subtract k quarter turns in exact pieces, then evaluate a polynomial in the rest."""
     near = work.select(work.compare(work.abs(x), "LT", LARGEST_ANGLE), x, work.mul(x, 0.0))
-    turns = rounded(work, work.mul(near, 0.6366197723675814))
-    coarse = work.mul(rounded(work, work.mul(turns, 1 / 2048)), 2048.0)
+    turns = round_to_even(work, work.mul(near, 0.6366197723675814))
+    coarse = work.mul(round_to_even(work, work.mul(turns, 1 / 2048)), 2048.0)
     fine = work.sub(turns, coarse)
     rest = near
     for piece in _HALF_PI[:-1]:
@@ -105,7 +105,7 @@ def _sincos(work: Lanes, x: Lane, quarter: float) -> Lane:
     sine = work.add(work.mul(work.mul(work.polynomial(square, *SIN), square), rest), rest)
     cosine = work.add(work.mul(work.polynomial(square, *COS), square), 1.0)
     turns = work.add(turns, quarter) if quarter else turns
-    rounds = rounded(work, work.sub(work.mul(turns, 0.25), 0.375))          # whole turns, rounded down
+    rounds = round_to_even(work, work.sub(work.mul(turns, 0.25), 0.375))          # whole turns, rounded down
     quadrant = work.sub(turns, work.mul(rounds, 4.0))
     odd = work.compare(work.abs(work.sub(quadrant, 2.0)), "EQ", 1.0)
     value = work.select(odd, cosine, sine)
@@ -132,7 +132,7 @@ def power(work: Lanes, x: Lane, y: Lane) -> Lane:
     coarse = work.mul(high, exponent)
     fine = work.add(work.mul(low, exponent), work.mul(y, log2))
     bounded = work.min(work.max(work.add(coarse, fine), -250.0), 250.0)
-    shift = rounded(work, bounded)
+    shift = round_to_even(work, bounded)
     fraction = work.min(work.max(work.add(work.sub(coarse, shift), fine), -1.0), 1.0)
     value = _scaled(work, work.exp(work.mul(fraction, _LN_2)), shift)
     return _pow_edges(work, x, size, y_given, value)
@@ -151,7 +151,7 @@ def _parts(work: Lanes, size: Lane) -> tuple[Lane, Lane]:
 
 def _scaled(work: Lanes, value: Lane, shift: Lane) -> Lane:
     """Return value * 2^shift in two steps; the second one rounds subnormal results."""
-    first = rounded(work, work.mul(shift, 0.5))
+    first = round_to_even(work, work.mul(shift, 0.5))
     for part in (first, work.sub(shift, first)):
         exponent = work.convert(work.add(part, 127.0), DType.I32, "RINT")
         value = work.mul(value, work.seen_as(work.shift(exponent, 23), DType.F32))
@@ -169,9 +169,9 @@ def _pow_edges(work: Lanes, x: Lane, size: Lane, y: Lane, value: Lane) -> Lane:
     endless = work.compare(work.abs(y), "EQ", infinity)
     towards = work.select(work.compare(size, "LT", 1.0), falls, grows)
     value = work.select(endless, towards, value)
-    whole = to_zero(work, y)
+    whole = round_to_zero(work, y)
     half = work.mul(y, 0.5)
-    odd = work.select(work.compare(to_zero(work, half), "EQ", half), 0.0, 1.0)
+    odd = work.select(work.compare(round_to_zero(work, half), "EQ", half), 0.0, 1.0)
     odd = work.select(work.compare(whole, "EQ", y), odd, 0.0)
     # The sign of a zero counts too: 1 / x reveals it.
     negative = work.select(work.compare(work.div(1.0, x), "LT", 0.0), 1.0, work.select(work.compare(x, "LT", 0.0), 1.0, 0.0))

@@ -12,15 +12,15 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.npu.isa.instructions import legal
-from pto_wsp.npu.rules.builder import Builder, Held
+from pto_wsp.npu.rules.builder import Builder, ChipTile
 from pto_wsp.npu.rules.functions import name_of
 from pto_wsp.npu.rules.lanes import Lanes
-from pto_wsp.npu.rules.operands import as_tile, carried, computed_in, expanded, filled, number_operand
+from pto_wsp.npu.rules.operands import as_tile, computed_in, expand_tile, fill_tile, number_operand, storage_dtype
 
 BINARY = {"add": "ADD", "sub": "SUB", "mul": "MUL", "div": "DIV", "maximum": "MAX", "minimum": "MIN"}
 
 
-def _binary(b: Builder, stmt: k.Compute) -> Held:
+def _binary(b: Builder, stmt: k.Compute) -> ChipTile:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     lhs, rhs = stmt.operands
     for number, tile, number_first in ((rhs, lhs, False), (lhs, rhs, True)):
@@ -29,23 +29,23 @@ def _binary(b: Builder, stmt: k.Compute) -> Held:
     return broadcast(b, BINARY[stmt.op], as_tile(b, lhs, dtype), as_tile(b, rhs, dtype), b.result(stmt, dtype))
 
 
-def _with_number(b: Builder, stmt: k.Compute, tile: Held, number: k.ScalarOperand, number_first: bool) -> Held:
+def _with_number(b: Builder, stmt: k.Compute, tile: ChipTile, number: k.ScalarOperand, number_first: bool) -> ChipTile:
     out = b.result(stmt, tile.dtype)
     scalar = b.number(number.value, tile.dtype)
     if number_first and stmt.op == "sub":
         b.emit("TMULS", b.flat(out), b.flat(tile), b.number(-1, tile.dtype))
         b.emit("TADDS", b.flat(out), b.flat(out), scalar)
     elif number_first and stmt.op == "div":
-        b.emit("TDIV", b.flat(out), b.flat(filled(b, tile.rows, tile.cols, tile.dtype, number)), b.flat(tile))
+        b.emit("TDIV", b.flat(out), b.flat(fill_tile(b, tile.rows, tile.cols, tile.dtype, number)), b.flat(tile))
     else:
         b.emit(f"T{BINARY[stmt.op]}S", b.flat(out), b.flat(tile), scalar)
     return out
 
 
-def broadcast(b: Builder, op: str, lhs: Held, rhs: Held, out: Held) -> Held:
+def broadcast(b: Builder, op: str, lhs: ChipTile, rhs: ChipTile, out: ChipTile) -> ChipTile:
     """Put `lhs op rhs` into `out`, for op ADD, SUB, MUL, DIV, MAX or MIN; either operand may repeat to the shape of `out`."""
     if lhs.type.shape != out.type.shape and (rhs.type.shape != out.type.shape or op not in ("ADD", "MUL", "MAX", "MIN")):
-        lhs = expanded(b, lhs, out.rows, out.cols)
+        lhs = expand_tile(b, lhs, out.rows, out.cols)
     elif lhs.type.shape != out.type.shape:
         lhs, rhs = rhs, lhs
     if rhs.type.shape == out.type.shape:
@@ -53,13 +53,13 @@ def broadcast(b: Builder, op: str, lhs: Held, rhs: Held, out: Held) -> Held:
     elif rhs.cols == 1 and rhs.rows == (1 if out.is_column else out.rows):
         b.emit(f"TROWEXPAND{op}", b.flat(out), b.flat(lhs), b.column(rhs))
     elif rhs.cols == 1:   # [1, 1] with [R, C]
-        b.emit(f"TROWEXPAND{op}", b.flat(out), b.flat(lhs), b.column(expanded(b, rhs, out.rows, 1)))
+        b.emit(f"TROWEXPAND{op}", b.flat(out), b.flat(lhs), b.column(expand_tile(b, rhs, out.rows, 1)))
     else:
         b.emit(f"TCOLEXPAND{op}", b.flat(out), b.flat(lhs), b.flat(rhs))
     return out
 
 
-def _neg(b: Builder, stmt: k.Compute) -> Held:
+def _neg(b: Builder, stmt: k.Compute) -> ChipTile:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
     out = b.result(stmt, dtype)
@@ -67,7 +67,7 @@ def _neg(b: Builder, stmt: k.Compute) -> Held:
     return out
 
 
-def _abs(b: Builder, stmt: k.Compute) -> Held:
+def _abs(b: Builder, stmt: k.Compute) -> ChipTile:
     """Return |x|, as max(x, -x) if TABS does not support the dtype."""
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
@@ -80,7 +80,7 @@ def _abs(b: Builder, stmt: k.Compute) -> Held:
     return out
 
 
-def _relu(b: Builder, stmt: k.Compute) -> Held:
+def _relu(b: Builder, stmt: k.Compute) -> ChipTile:
     dtype = computed_in(stmt.op, stmt.result.type.dtype)
     tile = as_tile(b, stmt.operands[0], dtype)
     out = b.result(stmt, dtype)
@@ -93,7 +93,7 @@ def _relu(b: Builder, stmt: k.Compute) -> Held:
 
 # Ops whose instructions may overwrite an operand: they read each element before they write it.
 IN_PLACE = frozenset({*BINARY, "abs", "neg", "relu"})
-ELEMENTWISE_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
+ELEMENTWISE_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {
     **dict.fromkeys(BINARY, _binary), "abs": _abs, "neg": _neg, "relu": _relu}
 
 
@@ -106,12 +106,12 @@ _FIRST = -100      # first id of the values that represent the operands; ids of 
 _TURNED = ("maximum", "minimum", "rowmax", "rowmin", "colmax", "colmin", "rowargmax", "rowargmin")
 _AS_THEY_ARE = ("abs", "relu")
 
-Rule = Callable[[Builder, k.Compute], Held]
+Rule = Callable[[Builder, k.Compute], ChipTile]
 
 
 def with_u32(rules: Mapping[str, Rule]) -> Mapping[str, Rule]:
     """Return the rules with order-dependent ops extended to u32."""
-    return {**rules, **{op: _turned(rules[op]) for op in _TURNED}, **{op: _same(rules[op]) for op in _AS_THEY_ARE},
+    return {**rules, **{op: _with_flipped_sign_bits(rules[op]) for op in _TURNED}, **{op: _same(rules[op]) for op in _AS_THEY_ARE},
             "sign": _sign(rules["sign"])}
 
 
@@ -119,24 +119,24 @@ def _is_u32(stmt: k.Compute) -> bool:
     return any((operand.type.dtype if isinstance(operand, k.Value) else operand.dtype) is DType.U32 for operand in stmt.operands)
 
 
-def _turned(rule: Rule) -> Rule:
-    def select(b: Builder, stmt: k.Compute) -> Held:
+def _with_flipped_sign_bits(rule: Rule) -> Rule:
+    def select(b: Builder, stmt: k.Compute) -> ChipTile:
         if not _is_u32(stmt):
             return rule(b, stmt)
         operands = []
         for number, operand in enumerate(stmt.operands):
-            held = _turn(b, as_tile(b, operand, DType.I32), f"{name_of(stmt)}_in")
+            held = _flip_sign_bit(b, as_tile(b, operand, DType.I32), f"{name_of(stmt)}_in")
             operands.append(k.Value(_FIRST - number, TileType(held.rows, held.cols, DType.I32)))
             b.values[operands[-1].id] = held
         type = stmt.result.type
         signed = replace(stmt, operands=tuple(operands), result=replace(stmt.result, type=type.with_dtype(DType.I32)))
         held = rule(b, signed)
-        return _turn(b, held, name_of(stmt)) if type.dtype is DType.U32 else held
+        return _flip_sign_bit(b, held, name_of(stmt)) if type.dtype is DType.U32 else held
 
     return select
 
 
-def _turn(b: Builder, held: Held, name: str) -> Held:
+def _flip_sign_bit(b: Builder, held: ChipTile, name: str) -> ChipTile:
     work = Lanes(b, held.rows, held.cols, held.valid_rows, held.valid_cols)
     return work.finish(work.add(work.given(held), _HALF), name)
 
@@ -146,7 +146,7 @@ def _same(rule: Rule) -> Rule:
 
 
 def _sign(rule: Rule) -> Rule:
-    def select(b: Builder, stmt: k.Compute) -> Held:
+    def select(b: Builder, stmt: k.Compute) -> ChipTile:
         if not _is_u32(stmt):
             return rule(b, stmt)
         work = Lanes(b, *stmt.result.type.shape)
@@ -159,14 +159,14 @@ def _sign(rule: Rule) -> Rule:
 # -- expand ----------------------------------------------------------------------------------------
 
 
-def _expand(b: Builder, stmt: k.Compute) -> Held:
+def _expand(b: Builder, stmt: k.Compute) -> ChipTile:
     operand, type = stmt.operands[0], stmt.result.type
     number = number_operand(b, operand) if isinstance(operand, k.ScalarOperand) else None
     if number is None:
-        return expanded(b, as_tile(b, operand, carried(type.dtype)), type.rows, type.cols)
-    out = b.result(stmt, carried(type.dtype))
+        return expand_tile(b, as_tile(b, operand, storage_dtype(type.dtype)), type.rows, type.cols)
+    out = b.result(stmt, storage_dtype(type.dtype))
     b.emit("TEXPANDS", b.flat(out), b.number(number.value, out.dtype))
     return out
 
 
-CREATE_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {"expand": _expand}
+CREATE_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {"expand": _expand}

@@ -13,7 +13,7 @@ from pto_wsp.ir.dtype import DType, Family
 from pto_wsp.npu.rules.lanes import Lane, Lanes
 
 
-def shifted(work: Lanes, x: Lane, y: Lane, left: bool, dtype: DType) -> Lane:
+def shift_bits(work: Lanes, x: Lane, y: Lane, left: bool, dtype: DType) -> Lane:
     """Return i32 values of `dtype` shifted by y places; 0 if y is negative or at least the width.
 
     Conditional steps of 1, 2, 4, 8 and 16 places avoid the devices' shifts by a tile of numbers.
@@ -35,7 +35,7 @@ def shifted(work: Lanes, x: Lane, y: Lane, left: bool, dtype: DType) -> Lane:
     return work.select(inside, value, 0)
 
 
-def wrapped(work: Lanes, x: Lane, dtype: DType) -> Lane:
+def wrap_integer(work: Lanes, x: Lane, dtype: DType) -> Lane:
     """Return i32 or i16 numbers wrapped to `dtype`: the lowest bits, sign-extended if it is signed."""
     spare = 8 * (x.dtype.nbytes - dtype.nbytes)
     if spare == 0:
@@ -51,7 +51,7 @@ def wrapped(work: Lanes, x: Lane, dtype: DType) -> Lane:
 _WHOLE = float(1 << 23)
 
 
-def rounded(work: Lanes, x: Lane) -> Lane:
+def round_to_even(work: Lanes, x: Lane) -> Lane:
     """Return f32 rounded to the nearest whole number, half to even; infinities and NaN are kept."""
     size = work.abs(x)
     near = work.sub(work.add(size, _WHOLE), _WHOLE)
@@ -59,29 +59,29 @@ def rounded(work: Lanes, x: Lane) -> Lane:
     return work.select(work.compare(size, "LT", _WHOLE), signed, x)
 
 
-def down(work: Lanes, x: Lane) -> Lane:
+def round_down(work: Lanes, x: Lane) -> Lane:
     """Return f32 rounded down."""
-    near = rounded(work, x)
+    near = round_to_even(work, x)
     return work.select(work.compare(near, "GT", x), work.sub(near, 1.0), near)
 
 
-def up(work: Lanes, x: Lane) -> Lane:
+def round_up(work: Lanes, x: Lane) -> Lane:
     """Return f32 rounded up."""
-    near = rounded(work, x)
+    near = round_to_even(work, x)
     return work.select(work.compare(near, "LT", x), work.add(near, 1.0), near)
 
 
-def to_zero(work: Lanes, x: Lane) -> Lane:
+def round_to_zero(work: Lanes, x: Lane) -> Lane:
     """Return f32 rounded towards zero."""
     size = work.abs(x)
-    low = down(work, size)
+    low = round_down(work, size)
     return work.select(work.compare(x, "LT", 0.0), work.neg(low), low)
 
 
-def half_away(work: Lanes, x: Lane) -> Lane:
+def round_half_away(work: Lanes, x: Lane) -> Lane:
     """Return f32 rounded to the nearest whole number, half away from zero."""
     size = work.abs(x)
-    low = down(work, size)
+    low = round_down(work, size)
     near = work.select(work.compare(work.sub(size, low), "GE", 0.5), work.add(low, 1.0), low)
     return work.select(work.compare(x, "LT", 0.0), work.neg(near), near)
 
@@ -89,7 +89,7 @@ def half_away(work: Lanes, x: Lane) -> Lane:
 # -- division --------------------------------------------------------------------------------------
 
 
-def float_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
+def divide_floats(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """Return x // y and x mod y of f32, as NumPy defines them."""
     zero = work.compare(y, "EQ", 0.0)
     rest = work.op("TFMOD", x, work.select(zero, 1.0, y), in_place=False)      # a divisor of 0 aborts the core
@@ -97,20 +97,20 @@ def float_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     opposed = work.select(work.compare(y, "LT", 0.0), work.neg(rest), rest)         # negative if the signs differ
     turns = work.compare(opposed, "LT", 0.0)
     remainder = work.select(turns, work.add(rest, y), rest)
-    quotient = rounded(work, work.select(turns, work.sub(quotient, 1.0), quotient))
+    quotient = round_to_even(work, work.select(turns, work.sub(quotient, 1.0), quotient))
     return work.select(zero, work.div(x, y), quotient), work.select(zero, float("nan"), remainder)
 
 
-def small_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
+def divide_small_integers(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """Return x // y and x mod y of whole numbers of at most 16 bits, in f32, whose quotient rounds correctly."""
     zero = work.compare(y, "EQ", 0.0)
     safe = work.select(zero, 1.0, y)
-    quotient = down(work, work.div(x, safe))
+    quotient = round_down(work, work.div(x, safe))
     rest = work.sub(x, work.mul(quotient, safe))
     return work.select(zero, 0.0, quotient), work.select(zero, 0.0, rest)
 
 
-def wide_divided(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
+def divide_i32(work: Lanes, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """Return x // y and x mod y of i32.
 
     Sums three f32 quotients of the successive remainders, then steps down if the signs differ.
@@ -161,11 +161,11 @@ def float_to_integer(work: Lanes, x: Lane, dtype: DType, kept: DType, mode: str,
     low, high = range_of(dtype)
     if not saturate:
         size = work.abs(whole)
-        rest = work.sub(size, work.mul(down(work, work.mul(size, 2.0 ** -32)), 2.0 ** 32))
-        bits = _unsigned(work, work.select(work.compare(size, "LT", float("inf")), rest, 0.0))
-        return narrow(work, wrapped(work, work.select(work.compare(whole, "LT", 0.0), work.mul(bits, -1), bits), dtype), kept)
+        rest = work.sub(size, work.mul(round_down(work, work.mul(size, 2.0 ** -32)), 2.0 ** 32))
+        bits = _float_to_u32(work, work.select(work.compare(size, "LT", float("inf")), rest, 0.0))
+        return narrow(work, wrap_integer(work, work.select(work.compare(whole, "LT", 0.0), work.mul(bits, -1), bits), dtype), kept)
     if dtype is DType.U32:
-        return _unsigned(work, work.max(whole, 0.0))
+        return _float_to_u32(work, work.max(whole, 0.0))
     if dtype is DType.I32:
         near = work.convert(work.min(work.max(whole, float(low)), 2147483520.0), DType.I32, "TRUNC")
         return work.select(work.compare(whole, "GE", 2.0 ** 31), high, near)
@@ -175,23 +175,23 @@ def float_to_integer(work: Lanes, x: Lane, dtype: DType, kept: DType, mode: str,
 def _whole(work: Lanes, x: Lane, mode: str) -> Lane:
     match mode:
         case "rint":
-            return rounded(work, x)
+            return round_to_even(work, x)
         case "round":
-            return half_away(work, x)
+            return round_half_away(work, x)
         case "floor":
-            return down(work, x)
+            return round_down(work, x)
         case "ceil":
-            return up(work, x)
+            return round_up(work, x)
         case "trunc":
-            return to_zero(work, x)
+            return round_to_zero(work, x)
         case _:
-            low = down(work, x)
+            low = round_down(work, x)
             half = work.mul(low, 0.5)
             exact = work.select(work.compare(low, "EQ", x), low, work.add(low, 1.0))
-            return work.select(work.compare(down(work, half), "EQ", half), exact, low)
+            return work.select(work.compare(round_down(work, half), "EQ", half), exact, low)
 
 
-def _unsigned(work: Lanes, whole: Lane) -> Lane:
+def _float_to_u32(work: Lanes, whole: Lane) -> Lane:
     """Return the bits of a u32 from f32, clamped to its range."""
     high = work.compare(whole, "GE", 2.0 ** 31)
     near = work.convert(work.min(work.max(work.select(high, work.add(whole, -(2.0 ** 31)), whole), 0.0), 2147483520.0), DType.I32, "TRUNC")
@@ -199,7 +199,7 @@ def _unsigned(work: Lanes, whole: Lane) -> Lane:
     return work.select(work.compare(whole, "GE", 2.0 ** 32), -1, near)
 
 
-def bounded(work: Lanes, x: Lane) -> Lane:
+def clamp_infinities(work: Lanes, x: Lane) -> Lane:
     """Return f32 with infinities replaced by the largest finite numbers."""
     most = float.fromhex("0x1.fffffep127")
     return work.select(work.compare(x, "EQ", x), work.min(work.max(x, -most), most), x)
@@ -209,7 +209,7 @@ def float_to_half(work: Lanes, x: Lane, dtype: DType, mode: str, saturate: bool)
     """Return f32 as f16 or bf16: rounded to even, then moved to the neighbour that the mode asks for."""
     near = work.convert(x, dtype, "RINT")
     if mode != "rint":
-        near = _stepped(work, x, near, dtype, mode)
+        near = _neighbour(work, x, near, dtype, mode)
     if not saturate:
         return near
     most = _LARGEST[dtype]
@@ -225,7 +225,7 @@ def _at_width(work: Lanes, mask: Lane, dtype: DType) -> Lane:
     return work.compare(flags, "NE", 0.0)
 
 
-def _stepped(work: Lanes, x: Lane, near: Lane, dtype: DType, mode: str) -> Lane:
+def _neighbour(work: Lanes, x: Lane, near: Lane, dtype: DType, mode: str) -> Lane:
     """Return the neighbour of x that a rounding mode chooses. By magnitude, the bits less one are the next number below, plus one above."""
     size = work.abs(x)
     bits = work.seen_as(near, DType.I16)
@@ -284,11 +284,11 @@ def integer_to_integer(work: Lanes, x: Lane, source: DType, target: DType, kept:
         x = work.max(x, low) if low > first and source is not DType.U32 else x
         x = work.min(x, high) if high < last else x
     if x.dtype is kept:
-        return wrapped(work, x, target)
+        return wrap_integer(work, x, target)
     if kept is DType.I32:
         wide = work.convert(work.convert(x, DType.F32), DType.I32, "RINT")
-        return wrapped(work, wide, target)
-    return narrow(work, wrapped(work, x, target), kept)
+        return wrap_integer(work, wide, target)
+    return narrow(work, wrap_integer(work, x, target), kept)
 
 
 def narrow(work: Lanes, x: Lane, kept: DType) -> Lane:

@@ -25,8 +25,8 @@ from pto_wsp.errors import InternalError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, Op, Scalar, Var, add, binary, ceil_div, minimum, mul, sub
 from pto_wsp.npu.isa.instructions import legal
-from pto_wsp.npu.isa.tile_program import ALIGN_BYTES, ScalarArg, Word
-from pto_wsp.npu.rules.builder import Builder, Held, padded
+from pto_wsp.npu.isa.tile_program import ALIGN_BYTES, NumberArg, Word
+from pto_wsp.npu.rules.builder import Builder, ChipTile, padded_cols
 from pto_wsp.values import dataclass
 
 _MOVED_AS = {DType.BF16: DType.F16, DType.I16: DType.F16, DType.U16: DType.F16, DType.U32: DType.I32}
@@ -37,7 +37,7 @@ def moved_as(dtype: DType) -> DType:
     return _MOVED_AS.get(dtype, dtype)
 
 
-def copy(b: Builder, out: Held, held: Held) -> None:
+def copy(b: Builder, out: ChipTile, held: ChipTile) -> None:
     """Emit a copy of a value's valid part to `out`, whose valid part has the same size.
 
     Some cores require equal stored rows on both sides, so both are viewed alike; rows of different pitch are copied one by one.
@@ -51,35 +51,35 @@ def copy(b: Builder, out: Held, held: Held) -> None:
         b.emit("TMOV", row_at(b, out, r), row_at(b, held, r))
 
 
-def _as_row(held: Held) -> Held:
+def _as_row(held: ChipTile) -> ChipTile:
     """Return a single element without gaps as a row, which is the same bytes; other values of one row are rows already."""
     return replace(held, pitch=held.stored_rows, stored_rows=1) if held.is_column else held
 
 
-def copied(b: Builder, held: Held, name: str) -> Held:
+def copy_tile(b: Builder, held: ChipTile, name: str) -> ChipTile:
     """Return a copy in a new on-chip buffer."""
     out = b.like(held, name)
     copy(b, out, held)
     return out
 
 
-def regular(b: Builder, held: Held) -> Held:
+def regular(b: Builder, held: ChipTile) -> ChipTile:
     """Return a value stored as `Builder.hold` stores it, copied if needed: many instructions require operands of one tile type."""
     one_column = held.cols == 1
-    pitch = 1 if one_column else padded(held.cols, held.dtype)
-    stored = padded(held.rows, held.dtype) if one_column else held.rows
+    pitch = 1 if one_column else padded_cols(held.cols, held.dtype)
+    stored = padded_cols(held.rows, held.dtype) if one_column else held.rows
     if held.pitch == pitch and held.stored_rows >= stored:
         return replace(held, stored_rows=stored)
     if one_column:
         return held                     # one column with gaps, the stored form of such columns
-    return copied(b, held, f"{held.name}_plain")
+    return copy_tile(b, held, f"{held.name}_plain")
 
 
-def row_at(b: Builder, held: Held, row: Scalar, first_col: int = 0) -> int:
+def row_at(b: Builder, held: ChipTile, row: Scalar, first_col: int = 0) -> int:
     """Return the tile of row `row`, a run-time scalar, from column `first_col` on; in the dtype for copies, valid in this block only."""
     size = held.dtype.nbytes
     start = add(mul(row, Const(held.pitch * size)), Const(first_col * size))
-    one = replace(held, rows=1, stored_rows=1, valid_rows=Const(1), pitch=padded(held.cols, held.dtype)).bits(moved_as(held.dtype))
+    one = replace(held, rows=1, stored_rows=1, valid_rows=Const(1), pitch=padded_cols(held.cols, held.dtype)).bits(moved_as(held.dtype))
     return b.sliding(one, start)
 
 
@@ -102,11 +102,11 @@ class Lane:
     bits: bool = False
 
 
-Argument: TypeAlias = Lane | ScalarArg | Word
+Argument: TypeAlias = Lane | NumberArg | Word
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LaneStep:
     """One instruction of a formula."""
 
     name: str
@@ -117,15 +117,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Formula:
     """A formula: steps in order, given values by place, bytes per lane of each place (0: packed bits), and the result."""
 
-    steps: tuple[Step, ...]
-    given: Mapping[int, Held]
+    steps: tuple[LaneStep, ...]
+    given: Mapping[int, ChipTile]
     widths: Mapping[int, int]
     result: Lane
 
-    def needed(self) -> tuple[Step, ...]:
+    def needed(self) -> tuple[LaneStep, ...]:
         """Return the steps that the result depends on."""
         wanted, kept = {self.result.place}, []
         for step in reversed(self.steps):
@@ -145,48 +145,48 @@ class Area:
     valid_cols: Scalar
 
 
-def emit(b: Builder, work: Work, area: Area, name: str) -> Held:
+def emit(b: Builder, work: Formula, area: Area, name: str) -> ChipTile:
     """Emit the instructions that the result depends on, and return the result."""
     steps = work.needed()
     if not steps:
-        return _seen(work.given[work.result.place], work.result)
+        return _view_as_lane(work.given[work.result.place], work.result)
     rows = _band_rows(area, len(steps))
     if rows == area.rows:
-        return _seen(_Emission(b, work, area, name).run(steps), work.result)
+        return _view_as_lane(_BandEmission(b, work, area, name).run(steps), work.result)
     width = work.widths[work.result.place]
-    out = _hold(b, area, width, name)
+    out = _allocate(b, area, width, name)
     with b.loop(f"{name}_band", Const(area.rows // rows)) as band:
         first = mul(band, Const(rows))
         if area.valid_rows == Const(area.rows):
-            _Emission(b, work, replace(area, rows=rows, valid_rows=Const(rows)), name, first, out).run(steps)
+            _BandEmission(b, work, replace(area, rows=rows, valid_rows=Const(rows)), name, first, out).run(steps)
         else:
             left = b.named(sub(area.valid_rows, first), "left")
             with b.when(binary(Op.GE, left, Const(1))):
                 some = b.named(minimum(left, Const(rows)), "band_rows")
-                _Emission(b, work, replace(area, rows=rows, valid_rows=some), name, first, out).run(steps)
-    return _seen(out, work.result)
+                _BandEmission(b, work, replace(area, rows=rows, valid_rows=some), name, first, out).run(steps)
+    return _view_as_lane(out, work.result)
 
 
 def _band_rows(area: Area, n_steps: int) -> int:
     """Return the rows to process at once: all, or the largest divisor of the rows with a small band."""
-    row_bytes = 4 * padded(area.cols, DType.F32)
+    row_bytes = 4 * padded_cols(area.cols, DType.F32)
     if area.cols == 1 or n_steps < _FEW_STEPS or area.rows * row_bytes <= _BAND_BYTES:
         return area.rows
     return max((n for n in range(1, area.rows) if area.rows % n == 0 and n * row_bytes <= _BAND_BYTES), default=1)
 
 
-class _Emission:
+class _BandEmission:
     """Emits the steps on one area. `first`: the first row of a band; `into`: where the band's result goes."""
 
-    def __init__(self, b: Builder, work: Work, area: Area, name: str, first: Scalar | None = None, into: Held | None = None) -> None:
+    def __init__(self, b: Builder, work: Formula, area: Area, name: str, first: Scalar | None = None, into: ChipTile | None = None) -> None:
         self._b, self._work, self._area, self._name = b, work, area, name
         self._first, self._into = first, into
         self._rooms = {place: self._cut(held) for place, held in work.given.items()}
         self._slid: dict[tuple[int, DType, Scalar], int] = {}
         self._outside = set(work.given)
-        self._scratch: Held | None = None
+        self._scratch: ChipTile | None = None
 
-    def run(self, steps: tuple[Step, ...]) -> Held:
+    def run(self, steps: tuple[LaneStep, ...]) -> ChipTile:
         """Emit the steps and return the result of the last one.
 
         Invariant: `free` holds, by width, the on-chip buffers whose values have no later use. A value that dies in an in-place step frees
@@ -194,7 +194,7 @@ class _Emission:
         """
         widths, given = self._work.widths, self._work.given
         last = {arg.place: at for at, step in enumerate(steps) for arg in step.args if isinstance(arg, Lane)}
-        free: dict[int, list[Held]] = {}
+        free: dict[int, list[ChipTile]] = {}
         for at, step in enumerate(steps):
             place = step.out.place
             ending = [one for one in dict.fromkeys(arg.place for arg in step.args if isinstance(arg, Lane))
@@ -207,14 +207,14 @@ class _Emission:
                 self._outside.add(place)
             else:
                 spare = free.get(widths[place])
-                self._rooms[place] = spare.pop() if spare else _hold(self._b, self._area, widths[place], self._name)
+                self._rooms[place] = spare.pop() if spare else _allocate(self._b, self._area, widths[place], self._name)
             self._emit(step)
             for one in ending:
                 if one not in early:
                     free.setdefault(widths[one], []).append(self._rooms[one])
         return self._rooms[steps[-1].out.place]
 
-    def _cut(self, held: Held) -> Held:
+    def _cut(self, held: ChipTile) -> ChipTile:
         """Return the band's rows of a value, as if the band were the first."""
         if self._first is None:
             return held
@@ -226,7 +226,7 @@ class _Emission:
         `packs`: bytes of an element per packed bit, for an instruction on packed masks. All stored elements of a row are valid then, so
         that the bits of a row fill whole bytes.
         """
-        held = _seen(self._rooms[lane.place], lane)
+        held = _view_as_lane(self._rooms[lane.place], lane)
         if packs:
             held = self._filled(held, packs if lane.bits else 0)
         if self._first is None or lane.place not in self._outside:
@@ -237,7 +237,7 @@ class _Emission:
             self._slid[key] = self._b.sliding(held, shift)
         return self._slid[key]
 
-    def _filled(self, held: Held, nbytes: int) -> Held:
+    def _filled(self, held: ChipTile, nbytes: int) -> ChipTile:
         """Return a value, or (with `nbytes` per element) a mask, with all stored elements of its rows valid."""
         if not nbytes:
             return held.part(Const(held.stored_rows), held.valid_cols) if held.is_column else held.part(held.valid_rows, Const(held.pitch))
@@ -245,7 +245,7 @@ class _Emission:
         stored = -(-(self._area.rows if self._area.cols == 1 else self._area.cols) // step) * step
         return held.part(held.valid_rows, Const(stored // _BITS))
 
-    def _emit(self, step: Step) -> None:
+    def _emit(self, step: LaneStep) -> None:
         packs = 0
         if step.name in _PACKING:
             packs = next(arg.dtype.nbytes for arg in step.args if isinstance(arg, Lane) and not arg.bits)
@@ -253,16 +253,16 @@ class _Emission:
         scratch = [self._b.flat(self._scratch_for(step))] if step.scratch else []
         self._b.emit(step.name, *args, *scratch)
 
-    def _scratch_for(self, step: Step) -> Held:
+    def _scratch_for(self, step: LaneStep) -> ChipTile:
         """Return scratch memory for an instruction: the size of the result for TXOR, a few bytes for TSEL."""
         if step.name == "TXOR":
-            return _seen(_hold(self._b, self._area, self._work.widths[step.out.place], f"{self._name}_tmp"), step.out)
+            return _view_as_lane(_allocate(self._b, self._area, self._work.widths[step.out.place], f"{self._name}_tmp"), step.out)
         if self._scratch is None:
             self._scratch = _bytes(self._b, 1, _SCRATCH_BYTES, f"{self._name}_tmp")
         return self._scratch
 
 
-def _hold(b: Builder, area: Area, width: int, name: str) -> Held:
+def _allocate(b: Builder, area: Area, width: int, name: str) -> ChipTile:
     """Return a new value; `width` bytes per lane, 0 for a packed mask."""
     valid = area.valid_rows, area.valid_cols
     if width:
@@ -272,12 +272,12 @@ def _hold(b: Builder, area: Area, width: int, name: str) -> Held:
     return _bytes(b, rows, -(-lanes // 8), f"{name}_mask").part(valid[0], ceil_div(valid[1], Const(8)))
 
 
-def _bytes(b: Builder, rows: int, cols: int, name: str) -> Held:
+def _bytes(b: Builder, rows: int, cols: int, name: str) -> ChipTile:
     pitch = -(-cols // ALIGN_BYTES) * ALIGN_BYTES
-    return Held(b.room(rows * pitch, name), name, rows, cols, DType.U8, pitch, rows, Const(rows), Const(cols))
+    return ChipTile(b.room(rows * pitch, name), name, rows, cols, DType.U8, pitch, rows, Const(rows), Const(cols))
 
 
-def _seen(held: Held, lane: Lane) -> Held:
+def _view_as_lane(held: ChipTile, lane: Lane) -> ChipTile:
     """Return a stored value viewed in the dtype of a lane."""
     if lane.bits:
         return held
@@ -305,14 +305,14 @@ class Lanes:
         self.b = b
         self._rows, self._cols = rows, cols
         self._valid = (valid_rows or b.valid_rows(rows), valid_cols or Const(cols))
-        self._given: dict[int, Held] = {}
-        self._steps: list[Step] = []
+        self._given: dict[int, ChipTile] = {}
+        self._steps: list[LaneStep] = []
         self._n_places = 0
         self._widths: dict[int, int] = {}        # bytes per lane of each place; 0: packed bits
 
     # -- values
 
-    def given(self, held: Held) -> Lane:
+    def given(self, held: ChipTile) -> Lane:
         """Return a tile value as an input of the formula; the formula does not overwrite it."""
         if (held.rows, held.cols) != (self._rows, self._cols):
             raise InternalError(f"{held.type} among lanes of [{self._rows}, {self._cols}]")
@@ -320,7 +320,7 @@ class Lanes:
         self._given[lane.place] = regular(self.b, held.part(*self._valid))
         return lane
 
-    def given_mask(self, held: Held) -> Lane:
+    def given_mask(self, held: ChipTile) -> Lane:
         """Return packed bits as an input of the formula."""
         lane = self._new(DType.U8, bits=True)
         self._given[lane.place] = held.part(Const(1) if self._cols == 1 else self._valid[0], held.valid_cols)
@@ -336,7 +336,7 @@ class Lanes:
         width = max([self._widths[arg.place] for arg in args if isinstance(arg, Lane) and arg.dtype.nbytes == out_dtype.nbytes],
                     default=out_dtype.nbytes)
         out = self._new(out_dtype, width)
-        self._steps.append(Step(name, out, args, in_place, scratch))
+        self._steps.append(LaneStep(name, out, args, in_place, scratch))
         return out
 
     def _new(self, dtype: DType, width: int | None = None, bits: bool = False) -> Lane:
@@ -345,9 +345,9 @@ class Lanes:
         self._widths[place] = 0 if bits else width or dtype.nbytes
         return Lane(place, dtype, bits)
 
-    def number(self, value: Number, dtype: DType) -> ScalarArg:
+    def number(self, value: Number, dtype: DType) -> NumberArg:
         """Return a number as an argument."""
-        return ScalarArg(value if isinstance(value, Var) else Const(value), dtype)
+        return NumberArg(value if isinstance(value, Var) else Const(value), dtype)
 
     def full(self, value: Number, dtype: DType) -> Lane:
         """Return a value with a number in every lane."""
@@ -433,7 +433,7 @@ class Lanes:
         if x.dtype is DType.I32 and relation != "EQ":
             raise InternalError("integers are compared for being equal only")
         out = self._new(DType.U8, bits=True)
-        self._steps.append(Step("TCMP", out, (x, other, Word(f"CmpMode::{relation}")), False, False))
+        self._steps.append(LaneStep("TCMP", out, (x, other, Word(f"CmpMode::{relation}")), False, False))
         return out
 
     def select(self, mask: Lane, then: Lane | Number, other: Lane | Number, dtype: DType = DType.F32) -> Lane:
@@ -448,7 +448,7 @@ class Lanes:
 
     # -- emission
 
-    def finish(self, result: Lane, name: str) -> Held:
+    def finish(self, result: Lane, name: str) -> ChipTile:
         """Emit the instructions that `result` depends on, and return it as a tile value."""
         area = Area(self._rows, self._cols, *self._valid)
-        return emit(self.b, Work(tuple(self._steps), self._given, self._widths, result), area, name)
+        return emit(self.b, Formula(tuple(self._steps), self._given, self._widths, result), area, name)

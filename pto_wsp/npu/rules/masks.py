@@ -12,11 +12,11 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import bodies_of, uses_of, walk
 from pto_wsp.npu.rules import formulas
-from pto_wsp.npu.rules.builder import Builder, Held, Mask
-from pto_wsp.npu.rules.formulas import shifted, wrapped
+from pto_wsp.npu.rules.builder import Builder, ChipTile, Mask
+from pto_wsp.npu.rules.formulas import shift_bits, wrap_integer
 from pto_wsp.npu.rules.functions import lane_of, lanes_of, name_of
 from pto_wsp.npu.rules.lanes import Lane, Lanes, Relation
-from pto_wsp.npu.rules.operands import carried, on_chip
+from pto_wsp.npu.rules.operands import on_chip, storage_dtype
 from pto_wsp.ops.entries.cast import cast
 
 _RELATIONS: Mapping[str, Relation] = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
@@ -35,7 +35,7 @@ def packed_masks(kernel: k.Kernel) -> frozenset[int]:
 
 def _choice(stmt: k.Stmt) -> int | None:
     """Return the mask by which a statement selects four-byte elements of the mask's shape; None for any other statement."""
-    if not isinstance(stmt, k.Compute) or stmt.op != "where" or carried(stmt.result.type.dtype).nbytes != 4:
+    if not isinstance(stmt, k.Compute) or stmt.op != "where" or storage_dtype(stmt.result.type.dtype).nbytes != 4:
         return None
     condition, *sides = stmt.operands
     if not isinstance(condition, k.Value) or condition in sides or condition.type.shape != stmt.result.type.shape:
@@ -43,13 +43,13 @@ def _choice(stmt: k.Stmt) -> int | None:
     return condition.id
 
 
-def packed(b: Builder, stmt: k.Compute) -> Mask:
+def pack_comparison(b: Builder, stmt: k.Compute) -> Mask:
     """Return a comparison as packed bits."""
     work, holds, yes = _comparison(b, stmt)
     return Mask(work.finish(holds, name_of(stmt)), yes)
 
 
-def _compare(b: Builder, stmt: k.Compute) -> Held:
+def _compare(b: Builder, stmt: k.Compute) -> ChipTile:
     work, holds, yes = _comparison(b, stmt)
     return work.finish(work.select(holds, float(yes), float(not yes)), name_of(stmt))
 
@@ -58,16 +58,16 @@ def _comparison(b: Builder, stmt: k.Compute) -> tuple[Lanes, Lane, bool]:
     work, (x, y) = lanes_of(b, stmt)
     operand = stmt.operands[0]
     dtype = operand.type.dtype if isinstance(operand, k.Value) else operand.dtype
-    return work, *_holds(work, _RELATIONS[stmt.op], x, y, dtype is DType.U32)
+    return work, *_compare_bits(work, _RELATIONS[stmt.op], x, y, dtype is DType.U32)
 
 
-def compared(work: Lanes, relation: Relation, x: Lane, y: Lane) -> Lane:
+def compare_floats(work: Lanes, relation: Relation, x: Lane, y: Lane) -> Lane:
     """Return a comparison as 0 and 1 in f32."""
-    holds, yes = _holds(work, relation, x, y, False)
+    holds, yes = _compare_bits(work, relation, x, y, False)
     return work.select(holds, float(yes), float(not yes))
 
 
-def _holds(work: Lanes, relation: Relation, x: Lane, y: Lane, unsigned: bool) -> tuple[Lane, bool]:
+def _compare_bits(work: Lanes, relation: Relation, x: Lane, y: Lane, unsigned: bool) -> tuple[Lane, bool]:
     """Return the packed bits of a comparison, and whether a set bit means True.
 
     i32 supports equality only: order follows from comparing with the maximum.
@@ -87,7 +87,7 @@ def _holds(work: Lanes, relation: Relation, x: Lane, y: Lane, unsigned: bool) ->
             return work.compare(work.max(x, y), "EQ", y), relation == "LE"
 
 
-def _where(b: Builder, stmt: k.Compute) -> Held:
+def _where(b: Builder, stmt: k.Compute) -> ChipTile:
     condition, shape = stmt.operands[0], stmt.result.type.shape
     mask = b.masks.get(condition.id) if isinstance(condition, k.Value) else None
     if mask is not None:
@@ -113,7 +113,7 @@ def of_masks(op: str, work: Lanes, x: Lane, y: Lane | None = None) -> Lane:
             return work.abs(work.sub(x, y))
 
 
-MASK_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {**dict.fromkeys(_RELATIONS, _compare), "where": _where}
+MASK_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {**dict.fromkeys(_RELATIONS, _compare), "where": _where}
 
 
 # -- bits ------------------------------------------------------------------------------------------
@@ -122,14 +122,14 @@ MASK_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {**dict.fromkey
 _NAMES = {"and_": "TAND", "or_": "TOR", "xor": "TXOR"}
 
 
-def _bitwise(b: Builder, stmt: k.Compute) -> Held:
+def _bitwise(b: Builder, stmt: k.Compute) -> ChipTile:
     work, (x, *more) = lanes_of(b, stmt)
     dtype = stmt.result.type.dtype
     if dtype.is_bool:
         return work.finish(of_masks(stmt.op, work, x, *more), name_of(stmt))
     if more:
         return work.finish(work.bitwise(_NAMES[stmt.op], x, *more), name_of(stmt))
-    return work.finish(wrapped(work, _opposite(work, x), dtype), name_of(stmt))
+    return work.finish(wrap_integer(work, _opposite(work, x), dtype), name_of(stmt))
 
 
 def _opposite(work: Lanes, x: Lane) -> Lane:
@@ -137,32 +137,32 @@ def _opposite(work: Lanes, x: Lane) -> Lane:
     return work.add(work.mul(x, -1), -1)
 
 
-def _shift(b: Builder, stmt: k.Compute) -> Held:
+def _shift(b: Builder, stmt: k.Compute) -> ChipTile:
     work, operands = lanes_of(b, stmt)
     dtype, left, kept = stmt.result.type.dtype, stmt.op == "shl", operands[0].dtype
-    x, y = (widened(work, value) for value in operands)
-    result = shifted(work, x, y, left, dtype)
-    return work.finish(narrowed(work, wrapped(work, result, dtype) if left else result, kept), name_of(stmt))
+    x, y = (widen(work, value) for value in operands)
+    result = shift_bits(work, x, y, left, dtype)
+    return work.finish(narrow_to_i16(work, wrap_integer(work, result, dtype) if left else result, kept), name_of(stmt))
 
 
-def widened(work: Lanes, x: Lane) -> Lane:
+def widen(work: Lanes, x: Lane) -> Lane:
     """Return i16 as i32; i32 unchanged."""
     return x if x.dtype is DType.I32 else work.convert(work.convert(x, DType.F32), DType.I32, "RINT")
 
 
-def narrowed(work: Lanes, x: Lane, dtype: DType) -> Lane:
+def narrow_to_i16(work: Lanes, x: Lane, dtype: DType) -> Lane:
     """Return i32 values that fit as i16, if `dtype` is i16."""
     return x if x.dtype is dtype else work.convert(work.convert(x, DType.F32, "RINT"), dtype, "RINT")
 
 
-BIT_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
+BIT_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {
     **dict.fromkeys((*_NAMES, "not_"), _bitwise), "shl": _shift, "shr": _shift}
 
 
 # -- casts -----------------------------------------------------------------------------------------
 
 
-def _cast(b: Builder, stmt: k.Compute) -> Held:
+def _cast(b: Builder, stmt: k.Compute) -> ChipTile:
     operand, target = stmt.operands[0], stmt.result.type.dtype
     source = operand.type.dtype if isinstance(operand, k.Value) else operand.dtype
     work, (x,) = lanes_of(b, stmt)
@@ -173,10 +173,10 @@ def _cast(b: Builder, stmt: k.Compute) -> Held:
 
 def cast_lanes(work: Lanes, x: Lane, source: DType, target: DType, mode: str | None, saturate: bool | None) -> Lane:
     """Return numbers of dtype `source` cast to `target`, both as stored on chip."""
-    kept = carried(target)
+    kept = storage_dtype(target)
     if target.is_bool:
-        return compared(work, "NE", x, work.full(0, x.dtype)) if x.dtype is not DType.BF16 else \
-            compared(work, "NE", work.convert(x, DType.F32), work.full(0.0, DType.F32))
+        return compare_floats(work, "NE", x, work.full(0, x.dtype)) if x.dtype is not DType.BF16 else \
+            compare_floats(work, "NE", work.convert(x, DType.F32), work.full(0.0, DType.F32))
     if source.is_bool:
         return x if target.is_float else work.convert(x, kept, "RINT")
     if source.is_integer and target.is_integer:
@@ -184,10 +184,10 @@ def cast_lanes(work: Lanes, x: Lane, source: DType, target: DType, mode: str | N
     wide = formulas.integer_to_float(work, x, source, target) if source.is_integer else \
         x if x.dtype is DType.F32 else work.convert(x, DType.F32)
     if target is DType.F32:
-        return formulas.bounded(work, wide) if saturate and source.is_float else wide
+        return formulas.clamp_infinities(work, wide) if saturate and source.is_float else wide
     if target.is_float:
         return formulas.float_to_half(work, wide, target, mode or "rint", bool(saturate))
     return formulas.float_to_integer(work, wide, target, kept, mode or "trunc", saturate is not False)
 
 
-CAST_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {"cast": _cast}
+CAST_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {"cast": _cast}

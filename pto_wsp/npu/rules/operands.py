@@ -21,8 +21,8 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.rules import converts
-from pto_wsp.npu.rules.builder import Builder, Held
-from pto_wsp.npu.rules.formulas import wrapped
+from pto_wsp.npu.rules.builder import Builder, ChipTile
+from pto_wsp.npu.rules.formulas import wrap_integer
 from pto_wsp.npu.rules.lanes import Lane, Lanes
 from pto_wsp.ops.table import find
 
@@ -32,7 +32,7 @@ _CARRIED: Mapping[DType, DType] = {DType.F32: DType.F32, DType.F16: DType.F16, D
 ON_CHIP = tuple(_CARRIED)      # dtypes that kernels may compute on
 
 
-def carried(dtype: DType) -> DType:
+def storage_dtype(dtype: DType) -> DType:
     """Return the dtype in which the chip stores values of `dtype`; `dtype` itself if the chip computes on none for it."""
     return _CARRIED.get(dtype, dtype)
 
@@ -45,54 +45,54 @@ def stored_as(dtype: DType) -> DType:
 def computed_in(op: str, dtype: DType) -> DType:
     """Return the dtype in which `op` computes on operands of `dtype`."""
     if not dtype.is_half or (dtype is DType.F16 and find(op).exact_in_f16):
-        return carried(dtype)
+        return storage_dtype(dtype)
     return DType.F32
 
 
-def settled(b: Builder, held: Held, dtype: DType, *, in_range: bool) -> Held:
+def round_result(b: Builder, held: ChipTile, dtype: DType, *, in_range: bool) -> ChipTile:
     """Return the result of an op as the chip stores values of `dtype`: halves rounded, integers wrapped."""
-    held = converted(b, held, carried(dtype))
+    held = convert_tile(b, held, storage_dtype(dtype))
     if in_range or dtype.nbytes == held.dtype.nbytes or not dtype.is_integer:
         return held
-    return _worked(b, held, lambda work, x: wrapped(work, x, dtype))
+    return _apply_formula(b, held, lambda work, x: wrap_integer(work, x, dtype))
 
 
-def from_memory(b: Builder, raw: Held, dtype: DType) -> Held:
+def from_memory(b: Builder, raw: ChipTile, dtype: DType) -> ChipTile:
     """Return a loaded piece as the chip stores values of `dtype`; `raw` is stored as in memory."""
     match dtype:
         case DType.BOOL:
-            return converted(b, converted(b, raw, DType.F16), DType.F32)
+            return convert_tile(b, convert_tile(b, raw, DType.F16), DType.F32)
         case DType.I8 | DType.U8:
-            return converted(b, converted(b, raw, DType.F16), DType.I16)
+            return convert_tile(b, convert_tile(b, raw, DType.F16), DType.I16)
         case DType.U16:
-            return _worked(b, converted(b, raw.bits(DType.I16), DType.I32), lambda work, x: wrapped(work, x, dtype))
+            return _apply_formula(b, convert_tile(b, raw.bits(DType.I16), DType.I32), lambda work, x: wrap_integer(work, x, dtype))
         case DType.U32:
             return raw.bits(DType.I32)
         case _:
             return raw
 
 
-def to_memory(b: Builder, held: Held, dtype: DType) -> Held:
+def to_memory(b: Builder, held: ChipTile, dtype: DType) -> ChipTile:
     """Return a value of `dtype` as stored in memory."""
     match dtype:
         case DType.BOOL:
-            return converted(b, converted(b, held, DType.F16), DType.U8)
+            return convert_tile(b, convert_tile(b, held, DType.F16), DType.U8)
         case DType.I8 | DType.U8:
-            return converted(b, converted(b, held, DType.F16), dtype)
+            return convert_tile(b, convert_tile(b, held, DType.F16), dtype)
         case DType.U16:
-            return converted(b, _worked(b, held, lambda work, x: wrapped(work, x, DType.I16)), DType.I16).bits(DType.U16)
+            return convert_tile(b, _apply_formula(b, held, lambda work, x: wrap_integer(work, x, DType.I16)), DType.I16).bits(DType.U16)
         case DType.U32:
             return held.bits(DType.U32)
         case _:
             return held
 
 
-def converted(b: Builder, held: Held, dtype: DType) -> Held:
+def convert_tile(b: Builder, held: ChipTile, dtype: DType) -> ChipTile:
     """Return a value in another dtype; narrowing rounds to even. A pair without an instruction goes through f32."""
     if held.dtype is dtype:
         return held
     if not converts(held.dtype, dtype, b.arch.family):
-        held = converted(b, held, DType.F32)
+        held = convert_tile(b, held, DType.F32)
     out = b.like(held, f"{held.name}_{dtype}", dtype)
     b.emit("TCVT", b.flat(out), b.flat(held), tp.Word(f"RoundMode::{'CAST_NONE' if _exact(held.dtype, dtype) else 'CAST_RINT'}"))
     return out
@@ -104,7 +104,7 @@ def _exact(source: DType, target: DType) -> bool:
                                 (DType.U8, DType.F16))
 
 
-def _worked(b: Builder, held: Held, work_on: Callable[[Lanes, Lane], Lane]) -> Held:
+def _apply_formula(b: Builder, held: ChipTile, work_on: Callable[[Lanes, Lane], Lane]) -> ChipTile:
     """Return the result of a formula on the elements of a value, with the same valid part."""
     work = Lanes(b, held.rows, held.cols, held.valid_rows, held.valid_cols)
     return work.finish(work_on(work, work.given(held)), held.name)
@@ -121,31 +121,31 @@ def number_operand(b: Builder, operand: k.ScalarOperand) -> k.ScalarOperand | No
     return None if dtype.is_half else k.ScalarOperand(value, dtype)
 
 
-def as_tile(b: Builder, operand: k.Operand, dtype: DType) -> Held:
+def as_tile(b: Builder, operand: k.Operand, dtype: DType) -> ChipTile:
     """Return an operand as a tile in `dtype`; a number becomes [1, 1]."""
     if isinstance(operand, k.Value):
         held = b.held(operand)
-        return converted(b, held if b.rows is None else held.part(b.valid_rows(held.rows), held.valid_cols), dtype)
+        return convert_tile(b, held if b.rows is None else held.part(b.valid_rows(held.rows), held.valid_cols), dtype)
     number = number_operand(b, operand)
     if number is not None:
-        return filled(b, 1, 1, dtype, number)
-    exact = filled(b, 1, 1, DType.F32, k.ScalarOperand(operand.value, DType.F32))
-    return converted(b, converted(b, exact, operand.dtype), dtype)
+        return fill_tile(b, 1, 1, dtype, number)
+    exact = fill_tile(b, 1, 1, DType.F32, k.ScalarOperand(operand.value, DType.F32))
+    return convert_tile(b, convert_tile(b, exact, operand.dtype), dtype)
 
 
-def filled(b: Builder, rows: int, cols: int, dtype: DType, number: k.ScalarOperand, name: str = "number") -> Held:
+def fill_tile(b: Builder, rows: int, cols: int, dtype: DType, number: k.ScalarOperand, name: str = "number") -> ChipTile:
     """Return a tile with one number in every element."""
     out = b.hold(rows, cols, dtype, name)
     b.emit("TEXPANDS", b.flat(out), b.number(number.value, dtype))
     return out
 
 
-def line(held: Held) -> Held:
+def as_column(held: ChipTile) -> ChipTile:
     """Return a value of one row or one column as one column."""
     return held if held.cols == 1 else held.turned()
 
 
-def expanded(b: Builder, held: Held, rows: int, cols: int) -> Held:
+def expand_tile(b: Builder, held: ChipTile, rows: int, cols: int) -> ChipTile:
     """Return a tile repeated to [rows, cols]; the tile itself if it has that shape."""
     if (held.rows, held.cols) == (rows, cols):
         return held
@@ -157,11 +157,11 @@ def expanded(b: Builder, held: Held, rows: int, cols: int) -> Held:
     elif 1 in (rows, cols):   # [1, 1] to one row or column: the same bytes
         b.emit("TROWEXPAND", b.flat(out), b.column(held))
     else:
-        return expanded(b, expanded(b, held, rows, 1), rows, cols)
+        return expand_tile(b, expand_tile(b, held, rows, 1), rows, cols)
     return out
 
 
-def repeat_row(b: Builder, out: Held, row: Held) -> None:
+def repeat_row(b: Builder, out: ChipTile, row: ChipTile) -> None:
     """Fill every row of `out` with `row`; a column takes the row's single element."""
     if out.is_column:
         b.emit("TROWEXPAND", b.flat(out), b.column(row))
@@ -171,4 +171,4 @@ def repeat_row(b: Builder, out: Held, row: Held) -> None:
 
 def on_chip(operand: k.Operand) -> DType:
     """Return the dtype in which the chip stores an operand."""
-    return carried(operand.type.dtype if isinstance(operand, k.Value) else operand.dtype)
+    return storage_dtype(operand.type.dtype if isinstance(operand, k.Value) else operand.dtype)

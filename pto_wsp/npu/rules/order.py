@@ -15,12 +15,12 @@ from pto_wsp.ir.scalar import Const, Op, Scalar, binary
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.rules import Demand, demands
 from pto_wsp.npu.isa.tile_program import ALIGN_BYTES
-from pto_wsp.npu.rules.builder import Builder, Held, Sorted, padded
+from pto_wsp.npu.rules.builder import Builder, ChipTile, Sorted, padded_cols
 from pto_wsp.npu.rules.functions import name_of
 from pto_wsp.npu.rules.lanes import Lanes, copy, regular, row_at
-from pto_wsp.npu.rules.layout import first_columns, hold_laid, laid, ramp, without_gaps
+from pto_wsp.npu.rules.layout import allocate_rows, first_columns, lay_out_rows, ramp, without_gaps
 from pto_wsp.npu.rules.masks import cast_lanes
-from pto_wsp.npu.rules.operands import as_tile, carried, computed_in, expanded
+from pto_wsp.npu.rules.operands import as_tile, computed_in, expand_tile, storage_dtype
 
 _BLOCK = 32             # elements that one instruction sorts
 _PAIR_WORDS = 2         # a value and its column
@@ -28,16 +28,16 @@ _LOWEST = -float.fromhex("0x1.fffffep127")
 _FAR = float(1 << 23)   # larger than any column number
 
 
-def _ordered(b: Builder, stmt: k.Compute) -> Held:
+def _select_argsort(b: Builder, stmt: k.Compute) -> ChipTile:
     operand, type = stmt.operands[0], stmt.result.type
     descending = ("descending", True) in stmt.attrs or ("descending", 1) in stmt.attrs
-    values, columns = _sorted(b, as_tile(b, operand, DType.F32), type.cols, not descending, name_of(stmt))
+    values, columns = _sort_rows(b, as_tile(b, operand, DType.F32), type.cols, not descending, name_of(stmt))
     if isinstance(operand, k.Value):
         b.sorted[stmt.result.id] = Sorted(operand.id, values, not descending)
     return columns
 
 
-def _sorted(b: Builder, held: Held, cols: int, turned: bool, name: str) -> tuple[Held, Held]:
+def _sort_rows(b: Builder, held: ChipTile, cols: int, turned: bool, name: str) -> tuple[ChipTile, ChipTile]:
     """Return the first `cols` elements of each sorted row, largest first, and their columns; `turned`: the elements are negated."""
     width = _BLOCK
     while width < held.cols:
@@ -46,18 +46,18 @@ def _sorted(b: Builder, held: Held, cols: int, turned: bool, name: str) -> tuple
     columns = ramp(b, width, f"{name}_columns").bits(DType.U32)
     pairs = b.hold(1, _PAIR_WORDS * width, DType.F32, f"{name}_pairs")
     merged = b.hold(1, _PAIR_WORDS * width, DType.F32, f"{name}_merged")
-    values, order = (hold_laid(b, held.rows, cols, dtype, what) for dtype, what in ((DType.F32, f"{name}_values"), (DType.I32, name)))
+    values, order = (allocate_rows(b, held.rows, cols, dtype, what) for dtype, what in ((DType.F32, f"{name}_values"), (DType.I32, name)))
     line = b.hold(1, width, DType.F32, f"{name}_line")
     with b.loop("r", Const(held.rows)) as r:
         b.emit("TSORT32", b.flat(pairs), row_at(b, keys, r), b.flat(columns))
         source, target, block = pairs, merged, _BLOCK
         while block < width:
-            b.emit("TMRGSORT", b.flat(target), b.flat(source), tp.ScalarArg(Const(_PAIR_WORDS * block), DType.U32))
+            b.emit("TMRGSORT", b.flat(target), b.flat(source), tp.NumberArg(Const(_PAIR_WORDS * block), DType.U32))
             source, target, block = target, source, 4 * block
         for into, pattern in ((values, "P0101"), (order, "P1010")):
             every = line.bits(into.dtype)
             b.emit("TGATHER", b.flat(every), b.flat(source.bits(into.dtype)), template=_every_second(pattern))
-            first = replace(every, cols=cols, pitch=padded(cols, into.dtype), valid_cols=Const(cols))
+            first = replace(every, cols=cols, pitch=padded_cols(cols, into.dtype), valid_cols=Const(cols))
             b.emit("TMOV", row_at(b, into, r), b.flat(first))
     return without_gaps(b, values), without_gaps(b, order)
 
@@ -67,9 +67,9 @@ def _every_second(pattern: str) -> tuple[str, ...]:
     return "{0}", "{1}", f"MaskPattern::{pattern}"
 
 
-def _keys(b: Builder, held: Held, width: int, turned: bool, name: str) -> Held:
+def _keys(b: Builder, held: ChipTile, width: int, turned: bool, name: str) -> ChipTile:
     """Return the rows padded to `width` columns with elements that sort last; `turned`: negated."""
-    held = laid(b, held)
+    held = lay_out_rows(b, held)
     if held.cols == width:
         if not turned:
             return held
@@ -84,7 +84,7 @@ def _keys(b: Builder, held: Held, width: int, turned: bool, name: str) -> Held:
     return out
 
 
-def sorted_values(b: Builder, stmt: k.Compute) -> Held | None:
+def sorted_values(b: Builder, stmt: k.Compute) -> ChipTile | None:
     """Return the result of a gather by a sorted column index, which the sort has computed already; None for other gathers."""
     operand, index = stmt.operands
     if ("inside", True) not in stmt.attrs or not isinstance(operand, k.Value) or not isinstance(index, k.Value):
@@ -97,14 +97,14 @@ def sorted_values(b: Builder, stmt: k.Compute) -> Held | None:
     x = work.select(work.compare(x, "EQ", _LOWEST), float("-inf"), x)
     x = work.mul(x, -1.0) if ordering.turned else x
     dtype = stmt.result.type.dtype
-    if carried(dtype) is not DType.F32:
+    if storage_dtype(dtype) is not DType.F32:
         x = cast_lanes(work, x, DType.F32, dtype, "rint" if dtype.is_integer else None, None)
     return work.finish(x, name_of(stmt))
 
 
 # -- index of a row's extreme
 
-def _place(b: Builder, stmt: k.Compute) -> Held:
+def _place(b: Builder, stmt: k.Compute) -> ChipTile:
     """Return the first column whose element equals the row's extreme, or the first NaN if there is one.
 
     NaN columns rank lower than all others: they are numbered from -_FAR.
@@ -115,9 +115,9 @@ def _place(b: Builder, stmt: k.Compute) -> Held:
     best = b.hold(rows, 1, held.dtype, f"{name_of(stmt)}_best")
     scratch = b.like(held, f"{name_of(stmt)}_tmp")
     b.emit("TROWMAX" if stmt.op == "rowargmax" else "TROWMIN", b.column(best), b.flat(held), b.flat(scratch))
-    columns = expanded(b, ramp(b, held.cols, f"{name_of(stmt)}_columns"), rows, held.cols)
+    columns = expand_tile(b, ramp(b, held.cols, f"{name_of(stmt)}_columns"), rows, held.cols)
     work = Lanes(b, rows, held.cols)
-    x, top = work.given(held), work.given(expanded(b, best, rows, held.cols))
+    x, top = work.given(held), work.given(expand_tile(b, best, rows, held.cols))
     numbers = work.convert(work.given(columns), DType.F32, "RINT")
     hits = work.select(work.compare(x, "EQ", top), numbers, _FAR)
     if held.dtype is DType.F32:
@@ -137,7 +137,7 @@ def _compared(stmt: k.Compute) -> DType:
     return DType.I32 if dtype is DType.I32 else DType.F32
 
 
-def _constant(b: Builder, rows: int, name: str) -> Held:
+def _constant(b: Builder, rows: int, name: str) -> ChipTile:
     out = b.hold(rows, 1, DType.I32, name)
     b.emit("TEXPANDS", b.flat(out), b.number(0, DType.I32))
     return out
@@ -145,8 +145,8 @@ def _constant(b: Builder, rows: int, name: str) -> Held:
 
 # Keys are f32, which cannot represent every i32; a u32 is stored on chip with the bits of an i32, which converts differently.
 LACKING: Mapping[str, tuple[DType, ...]] = dict.fromkeys(("argsort", "topk"), (DType.I32, DType.U32))
-ORDER_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
-    **dict.fromkeys(("argsort", "topk"), _ordered), **dict.fromkeys(("rowargmax", "rowargmin"), _place)}
+ORDER_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {
+    **dict.fromkeys(("argsort", "topk"), _select_argsort), **dict.fromkeys(("rowargmax", "rowargmin"), _place)}
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ _GROWN_BY = 4           # or by one stored row per this many
 _STEP = {"SUM": "TADD", "MAX": "TMAX", "MIN": "TMIN"}
 
 
-def _along_rows(b: Builder, stmt: k.Compute) -> Held:
+def _along_rows(b: Builder, stmt: k.Compute) -> ChipTile:
     tile = as_tile(b, stmt.operands[0], computed_in(stmt.op, stmt.result.type.dtype))
     if tile.cols == 1:
         return tile
@@ -170,7 +170,7 @@ def _along_rows(b: Builder, stmt: k.Compute) -> Held:
     return out
 
 
-def reduce_rows(b: Builder, name: str, out: Held, tile: Held) -> None:
+def reduce_rows(b: Builder, name: str, out: ChipTile, tile: ChipTile) -> None:
     """Emit the row reduction `name` of `tile` into `out`, a column.
 
     If the instruction requires equal stored rows on both sides, and a column has more (its 32 bytes), the tile's on-chip buffer grows to as
@@ -180,17 +180,17 @@ def reduce_rows(b: Builder, name: str, out: Held, tile: Held) -> None:
     if demands(name, Demand.ONE_STORED_ROWS, b.arch.family) and tile.stored_rows != out.stored_rows:
         much = _GROWN_BY * (out.stored_rows - tile.stored_rows) > tile.stored_rows
         if much and _grown_bytes(tile, out.stored_rows) > _GROWN_BYTES:
-            tile = _shortened(b, name, tile)
+            tile = _shorten_rows(b, name, tile)
         tile = b.grown(tile, out.stored_rows)
     scratch = b.grown(b.like(tile, f"{tile.name}_tmp"), tile.stored_rows)
     b.emit(name, b.column(out), b.flat(tile), b.flat(scratch))
 
 
-def _grown_bytes(tile: Held, rows: int) -> int:
+def _grown_bytes(tile: ChipTile, rows: int) -> int:
     return rows * tile.pitch * tile.dtype.nbytes
 
 
-def _shortened(b: Builder, name: str, tile: Held) -> Held:
+def _shorten_rows(b: Builder, name: str, tile: ChipTile) -> ChipTile:
     """Return rows of 32 bytes whose reductions equal those of the tile's rows.
 
     A row is viewed as equal parts, each reduced to one number; the elements behind the last part are added.
@@ -213,14 +213,14 @@ def _shortened(b: Builder, name: str, tile: Held) -> Held:
     return few
 
 
-def _has_row(tile: Held, row: int) -> Scalar:
+def _has_row(tile: ChipTile, row: int) -> Scalar:
     """Return the condition that a row is valid; the first one always is."""
     if row == 0 or tile.valid_rows == Const(tile.rows):
         return Const(True)
     return binary(Op.GE, tile.valid_rows, Const(row + 1))
 
 
-def _along_columns(b: Builder, stmt: k.Compute) -> Held:
+def _along_columns(b: Builder, stmt: k.Compute) -> ChipTile:
     tile = as_tile(b, stmt.operands[0], computed_in(stmt.op, stmt.result.type.dtype))
     if tile.rows == 1:
         return tile
@@ -232,13 +232,13 @@ def _along_columns(b: Builder, stmt: k.Compute) -> Held:
         out = b.result(stmt, tile.dtype)
         b.emit(f"TCOL{kind}", b.flat(out), b.flat(tile))
     else:
-        out = _folded(b, _STEP[kind], tile)
+        out = _fold_halves(b, _STEP[kind], tile)
     if stmt.op == "colmean":
         b.emit("TDIVS", b.flat(out), b.flat(out), b.number(float(tile.rows), tile.dtype))
     return out
 
 
-def _folded(b: Builder, name: str, tile: Held) -> Held:
+def _fold_halves(b: Builder, name: str, tile: ChipTile) -> ChipTile:
     """Return the rows reduced to one by folding halves onto each other: not every core has column reductions of integers."""
     left = tile.rows
     work = b.like(tile, f"{tile.name}_fold")
@@ -252,5 +252,5 @@ def _folded(b: Builder, name: str, tile: Held) -> Held:
     return work.band(0, 1)
 
 
-REDUCE_RULES: Mapping[str, Callable[[Builder, k.Compute], Held]] = {
+REDUCE_RULES: Mapping[str, Callable[[Builder, k.Compute], ChipTile]] = {
     **dict.fromkeys(ROW, _along_rows), **dict.fromkeys(COLUMN, _along_columns)}

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.dtype import DType
 from pto_wsp.npu.rules import elementwise, functions, masks, movement, order
-from pto_wsp.npu.rules.builder import Builder, Held
+from pto_wsp.npu.rules.builder import Builder, ChipTile
 
-Rule: TypeAlias = Callable[[Builder, k.Compute], Held]
+Rule: TypeAlias = Callable[[Builder, k.Compute], ChipTile]
 
 _FAMILIES: tuple[Mapping[str, Rule], ...] = (
     elementwise.CREATE_RULES, elementwise.ELEMENTWISE_RULES, functions.FUNCTION_RULES, order.REDUCE_RULES, functions.COMPOSED_RULES,

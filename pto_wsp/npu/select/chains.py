@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ProductShape:
     """The shape of a product [rows, inner] @ [inner, cols]."""
 
     rows: int
@@ -72,12 +72,12 @@ def unit(dtype: DType) -> int:
     return max(16, 32 // dtype.nbytes)
 
 
-def up(n: int, step: int) -> int:
+def round_up(n: int, step: int) -> int:
     """Return `n` rounded up to a multiple of `step`."""
     return -(-n // step) * step
 
 
-def split(shapes: tuple[Shape, ...], limits: Limits) -> tuple[tuple[int, int], tuple[int, ...]]:
+def split(shapes: tuple[ProductShape, ...], limits: Limits) -> tuple[tuple[int, int], tuple[int, ...]]:
     """Return the block (rows, cols) that all products of a result share, and the step of each product.
 
     The block has the least traffic to L0A and L0B of all that fit; the step is the longest of which L0A and L0B hold two.
@@ -86,13 +86,13 @@ def split(shapes: tuple[Shape, ...], limits: Limits) -> tuple[tuple[int, int], t
     return (rows, cols), tuple(_step(shape, rows, cols, limits) for shape in shapes)
 
 
-def _block(shapes: tuple[Shape, ...], limits: Limits) -> tuple[int, int]:
+def _block(shapes: tuple[ProductShape, ...], limits: Limits) -> tuple[int, int]:
     first = shapes[0]
     size = unit(first.dtype)
-    rows, cols = up(first.rows, size), up(first.cols, size)
+    rows, cols = round_up(first.rows, size), round_up(first.cols, size)
 
     def fits(m: int, n: int) -> bool:
-        least = min(_longest(shape, m, n, limits) >= min(up(shape.inner, size), up(_LEAST_STEP // shape.dtype.nbytes, size))
+        least = min(_longest(shape, m, n, limits) >= min(round_up(shape.inner, size), round_up(_LEAST_STEP // shape.dtype.nbytes, size))
                     for shape in shapes)
         return m * n * ACC_BYTES <= limits.l0c and least
 
@@ -110,25 +110,25 @@ def _parts(extent: int, size: int) -> Iterator[int]:
     """Yield the distinct block sizes that divide an extent evenly, largest first."""
     last = 0
     for count in range(1, extent // size + 1):
-        part = up(-(-extent // count), size)
+        part = round_up(-(-extent // count), size)
         if part != last:
             yield part
         last = part
 
 
-def _longest(shape: Shape, rows: int, cols: int, limits: Limits) -> int:
+def _longest(shape: ProductShape, rows: int, cols: int, limits: Limits) -> int:
     """Return the longest step of which L0A and L0B hold two."""
     size = unit(shape.dtype)
     return min(limits.l0a // 2 // (rows * shape.dtype.nbytes), limits.l0b // 2 // (cols * shape.dtype.nbytes)) // size * size
 
 
-def _step(shape: Shape, rows: int, cols: int, limits: Limits) -> int:
+def _step(shape: ProductShape, rows: int, cols: int, limits: Limits) -> int:
     size, longest = unit(shape.dtype), _longest(shape, rows, cols, limits)
-    whole = up(shape.inner, size)
+    whole = round_up(shape.inner, size)
     if whole <= longest:
         return whole
     even = next((step for step in range(longest, longest // 2, -size) if shape.inner % step == 0), None)
-    return even or up(-(-shape.inner // -(-shape.inner // longest)), size)
+    return even or round_up(-(-shape.inner // -(-shape.inner // longest)), size)
 
 
 # -- chains ----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ MULTIPLIED = {DType.F32: DType.F32, DType.F16: DType.F32, DType.BF16: DType.F32,
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LoadedPiece:
     """A loaded tile as an operand. `turned`: element (r, c) of the operand is element (row + c, col + r) of the parameter."""
 
     load: k.Load
@@ -164,8 +164,8 @@ class Product:
     """A product [m, k] @ [k, n] that is added to a chain; `restarts`: the product replaces the chain's contents."""
 
     chain: int
-    lhs: Piece
-    rhs: Piece
+    lhs: LoadedPiece
+    rhs: LoadedPiece
     restarts: bool
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
@@ -176,7 +176,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class ProductChain:
     """A result [rows, cols] in L0C, with the valid part that its products have."""
 
     id: int
@@ -197,9 +197,9 @@ class Chains:
 
     def __init__(self, kernel: k.Kernel, facts: Facts) -> None:
         self.facts = facts
-        self.pieces: dict[int, Piece] = {}               # by value
+        self.pieces: dict[int, LoadedPiece] = {}               # by value
         self.products: dict[int, Product] = {}           # by id() of the statement that emits it
-        self.chains: dict[int, Chain] = {}
+        self.chains: dict[int, ProductChain] = {}
         self.stored: dict[int, int] = {}                 # id() of a store -> its chain
         self._of_value: dict[int, tuple[int, int]] = {}  # chain, and its version when the value was defined
         self._of_buffer: dict[int, int] = {}
@@ -207,7 +207,7 @@ class Chains:
         self._kept = {stmt.buffer.id for stmt in walk(kernel.body) if isinstance(stmt, k.Read | k.Accumulate)}
         self._body(kernel.body)
 
-    def made_for(self, buffer: k.Buffer) -> Chain:
+    def made_for(self, buffer: k.Buffer) -> ProductChain:
         """Return the chain of a buffer."""
         return self.chains[self._chain_of(buffer)]
 
@@ -217,7 +217,7 @@ class Chains:
                 case k.Load():
                     self._load(stmt)
                 case k.Compute(result, _, (k.Value(source),)) if source in self.pieces and transposes(stmt):
-                    self.pieces[result.id] = _turned(self.pieces[source])
+                    self.pieces[result.id] = _transposed(self.pieces[source])
                 case k.Compute() if isinstance(find(stmt.op), Matmul):
                     self._product(stmt, body, at)
                 case k.Accumulate(buffer, lhs, rhs):
@@ -253,7 +253,7 @@ class Chains:
         if stmt.fill != 0 and (rows, cols) != (s.Const(shape[0]), s.Const(shape[1])):
             _refuse(f"a piece of `{stmt.param}` is multiplied that is {stmt.fill!r} outside its valid part", stmt.span, "fill=0",
                     "load it in a vector kernel of its own, and hand the filled tile on")
-        self.pieces[stmt.result.id] = Piece(stmt, stmt.transpose, *shape, rows, cols)
+        self.pieces[stmt.result.id] = LoadedPiece(stmt, stmt.transpose, *shape, rows, cols)
 
     def _product(self, stmt: k.Compute, body: Body, at: int) -> None:
         lhs, rhs, *start = (value for value in stmt.operands if isinstance(value, k.Value))
@@ -288,15 +288,15 @@ class Chains:
         if any(product.chain == chain for product in self.products.values()):
             if (known.valid_rows, known.valid_cols) != (one.valid_rows, two.valid_cols):
                 _refuse(f"products of different valid parts add up in `{known.name}`", stmt.span,
-                        f"{_shown(known.valid_rows, known.valid_cols)} valid, as the first one has",
+                        f"{_shape_text(known.valid_rows, known.valid_cols)} valid, as the first one has",
                         "load the pieces with the same valid rows of the left and columns of the right operand",
-                        found=_shown(one.valid_rows, two.valid_cols))
+                        found=_shape_text(one.valid_rows, two.valid_cols))
         else:
             self.chains[chain] = replace(known, valid_rows=one.valid_rows, valid_cols=two.valid_cols)
         self.products[id(stmt)] = Product(chain, one, two, restarts, stmt.span)
         self._version[chain] += 1
 
-    def _operand(self, value: k.Value, stmt: k.Compute | k.Accumulate) -> Piece:
+    def _operand(self, value: k.Value, stmt: k.Compute | k.Accumulate) -> LoadedPiece:
         if value.id not in self.pieces:
             _refuse("a product multiplies what another product gave", stmt.span, "tiles that are loaded",
                     "store the first product to a tensor and multiply it in another kernel")
@@ -305,7 +305,7 @@ class Chains:
     # -- versions of chains
 
     def _new(self, name: str, rows: int, cols: int, dtype: DType, buffer: k.Buffer | None = None) -> int:
-        chain = Chain(len(self.chains), name, rows, cols, dtype, buffer=buffer)
+        chain = ProductChain(len(self.chains), name, rows, cols, dtype, buffer=buffer)
         self.chains[chain.id], self._version[chain.id] = chain, 0
         if buffer is not None:
             self._of_buffer[buffer.id] = chain.id
@@ -337,11 +337,11 @@ class Chains:
                 self._version[chain] += 1
 
 
-def _turned(piece: Piece) -> Piece:
-    return Piece(piece.load, not piece.turned, piece.cols, piece.rows, piece.valid_cols, piece.valid_rows)
+def _transposed(piece: LoadedPiece) -> LoadedPiece:
+    return LoadedPiece(piece.load, not piece.turned, piece.cols, piece.rows, piece.valid_cols, piece.valid_rows)
 
 
-def _shown(rows: s.Scalar, cols: s.Scalar) -> str:
+def _shape_text(rows: s.Scalar, cols: s.Scalar) -> str:
     return f"[{print_scalar(rows)}, {print_scalar(cols)}]"
 
 

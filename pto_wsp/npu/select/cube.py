@@ -24,12 +24,12 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import Body
 from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
-from pto_wsp.npu.plan.facts import FALSE, TRUE, Change, Facts, both, fresh_before, negated
+from pto_wsp.npu.plan.facts import FALSE, TRUE, Change, Facts, conjoin, fresh_before, negate
 from pto_wsp.npu.plan.model import NpuKernel
-from pto_wsp.npu.rules.builder import Builder, Held, turns_of
-from pto_wsp.npu.select.chains import Chain, Chains, Limits, Piece, unit, up
-from pto_wsp.npu.select.memory import inside_of, kept_inside
-from pto_wsp.npu.select.residence import Blocked, Part, PieceKey, parts_of
+from pto_wsp.npu.rules.builder import Builder, ChipTile, loop_range
+from pto_wsp.npu.select.chains import Chains, Limits, LoadedPiece, ProductChain, round_up, unit
+from pto_wsp.npu.select.memory import clamp_start, inside_of
+from pto_wsp.npu.select.residence import Blocked, ChainGroup, PieceKey, parts_of
 from pto_wsp.npu.select.vector import leave_early
 from pto_wsp.values import dataclass
 
@@ -37,7 +37,7 @@ ZERO = s.Const(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Panel:
     """A block of a result: first row and column, size, and valid part."""
 
     row: s.Scalar
@@ -57,23 +57,23 @@ class InL1:
     col: s.Scalar
 
 
-def l1_form(facts: Facts, piece: Piece) -> tp.Form:
+def l1_form(facts: Facts, piece: LoadedPiece) -> tp.Form:
     """Return the L1 layout of a piece: NZ, or ZN if rows of the tile are not contiguous in memory."""
     return tp.Form.ZN if piece.turned != facts.lies_turned(piece.load.param) else tp.Form.NZ
 
 
-class Rooms:
+class CubeBuffers:
     """On-chip buffers of the cube core, allocated at first use."""
 
     def __init__(self, b: Builder) -> None:
         self._b = b
-        self._held: dict[object, Held] = {}
+        self._held: dict[object, ChipTile] = {}
 
-    def at(self, key: object, rows: int, cols: int, dtype: DType, name: str, space: tp.Space) -> Held:
+    def at(self, key: object, rows: int, cols: int, dtype: DType, name: str, space: tp.Space) -> ChipTile:
         """Return the on-chip buffer of a key, with space for a tile of rows x cols."""
         if key not in self._held:
             room = self._b.room(rows * cols * dtype.nbytes, name, space)
-            self._held[key] = Held(room, name, rows, cols, dtype, cols, rows, s.Const(rows), s.Const(cols))
+            self._held[key] = ChipTile(room, name, rows, cols, dtype, cols, rows, s.Const(rows), s.Const(cols))
         return self._held[key]
 
 
@@ -84,7 +84,7 @@ class ProductBlock:
     its piece.
     """
 
-    def __init__(self, b: Builder, facts: Facts, rooms: Rooms, one: Blocked, block: Block, chunk: int,
+    def __init__(self, b: Builder, facts: Facts, rooms: CubeBuffers, one: Blocked, block: Panel, chunk: int,
                  whole: Mapping[PieceKey, int], starts: Mapping[int, tuple[s.Scalar, s.Scalar]]) -> None:
         self.b, self.facts, self.rooms, self.one, self.block, self.chunk, self.whole = b, facts, rooms, one, block, chunk, whole
         self.starts = starts
@@ -93,11 +93,11 @@ class ProductBlock:
     def emit(self, acc: int, depth: s.Scalar, fresh: s.Scalar) -> None:
         """Append the steps that add `depth` terms to `acc`, which is empty if `fresh` holds."""
         lhs, rhs = self.one.product.lhs, self.one.product.rhs
-        most = up(self.one.product.inner, self.one.step)
+        most = round_up(self.one.product.inner, self.one.step)
         for base, length, first in self._cut("chunk", depth, self.chunk, most):
             left, right = self._operand(lhs, base, length, left=True), self._operand(rhs, base, length, left=False)
             for at, width, begins in self._cut("inner", length, self.one.step, min(self.chunk, most)):
-                self._step(acc, (left, right), at, width, both(fresh, both(first, begins)))
+                self._step(acc, (left, right), at, width, conjoin(fresh, conjoin(first, begins)))
 
     def _cut(self, name: str, extent: s.Scalar, size: int, most: int) -> Iterator[tuple[s.Scalar, s.Scalar, s.Scalar]]:
         """Yield (start, length, is-first condition) for consecutive pieces of an extent, at most `size` long.
@@ -128,13 +128,13 @@ class ProductBlock:
         if total > whole:
             yield s.Const(whole), s.Const(total - whole), s.Const(whole == 0)
 
-    def _operand(self, piece: Piece, base: s.Scalar, length: s.Scalar, *, left: bool) -> InL1:
+    def _operand(self, piece: LoadedPiece, base: s.Scalar, length: s.Scalar, *, left: bool) -> InL1:
         """Return an operand in L1, resident or loaded here."""
         row, col = (self.block.row, base) if left else (base, self.block.col)
         if piece.key in self.whole:
             return InL1(self.whole[piece.key], row, col)
         b, size = self.b, unit(self.dtype)
-        inner = up(int(length.value), size) if isinstance(length, s.Const) else self.chunk
+        inner = round_up(int(length.value), size) if isinstance(length, s.Const) else self.chunk
         rows, cols = (self.block.rows, inner) if left else (inner, self.block.cols)
         extents = (self.block.valid_rows, length) if left else (length, self.block.valid_cols)
         most = (self.block.rows, self.chunk) if left else (self.chunk, self.block.cols)
@@ -145,7 +145,7 @@ class ProductBlock:
 
     def _step(self, acc: int, operands: tuple[InL1, InL1], at: s.Scalar, width: s.Scalar, fresh: s.Scalar) -> None:
         b, block, (lhs, rhs) = self.b, self.block, operands
-        inner = up(int(width.value), unit(self.dtype)) if isinstance(width, s.Const) else self.one.step
+        inner = round_up(int(width.value), unit(self.dtype)) if isinstance(width, s.Const) else self.one.step
         in_l0a = self._l0("left", block.rows, self.one.step, tp.Space.L0A)
         in_l0b = self._l0("right", self.one.step, block.cols, tp.Space.L0B)
         left = b.tile(in_l0a, tp.Form.LEFT, block.rows, inner, block.valid_rows, width)
@@ -159,18 +159,18 @@ class ProductBlock:
         else:
             b.add(tp.Branch(fresh, (start,), (more,), b.span))
 
-    def _l0(self, name: str, rows: int, cols: int, space: tp.Space) -> Held:
+    def _l0(self, name: str, rows: int, cols: int, space: tp.Space) -> ChipTile:
         return self.rooms.at((id(self.one), name), rows, cols, self.dtype, name, space)
 
 
-def load_of(piece: Piece, tile: int, start: tuple[s.Scalar, s.Scalar], at: tuple[s.Scalar, s.Scalar]) -> tp.GmLoad:
+def load_of(piece: LoadedPiece, tile: int, start: tuple[s.Scalar, s.Scalar], at: tuple[s.Scalar, s.Scalar]) -> tp.GmLoad:
     """Return the load of a part of a piece. `start`: position of the piece; `at`: position of the part in the operand."""
     down, across = reversed(at) if piece.turned else at
     return tp.GmLoad(tile, piece.load.param, s.add(start[0], down), s.add(start[1], across), turned=piece.turned, span=piece.load.span)
 
 
-def _index(value: s.Scalar) -> tp.ScalarArg:
-    return tp.ScalarArg(value, DType.I32)
+def _index(value: s.Scalar) -> tp.NumberArg:
+    return tp.NumberArg(value, DType.I32)
 
 
 def _reads(tile: int) -> tp.TileArg:
@@ -194,7 +194,7 @@ def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     chains = Chains(use.kernel, facts)
     leave_early(b)
     for part in parts_of(use.kernel, chains, Limits.of(arch)):
-        selection = _Selection(b, facts, chains, part)
+        selection = _CubeSelection(b, facts, chains, part)
         if part.chain is None:
             selection.body(part.body)
         else:
@@ -203,7 +203,7 @@ def select_cube(use: NpuKernel, arch: Arch) -> tp.TileProgram:
 
 
 @contextmanager
-def _over(b: Builder, name: str, extent: int, size: int) -> Iterator[s.Scalar]:
+def _block_loop(b: Builder, name: str, extent: int, size: int) -> Iterator[s.Scalar]:
     """Emit a loop over the blocks of an extent, if there are several, around the steps that the caller emits."""
     if extent <= size:
         yield ZERO
@@ -214,23 +214,23 @@ def _over(b: Builder, name: str, extent: int, size: int) -> Iterator[s.Scalar]:
     b.add(tp.Loop(var, ZERO, s.Const(extent), s.Const(size), tuple(body), b.span))
 
 
-class _Selection:
+class _CubeSelection:
     """Selects one part of a kernel. `start`: first row and column of the current block of its result."""
 
-    def __init__(self, b: Builder, facts: Facts, chains: Chains, part: Part) -> None:
+    def __init__(self, b: Builder, facts: Facts, chains: Chains, part: ChainGroup) -> None:
         self.b, self.facts, self.chains, self.part = b, facts, chains, part
         self.start: tuple[s.Scalar, s.Scalar] = (ZERO, ZERO)
         self.fresh = fresh_before(part.body, facts, self._change)
-        self.accs: dict[int, Held] = {}
+        self.accs: dict[int, ChipTile] = {}
         self.whole: dict[PieceKey, int] = {}            # L1 tiles of operands that reside whole
         self.starts: dict[int, tuple[s.Scalar, s.Scalar]] = {}      # by load: position of its piece
-        self.rooms = Rooms(b)
+        self.rooms = CubeBuffers(b)
 
-    def blocks(self, chain: Chain) -> None:
+    def blocks(self, chain: ProductChain) -> None:
         """Append the part's steps for every block of its result; loads outside of loops and branches run once before the blocks."""
         loads, rest = self.part.loads_first()
         self.body(loads)
-        with _over(self.b, "m", chain.rows, self.part.rows) as row, _over(self.b, "n", chain.cols, self.part.cols) as col:
+        with _block_loop(self.b, "m", chain.rows, self.part.rows) as row, _block_loop(self.b, "n", chain.cols, self.part.cols) as col:
             self.start = row, col
             self.body(rest)
 
@@ -259,7 +259,7 @@ class _Selection:
 
     def _load(self, stmt: k.Load) -> None:
         b, facts = self.b, self.facts
-        self.starts[id(stmt)] = kept_inside(b, stmt, facts.valid(stmt))
+        self.starts[id(stmt)] = clamp_start(b, stmt, facts.valid(stmt))
         pieces = {piece.key: piece for one in self.part.blocked.values() for piece in (one.product.lhs, one.product.rhs)
                   if piece.load is stmt}
         for key, piece in pieces.items():
@@ -270,10 +270,10 @@ class _Selection:
             tile = b.tile(room, l1_form(facts, piece), rows, cols, piece.valid_rows, piece.valid_cols)
             self.whole[key] = tile
             b.declare(tile)
-            with b.when(both(facts.at_least_one(piece.valid_rows), facts.at_least_one(piece.valid_cols))):
+            with b.when(conjoin(facts.at_least_one(piece.valid_rows), facts.at_least_one(piece.valid_cols))):
                 b.add(load_of(piece, tile, self.starts[id(stmt)], (ZERO, ZERO)))
 
-    def _start(self, chain: Chain) -> None:
+    def _start(self, chain: ProductChain) -> None:
         """Allocate the L0C buffer of an empty chain."""
         one = self._first(chain)
         self.accs[chain.id] = self.rooms.at(chain.id, one.rows, one.cols, chain.dtype, chain.name, tp.Space.L0C)
@@ -281,21 +281,21 @@ class _Selection:
         if self._known_here(block):
             self.b.declare(self._acc(chain, block.valid_rows, block.valid_cols))
 
-    def _first(self, chain: Chain) -> Blocked:
+    def _first(self, chain: ProductChain) -> Blocked:
         return next(one for one in self.part.blocked.values() if one.product.chain == chain.id)
 
-    def _known_here(self, block: Block) -> bool:
+    def _known_here(self, block: Panel) -> bool:
         """Return whether the valid part of a result is the same for all products of its chain."""
         return all(not any(isinstance(leaf, s.Var) and leaf in self.facts.loops for leaf in s.leaves(extent))
                    for extent in (block.valid_rows, block.valid_cols))
 
-    def _acc(self, chain: Chain, valid_rows: s.Scalar, valid_cols: s.Scalar) -> int:
+    def _acc(self, chain: ProductChain, valid_rows: s.Scalar, valid_cols: s.Scalar) -> int:
         held = self.accs[chain.id]
         return self.b.tile(held, tp.Form.ACC, held.rows, held.cols, valid_rows, valid_cols)
 
-    def _block(self, chain: Chain) -> Block:
+    def _block(self, chain: ProductChain) -> Panel:
         one, (row, col) = self._first(chain), self.start
-        return Block(row, col, one.rows, one.cols, self._rest(chain.valid_rows, row, one.rows), self._rest(chain.valid_cols, col, one.cols))
+        return Panel(row, col, one.rows, one.cols, self._rest(chain.valid_rows, row, one.rows), self._rest(chain.valid_cols, col, one.cols))
 
     def _rest(self, extent: s.Scalar, start: s.Scalar, size: int) -> s.Scalar:
         """Return the number of valid elements of an extent in the block at `start`."""
@@ -343,7 +343,7 @@ class _Selection:
         block = self._block(chain)
         fresh = TRUE if one.product.restarts else self.fresh[id(stmt)][chain.id]
         depth, terms = self._terms(one)
-        with self.b.when(both(both(self._some(block.valid_rows), self._some(block.valid_cols)), terms)):
+        with self.b.when(conjoin(conjoin(self._some(block.valid_rows), self._some(block.valid_cols)), terms)):
             acc = self._acc(chain, block.valid_rows, block.valid_cols)
             self.b.declare(acc)
             ProductBlock(self.b, self.facts, self.rooms, one, block, self._chunk(one), self.whole, self.starts).emit(acc, depth, fresh)
@@ -363,12 +363,12 @@ class _Selection:
             self._refuse_zeros(stmt, chain, wanted, fresh)
         block = self._block(chain)
         extents = self._rest(given[0], block.row, block.rows), self._rest(given[1], block.col, block.cols)
-        some = both(self._some(extents[0]), self._some(extents[1]))
-        with b.when(both(inside_of(b, stmt, given), both(negated(fresh), some))):
+        some = conjoin(self._some(extents[0]), self._some(extents[1]))
+        with b.when(conjoin(inside_of(b, stmt, given), conjoin(negate(fresh), some))):
             at = (s.add(b.scalar(stmt.row), block.row), s.add(b.scalar(stmt.col), block.col))
             b.add(tp.GmStore(stmt.param, self._acc(chain, *extents), *at, span=stmt.span))
 
-    def _refuse_zeros(self, stmt: k.Store, chain: Chain, wanted: tuple[s.Scalar, s.Scalar], fresh: s.Scalar) -> None:
+    def _refuse_zeros(self, stmt: k.Store, chain: ProductChain, wanted: tuple[s.Scalar, s.Scalar], fresh: s.Scalar) -> None:
         given = " x ".join(map(print_scalar, (chain.valid_rows, chain.valid_cols)))
         found = f"{given} from valid parts of its operands" if fresh == FALSE else "a sum that may have no terms"
         raise CubeError(
@@ -381,7 +381,7 @@ class _Selection:
     def _for(self, stmt: k.For) -> None:
         b = self.b
         start, stop, step = (self.facts.settle(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-        b.ranges[stmt.var] = turns_of(start, stop, step)
+        b.ranges[stmt.var] = loop_range(start, stop, step)
         with b.inside() as body:
             self.body(stmt.body)
         b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))

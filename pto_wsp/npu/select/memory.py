@@ -20,10 +20,10 @@ from pto_wsp.ir.kernel_walk import piece_of
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.npu.isa import tile_program as tp
-from pto_wsp.npu.rules.builder import Builder, Held
-from pto_wsp.npu.rules.lanes import copied, copy, moved_as, row_at
-from pto_wsp.npu.rules.layout import hold_laid, laid, transposed, without_gaps
-from pto_wsp.npu.rules.operands import carried, computed_in, converted, from_memory, settled, stored_as, to_memory
+from pto_wsp.npu.rules.builder import Builder, ChipTile
+from pto_wsp.npu.rules.lanes import copy, copy_tile, moved_as, row_at
+from pto_wsp.npu.rules.layout import allocate_rows, lay_out_rows, transpose_tile, without_gaps
+from pto_wsp.npu.rules.operands import computed_in, convert_tile, from_memory, round_result, storage_dtype, stored_as, to_memory
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.values import dataclass
 
@@ -31,7 +31,7 @@ _ZERO, _ONE = s.Const(0), s.Const(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Transfer:
     """The rectangle that a load or store moves. `turned`: rows of the tile are columns of the parameter.
 
     `valid_rows`, `valid_cols` count rows and columns of the tile. `inside`, `some_rows`, `some_cols`: the conditions, as far as they are
@@ -59,26 +59,26 @@ class Piece:
             (self.valid_rows, rows, self.some_rows), (self.valid_cols, cols, self.some_cols)))
         return all_of((self.inside, all_rows, all_cols))
 
-    def transposed(self) -> Piece:
+    def transposed(self) -> Transfer:
         """Return the piece for the transposed tile."""
         return replace(self, turned=not self.turned, valid_rows=self.valid_cols, valid_cols=self.valid_rows,
                        some_rows=self.some_cols, some_cols=self.some_rows)
 
-    def row_at(self, row: s.Scalar) -> Piece:
+    def row_at(self, row: s.Scalar) -> Transfer:
         """Return the piece of one row of the tile, which must be valid."""
         moved = replace(self, col=s.add(self.col, row)) if self.turned else replace(self, row=s.add(self.row, row))
         return replace(moved, valid_rows=_ONE)
 
 
 
-def moved_by(b: Builder, stmt: k.Load | k.Store) -> Piece:
+def transfer_of(b: Builder, stmt: k.Load | k.Store) -> Transfer:
     """Return the piece that a statement moves, in rows and columns of the parameter."""
     valid = valid_rows, valid_cols = valid_part(b, stmt)
     inside = inside_of(b, stmt, valid)
     shown = {valid_rows: b.named(valid_rows, "rows"), valid_cols: b.named(valid_cols, "cols")}
     inside, some_rows, some_cols = (s.substitute(one, shown.get) for one in (
         inside, _unproved(b, [(valid_rows, _ONE)]), _unproved(b, [(valid_cols, _ONE)])))
-    return Piece(stmt.param, b.scalar(stmt.row), b.scalar(stmt.col), shown[valid_rows], shown[valid_cols], inside, some_rows, some_cols)
+    return Transfer(stmt.param, b.scalar(stmt.row), b.scalar(stmt.col), shown[valid_rows], shown[valid_cols], inside, some_rows, some_cols)
 
 
 def inside_of(b: Builder, stmt: k.Load | k.Store, valid: tuple[s.Scalar, s.Scalar]) -> s.Scalar:
@@ -92,11 +92,11 @@ def inside_of(b: Builder, stmt: k.Load | k.Store, valid: tuple[s.Scalar, s.Scala
             tests.append((most, s.add(first, extent)))
     inside = _unproved(b, tests)
     what = f"{'load' if isinstance(stmt, k.Load) else 'store'} {stmt.param}[{print_scalar(stmt.row)}, {print_scalar(stmt.col)}]"
-    b.reaches.append(tp.Reach(what, inside == s.Const(True), stmt.span))
+    b.reaches.append(tp.MovedRegion(what, inside == s.Const(True), stmt.span))
     return inside
 
 
-def kept_inside(b: Builder, stmt: k.Load, valid: tuple[s.Scalar, s.Scalar]) -> tuple[s.Scalar, s.Scalar]:
+def clamp_start(b: Builder, stmt: k.Load, valid: tuple[s.Scalar, s.Scalar]) -> tuple[s.Scalar, s.Scalar]:
     """Return the start of a loaded piece, moved back as far as needed to stay inside the region.
 
     An operand of the matrix unit has no fill, so the load cannot be skipped. A region smaller than the piece is read from its start.
@@ -166,20 +166,20 @@ def all_of(conditions: Iterable[s.Scalar]) -> s.Scalar:
 # -- loads and stores ------------------------------------------------------------------------------
 
 
-def load(b: Builder, stmt: k.Load) -> Held:
+def load(b: Builder, stmt: k.Load) -> ChipTile:
     """Emit a load and return the tile: moved directly if the piece is the whole tile, else moved into a tile with fill."""
-    piece = moved_by(b, stmt)
+    piece = transfer_of(b, stmt)
     if stmt.transpose:
         piece = piece.transposed()
     type, name = stmt.result.type, stmt.result.name or stmt.param
-    kept, stored = carried(type.dtype), stored_as(type.dtype)
+    kept, stored = storage_dtype(type.dtype), stored_as(type.dtype)
     b.require("TLOAD", stored)
     rows, cols = b.valid_rows(type.rows), s.Const(type.cols)      # the extent that any user reads
     if piece.valid_rows == s.Const(type.rows):
         piece = replace(piece, valid_rows=rows)
     complete = piece.complete(rows, cols)
     if complete == s.Const(True):
-        return from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, name), type.dtype)
+        return from_memory(b, _fetch_tile(b, piece, type.rows, type.cols, stored, name), type.dtype)
     out = b.hold(type.rows, type.cols, kept, name)
     if piece.condition == s.Const(False):
         _fill(b, out, stmt.fill)
@@ -187,18 +187,18 @@ def load(b: Builder, stmt: k.Load) -> Held:
     at_once = complete != s.Const(False) and kept is stored and _is_plain(b, piece, type.cols)
     with b.inside() as then:
         if at_once:
-            _moved(b, replace(piece, valid_rows=rows, valid_cols=cols), out)
+            _emit_load(b, replace(piece, valid_rows=rows, valid_cols=cols), out)
     with b.inside() as other:
         _fill(b, out, stmt.fill)
         if complete != piece.condition or not at_once:
             with b.when(piece.condition):
-                raw = from_memory(b, _fetched(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
+                raw = from_memory(b, _fetch_tile(b, piece, type.rows, type.cols, stored, f"{name}_part"), type.dtype)
                 copy(b, out.part(raw.valid_rows, raw.valid_cols), raw)
     b.choose(complete if at_once else s.Const(False), then, other)
     return out
 
 
-def _fill(b: Builder, out: Held, number: float) -> None:
+def _fill(b: Builder, out: ChipTile, number: float) -> None:
     """Emit a fill of every element; zeros of an eight-byte dtype are written as i32 zeros."""
     if out.dtype.nbytes == 8 and number == 0:
         rows, cols = (2 * out.rows, 1) if out.is_column else (out.rows, 2 * out.cols)
@@ -210,52 +210,52 @@ def _fill(b: Builder, out: Held, number: float) -> None:
 
 def store(b: Builder, stmt: k.Store) -> None:
     """Emit a store of the valid part of a value."""
-    piece = moved_by(b, stmt)
+    piece = transfer_of(b, stmt)
     if piece.condition == s.Const(False):
         return
     held = b.held(stmt.value)
     b.require("TSTORE", stored_as(stmt.value.type.dtype))
     with b.when(piece.condition):
-        _put(b, piece, to_memory(b, held, stmt.value.type.dtype).part(piece.valid_rows, piece.valid_cols))
+        _emit_store(b, piece, to_memory(b, held, stmt.value.type.dtype).part(piece.valid_rows, piece.valid_cols))
 
 
 # -- from memory
 
-def _units(b: Builder, piece: Piece) -> tuple[bool, bool]:
+def _units(b: Builder, piece: Transfer) -> tuple[bool, bool]:
     """Return whether columns, and whether rows, of the tile are contiguous in memory."""
     access = b.access[piece.param]
     return (access.unit_rows, access.unit_cols) if piece.turned else (access.unit_cols, access.unit_rows)
 
 
-def _is_plain(b: Builder, piece: Piece, cols: int) -> bool:
+def _is_plain(b: Builder, piece: Transfer, cols: int) -> bool:
     """Return whether a piece has the same layout in memory as its tile."""
     unit_cols, unit_rows = _units(b, piece)
     return unit_rows if cols == 1 else unit_cols
 
 
-def _moved(b: Builder, piece: Piece, out: Held) -> None:
+def _emit_load(b: Builder, piece: Transfer, out: ChipTile) -> None:
     """Emit the load of a plain piece; a column moves as a row, which it is in memory."""
     if out.is_column:
         piece = piece.transposed()
     b.add(tp.GmLoad(b.flat(out), piece.param, piece.row, piece.col, piece.turned, b.span))
 
 
-def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name: str) -> Held:
+def _fetch_tile(b: Builder, piece: Transfer, rows: int, cols: int, dtype: DType, name: str) -> ChipTile:
     """Emit the load of a piece's valid part and return it as stored in memory."""
     unit_cols, unit_rows = _units(b, piece)
     if rows == 1 and cols > 1 and not unit_cols:
-        return _fetched(b, piece.transposed(), cols, 1, dtype, name).turned()
+        return _fetch_tile(b, piece.transposed(), cols, 1, dtype, name).turned()
     if cols == 1:
         return _line(b, piece, rows, dtype, name, unit_rows)
     if unit_cols:
         out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
-        _moved(b, piece, out)
+        _emit_load(b, piece, out)
         return out
     if unit_rows:
         other = piece.transposed()
         lying = b.hold(cols, rows, dtype, f"{name}_lying").part(other.valid_rows, other.valid_cols)
         b.add(tp.GmLoad(b.flat(lying), other.param, other.row, other.col, other.turned, b.span))
-        return transposed(b, lying, name)
+        return transpose_tile(b, lying, name)
     out = b.hold(rows, cols, dtype, name).part(piece.valid_rows, piece.valid_cols)
     with b.loop("r", piece.valid_rows) as r:
         one = piece.row_at(r)
@@ -264,11 +264,11 @@ def _fetched(b: Builder, piece: Piece, rows: int, cols: int, dtype: DType, name:
     return out
 
 
-def _line(b: Builder, piece: Piece, rows: int, dtype: DType, name: str, unit: bool) -> Held:
+def _line(b: Builder, piece: Transfer, rows: int, dtype: DType, name: str, unit: bool) -> ChipTile:
     """Emit the load of a single column. `unit`: its elements are contiguous in memory."""
     out = b.hold(rows, 1, dtype, name).part(piece.valid_rows, s.Const(1))
     if unit:
-        _moved(b, piece, out)
+        _emit_load(b, piece, out)
         return out
     lying = b.gapped(rows, dtype, f"{name}_lying").part(piece.valid_rows, s.Const(1))
     b.add(tp.GmLoad(b.flat(lying), piece.param, piece.row, piece.col, piece.turned, b.span))
@@ -296,16 +296,16 @@ _COMPARED = {DType.BF16: DType.I16, DType.U16: DType.I16, DType.U32: DType.I32}
 
 # -- to memory
 
-def _put(b: Builder, piece: Piece, held: Held) -> None:
+def _emit_store(b: Builder, piece: Transfer, held: ChipTile) -> None:
     unit_cols, unit_rows = _units(b, piece)
     if held.rows == 1 and held.cols > 1 and not unit_cols:
-        _put(b, piece.transposed(), held.turned())
+        _emit_store(b, piece.transposed(), held.turned())
     elif held.cols == 1:
         _put_line(b, piece, held, unit_rows)
     elif unit_cols:
         b.add(tp.GmStore(piece.param, b.flat(held), piece.row, piece.col, piece.turned, b.span))
     elif unit_rows:
-        _put(b, piece.transposed(), transposed(b, held, f"{held.name}_turned", stored=True))
+        _emit_store(b, piece.transposed(), transpose_tile(b, held, f"{held.name}_turned", stored=True))
     else:
         with b.loop("r", piece.valid_rows) as r:
             row = b.hold(1, held.cols, held.dtype, f"{held.name}_row").part(s.Const(1), held.valid_cols)
@@ -313,7 +313,7 @@ def _put(b: Builder, piece: Piece, held: Held) -> None:
             _put_line(b, piece.row_at(r).transposed(), row.turned(), False)
 
 
-def _put_line(b: Builder, piece: Piece, column: Held, unit: bool) -> None:
+def _put_line(b: Builder, piece: Transfer, column: ChipTile, unit: bool) -> None:
     column = column.part(column.valid_rows, s.Const(1))
     if unit:
         across = piece.transposed()
@@ -330,10 +330,10 @@ def _put_line(b: Builder, piece: Piece, column: Held, unit: bool) -> None:
 _ROW = -1       # id of the value for the row that moves; ids of kernel values start from 0
 
 
-def gather(b: Builder, stmt: k.Gather) -> Held:
+def gather(b: Builder, stmt: k.Gather) -> ChipTile:
     """Return the rows that an index names, and `fill` in the rows after the valid ones."""
     type = stmt.result.type
-    out = hold_laid(b, type.rows, type.cols, carried(type.dtype), stmt.result.name or f"{stmt.param}_rows")
+    out = allocate_rows(b, type.rows, type.cols, storage_dtype(type.dtype), stmt.result.name or f"{stmt.param}_rows")
     index = _numbers(b, b.held(stmt.index))
     valid = _valid(b, stmt.valid, type.rows)
     if valid != s.Const(type.rows):
@@ -348,7 +348,7 @@ def gather(b: Builder, stmt: k.Gather) -> Held:
 def scatter(b: Builder, stmt: k.Scatter) -> None:
     """Emit stores of the value's rows at the places that an index names, in order; `add` adds to the previous contents."""
     type = stmt.value.type
-    held, index = laid(b, b.held(stmt.value)), _numbers(b, b.held(stmt.index))
+    held, index = lay_out_rows(b, b.held(stmt.value)), _numbers(b, b.held(stmt.index))
     one = k.Value(_ROW, TileType(1, type.cols, type.dtype), f"{stmt.param}_row")
     valid = _valid(b, stmt.valid, type.rows)
     with b.loop("n", s.Const(type.rows)) as n, b.when(_counts(n, valid, type.rows)):
@@ -370,20 +370,20 @@ def _counts(n: s.Var, valid: s.Scalar, rows: int) -> s.Scalar:
     return s.Const(True) if valid == s.Const(rows) else s.binary(s.Op.LT, n, valid)
 
 
-def _numbers(b: Builder, index: Held) -> Held:
+def _numbers(b: Builder, index: ChipTile) -> ChipTile:
     """Return an index that starts at the beginning of its on-chip buffer, as the scalar unit addresses it."""
-    return index if index.offset == 0 else copied(b, index, f"{index.name}_numbers")
+    return index if index.offset == 0 else copy_tile(b, index, f"{index.name}_numbers")
 
 
-def _element(b: Builder, index: Held, n: s.Var) -> s.Var:
+def _element(b: Builder, index: ChipTile, n: s.Var) -> s.Var:
     """Emit a scalar read of element n of an index, a column with or without gaps, and return its variable."""
     var = b.var("row")
     b.add(tp.Peek(var, b.flat(index), s.mul(n, s.Const(index.pitch)), b.span))
     return var
 
 
-def _sum(b: Builder, old: Held, new: Held, dtype: DType) -> Held:
+def _sum(b: Builder, old: ChipTile, new: ChipTile, dtype: DType) -> ChipTile:
     wide = computed_in(add.name, dtype)
     out = b.like(new, f"{new.name}_sum", wide)
-    b.emit("TADD", b.flat(out), b.flat(converted(b, old, wide)), b.flat(converted(b, new, wide)))
-    return settled(b, out, dtype, in_range=dtype in add.keeps_range)
+    b.emit("TADD", b.flat(out), b.flat(convert_tile(b, old, wide)), b.flat(convert_tile(b, new, wide)))
+    return round_result(b, out, dtype, in_range=dtype in add.keeps_range)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pto_wsp.errors import CapacityError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, bodies_of, map_bodies, walk
-from pto_wsp.npu.select.chains import ACC_BYTES, Chain, Chains, Limits, Piece, Product, Shape, split, up
+from pto_wsp.npu.select.chains import ACC_BYTES, Chains, Limits, LoadedPiece, Product, ProductChain, ProductShape, round_up, split
 from pto_wsp.values import dataclass
 
 PieceKey: TypeAlias = tuple[int, bool]
@@ -32,12 +32,12 @@ class Blocked:
     def whole(self) -> Mapping[PieceKey, tuple[int, int]]:
         """Return the rows and columns of L1 that each operand takes if it resides whole."""
         lhs, rhs = self.product.lhs, self.product.rhs
-        inner = up(self.product.inner, self.step)
-        return {lhs.key: (up(lhs.rows, self.rows), inner), rhs.key: (inner, up(rhs.cols, self.cols))}
+        inner = round_up(self.product.inner, self.step)
+        return {lhs.key: (round_up(lhs.rows, self.rows), inner), rhs.key: (inner, round_up(rhs.cols, self.cols))}
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class StatementRange:
     """A live range in pre-order statement numbers, both ends included."""
 
     first: int
@@ -55,7 +55,7 @@ class Residence:
     chunks: Mapping[int, int]
 
 
-def lives(body: Body, uses: Mapping[int, Iterable[object]]) -> dict[object, Life]:
+def lives(body: Body, uses: Mapping[int, Iterable[object]]) -> dict[object, StatementRange]:
     """Return the live range of each thing. `uses`: the things that a statement, by `id()`, defines or uses; the first use defines.
 
     A thing defined before a loop and used inside lives to the end of the loop.
@@ -74,10 +74,10 @@ def lives(body: Body, uses: Mapping[int, Iterable[object]]) -> dict[object, Life
                 visit(inner, (*loops, (at, end)) if isinstance(stmt, k.For) else loops)
 
     visit(body, ())
-    return {thing: Life(first, last) for thing, (first, last, _) in ranges.items()}
+    return {thing: StatementRange(first, last) for thing, (first, last, _) in ranges.items()}
 
 
-def peak(sizes: Mapping[object, int], alive: Mapping[object, Life]) -> tuple[int, tuple[object, ...]]:
+def peak(sizes: Mapping[object, int], alive: Mapping[object, StatementRange]) -> tuple[int, tuple[object, ...]]:
     """Return the largest number of bytes live at once, and the things live then, largest first."""
     best: tuple[int, tuple[object, ...]] = 0, ()
     for at in sorted({alive[thing].first for thing in sizes}):
@@ -96,7 +96,7 @@ def reside(kernel: k.Kernel, body: Body, outer: Body, blocked: Mapping[int, Bloc
     Raises: K110 if the operands exceed L1 even in chunks.
     """
     used: dict[int, list[object]] = {}
-    pieces: dict[object, Piece] = {}
+    pieces: dict[object, LoadedPiece] = {}
     whole: dict[object, tuple[int, int]] = {}
     for at, one in blocked.items():
         for piece in (one.product.lhs, one.product.rhs):
@@ -108,7 +108,7 @@ def reside(kernel: k.Kernel, body: Body, outer: Body, blocked: Mapping[int, Bloc
             whole[piece.key] = max(rows, before[0]), max(cols, before[1])
     numbers = {id(stmt): at for at, stmt in enumerate(walk(body))}
     always = {id(stmt) for stmt in outer}
-    alive = {key: Life(0, len(numbers)) if id(pieces[key].load) in always else life for key, life in lives(body, used).items()}
+    alive = {key: StatementRange(0, len(numbers)) if id(pieces[key].load) in always else life for key, life in lives(body, used).items()}
     written = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Store)}
     streamed: set[object] = set()
     while True:
@@ -127,7 +127,7 @@ def reside(kernel: k.Kernel, body: Body, outer: Body, blocked: Mapping[int, Bloc
         streamed.add(movable[0])
 
 
-def _alive_at(at: int, sizes: Mapping[object, int], alive: Mapping[object, Life]) -> tuple[object, ...]:
+def _alive_at(at: int, sizes: Mapping[object, int], alive: Mapping[object, StatementRange]) -> tuple[object, ...]:
     return tuple(sorted((key for key in sizes if alive[key].first <= at <= alive[key].last), key=lambda key: -sizes[key]))
 
 
@@ -136,15 +136,15 @@ def _chunk(one: Blocked, streamed: set[object], rest: int) -> int | None:
     product, size = one.product, one.product.lhs.dtype.nbytes
     width = sum(extent for piece, extent in ((product.lhs, one.rows), (product.rhs, one.cols)) if piece.key in streamed)
     if not width:
-        return up(product.inner, one.step)
+        return round_up(product.inner, one.step)
     for copies in (2, 1):
         longest = rest // (copies * width * size) // one.step * one.step
         if longest:
-            return min(longest, up(product.inner, one.step))
+            return min(longest, round_up(product.inner, one.step))
     return None
 
 
-def _too_large(kernel: k.Kernel, pieces: Sequence[Piece], sizes: Mapping[PieceKey, int], limits: Limits) -> CapacityError:
+def _too_large(kernel: k.Kernel, pieces: Sequence[LoadedPiece], sizes: Mapping[PieceKey, int], limits: Limits) -> CapacityError:
     total = sum(sizes.values())
     factor = 2
     while total // factor > limits.l1:
@@ -159,11 +159,11 @@ def _too_large(kernel: k.Kernel, pieces: Sequence[Piece], sizes: Mapping[PieceKe
         notes=("who lies in L1 then:", *(f"{sizes[piece.key]:>8}  {piece.load.param:<12} {piece.load.result.type!r}" for piece in pieces)))
 
 
-class Part:
+class ChainGroup:
     """Chains that are computed together, and the statements that concern them. `chain`: the chain to compute in blocks, if any."""
 
     def __init__(self, kernel: k.Kernel, chains: Chains, blocked: Mapping[int, Blocked], members: frozenset[int], limits: Limits,
-                 chain: Chain | None = None) -> None:
+                 chain: ProductChain | None = None) -> None:
         self.chain = chain
         self.blocked = {at: one for at, one in blocked.items() if one.product.chain in members}
         pieces = {id(piece.load) for one in self.blocked.values() for piece in (one.product.lhs, one.product.rhs)}
@@ -182,7 +182,7 @@ class Part:
                 tuple(stmt for stmt in self.body if not isinstance(stmt, k.Load)))
 
 
-def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]:
+def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[ChainGroup]:
     """Yield the parts of a kernel: a single one if all results fit L0C, else one per result.
 
     Raises: K110 if a result would be stored before other parts have loaded from the same parameter.
@@ -191,7 +191,7 @@ def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]
     for chain in chains.chains.values():
         mine = {at: product for at, product in chains.products.items() if product.chain == chain.id}
         if mine:
-            (rows, cols), steps = split(tuple(Shape(chain.rows, p.inner, chain.cols, p.lhs.dtype) for p in mine.values()), limits)
+            (rows, cols), steps = split(tuple(ProductShape(chain.rows, p.inner, chain.cols, p.lhs.dtype) for p in mine.values()), limits)
             blocked |= {at: Blocked(product, rows, cols, step) for (at, product), step in zip(mine.items(), steps, strict=True)}
     if not blocked:
         return
@@ -200,7 +200,7 @@ def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]
     sizes: dict[object, int] = {chain: one.rows * one.cols * ACC_BYTES for chain, one in members.items()}
     most, then = peak(sizes, lives(kernel.body, _uses(kernel.body, chains, blocked)))
     if not cut and most <= limits.l0c:
-        yield Part(kernel, chains, blocked, frozenset(members), limits)
+        yield ChainGroup(kernel, chains, blocked, frozenset(members), limits)
         return
     stored = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Store)}
     again = next((stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Load) and stmt.param in stored), None)
@@ -213,10 +213,10 @@ def parts_of(kernel: k.Kernel, chains: Chains, limits: Limits) -> Iterator[Part]
             notes=("who lies in L0C then:", *(f"{_bytes(chain):>8}  {chain.name:<12} [{chain.rows}, {chain.cols}] {chain.dtype}"
                                              for chain in too_large)))
     for member in members:
-        yield Part(kernel, chains, blocked, frozenset({member}), limits, chains.chains[member])
+        yield ChainGroup(kernel, chains, blocked, frozenset({member}), limits, chains.chains[member])
 
 
-def _fitting(chains: Sequence[Chain], limits: Limits) -> str:
+def _fitting(chains: Sequence[ProductChain], limits: Limits) -> str:
     """Return the help text: the largest result halved until all results fit together."""
     largest = max(chains, key=_bytes)
     rows, cols, rest = largest.rows, largest.cols, sum(map(_bytes, chains)) - _bytes(largest)
@@ -225,7 +225,7 @@ def _fitting(chains: Sequence[Chain], limits: Limits) -> str:
     return f"make `{largest.name}` [{rows}, {cols}] in place of [{largest.rows}, {largest.cols}]"
 
 
-def _bytes(chain: Chain) -> int:
+def _bytes(chain: ProductChain) -> int:
     return chain.rows * chain.cols * ACC_BYTES
 
 

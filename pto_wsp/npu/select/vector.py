@@ -33,15 +33,15 @@ from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Var
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.plan.model import NpuKernel
-from pto_wsp.npu.rules.builder import Builder, Held, Rows, turns_of
+from pto_wsp.npu.rules.builder import Builder, ChipTile, ValidRows, loop_range
 from pto_wsp.npu.rules.elementwise import IN_PLACE
-from pto_wsp.npu.rules.lanes import copied, copy
-from pto_wsp.npu.rules.masks import packed, packed_masks
-from pto_wsp.npu.rules.operands import ON_CHIP, carried, settled
+from pto_wsp.npu.rules.lanes import copy, copy_tile
+from pto_wsp.npu.rules.masks import pack_comparison, packed_masks
+from pto_wsp.npu.rules.operands import ON_CHIP, round_result, storage_dtype
 from pto_wsp.npu.rules.registry import LACKING, RULES, WRAPPED
 from pto_wsp.npu.select.memory import gather, load, scatter, store, valid_part
 from pto_wsp.ops.rounding import print_dtypes
-from pto_wsp.ops.spec import Cast, Elementwise, Expand, RowReduce
+from pto_wsp.ops.spec import Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import TABLE, find
 from pto_wsp.passes.kernel.context import use_counts
 from pto_wsp.values import dataclass
@@ -179,7 +179,7 @@ def _need(stmt: k.Stmt, values: set[int], buffers: set[int]) -> None:
 
 def keeps_rows(stmt: k.Compute) -> bool:
     """Return whether each row of the result depends on the same row of the operands only, or on a row that repeats."""
-    return isinstance(find(stmt.op), Elementwise | RowReduce | Cast | Expand)
+    return isinstance(find(stmt.op), Elementwise | RowReduce | Convert | Expand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +224,13 @@ def _direct(body: Sequence[k.Stmt]) -> Iterator[tuple[int, tuple[k.Buffer, int]]
             continue
         at, buffer, held = place[stmt.value.id], stmt.buffer, inside.setdefault(stmt.buffer.id, set())
         if not any(touches_buffer(between, buffer) for between in body[at + 1:end]) \
-                and not any(_made(body, value, at) for value in held if _last_use(body, value) > at) \
+                and not any(_is_defined(body, value, at) for value in held if _last_use(body, value) > at) \
                 and not _written(body, end, _last_use(body, stmt.value.id), buffer):
             held.add(stmt.value.id)
             yield stmt.value.id, (buffer, at)
 
 
-def _made(body: Sequence[k.Stmt], value: int, before: int) -> bool:
+def _is_defined(body: Sequence[k.Stmt], value: int, before: int) -> bool:
     """Return whether a value is defined before a position of the body."""
     return any((result := result_of(stmt)) is not None and result.id == value for stmt in body[:before])
 
@@ -260,11 +260,11 @@ def select_vector(use: NpuKernel, arch: Arch) -> tp.TileProgram:
     Raises: N103 at the line of an op without an instruction on the arch.
     """
     b = Builder(use, arch)
-    _Selection(b, leave_early(b)).body(use.kernel.body)
+    _VectorSelection(b, leave_early(b)).body(use.kernel.body)
     return tidy(b.program())
 
 
-def leave_early(b: Builder) -> Rows | None:
+def leave_early(b: Builder) -> ValidRows | None:
     """Emit an early return for the case that all outputs are empty.
 
     Return the row count that all stores share, if it is known only at run time; None otherwise, and for several outputs of unknown extent.
@@ -290,7 +290,7 @@ def leave_early(b: Builder) -> Rows | None:
     return _rows_of_stores(b, [stmt for stmt in body if isinstance(stmt, k.Store | k.Scatter)])
 
 
-def _rows_of_stores(b: Builder, stores: Sequence[k.Store | k.Scatter]) -> Rows | None:
+def _rows_of_stores(b: Builder, stores: Sequence[k.Store | k.Scatter]) -> ValidRows | None:
     """Return the row count that all stores share, if it is known only at run time and at least one; None otherwise."""
     counts: set[tuple[int, s.Scalar]] = set()
     for stmt in stores:
@@ -301,13 +301,13 @@ def _rows_of_stores(b: Builder, stores: Sequence[k.Store | k.Scatter]) -> Rows |
     if counts or most == 1 or isinstance(valid, s.Const) or any(isinstance(leaf, s.Var) for leaf in s.leaves(valid)) \
             or not b.surely(valid, s.Const(1)):
         return None
-    return Rows(most, b.named(valid, "rows"))
+    return ValidRows(most, b.named(valid, "rows"))
 
 
-class _Selection:
+class _VectorSelection:
     """Selects the instructions of one kernel, body by body."""
 
-    def __init__(self, b: Builder, rows: Rows | None) -> None:
+    def __init__(self, b: Builder, rows: ValidRows | None) -> None:
         self.b = b
         self.rows = rows
         self.whole, self.whole_buffers = whole_values(b.kernel)
@@ -328,7 +328,7 @@ class _Selection:
         b.rows = self._rows_of(stmt)
         match stmt:
             case k.Compute() if stmt.result.id in self.packed:
-                b.masks[stmt.result.id] = packed(b, stmt)
+                b.masks[stmt.result.id] = pack_comparison(b, stmt)
             case k.Compute():
                 b.values[stmt.result.id] = self._computed(stmt)
             case k.Load():
@@ -340,14 +340,14 @@ class _Selection:
                 self._alloc(stmt)
             case k.Read(result, buffer):
                 held = b.buffers[buffer.id]
-                b.values[result.id] = copied(b, held, result.name or f"{buffer.name}_then") if result.id in self.state.copied else held
+                b.values[result.id] = copy_tile(b, held, result.name or f"{buffer.name}_then") if result.id in self.state.copied else held
             case k.Write(buffer, value):
                 into, held = b.buffers[buffer.id], b.held(value)
                 if held.room != into.room:
                     copy(b, into, held.part(into.valid_rows, into.valid_cols))
             case k.For():
                 start, stop, step = (b.scalar(bound) for bound in (stmt.start, stmt.stop, stmt.step))
-                b.ranges[stmt.var] = turns_of(start, stop, step)
+                b.ranges[stmt.var] = loop_range(start, stop, step)
                 with b.inside() as body:
                     self.body(stmt.body)
                 b.span = stmt.span
@@ -371,7 +371,7 @@ class _Selection:
             case _:
                 assert_never(stmt)
 
-    def _rows_of(self, stmt: k.Stmt) -> Rows | None:
+    def _rows_of(self, stmt: k.Stmt) -> ValidRows | None:
         """Return the rows that a statement must compute, None for all rows of its result."""
         match stmt:
             case k.Compute(result):
@@ -386,12 +386,12 @@ class _Selection:
     def _alloc(self, stmt: k.Alloc) -> None:
         b, buffer = self.b, stmt.buffer
         if buffer.id not in b.buffers:
-            b.buffers[buffer.id] = b.hold(buffer.type.rows, buffer.type.cols, carried(buffer.type.dtype), buffer.name)
+            b.buffers[buffer.id] = b.hold(buffer.type.rows, buffer.type.cols, storage_dtype(buffer.type.dtype), buffer.name)
         held = b.buffers[buffer.id]
         if stmt.init is not None:
             b.emit("TEXPANDS", b.flat(held), b.number(stmt.init, held.dtype))
 
-    def _computed(self, stmt: k.Compute) -> Held:
+    def _computed(self, stmt: k.Compute) -> ChipTile:
         b = self.b
         rule = RULES.get(stmt.op)
         if rule is None:
@@ -402,6 +402,6 @@ class _Selection:
         held = rule(b, stmt)
         into, b.target = b.target, None
         dtype = stmt.result.type.dtype
-        held = settled(b, held, dtype, in_range=stmt.op in WRAPPED or dtype in find(stmt.op).keeps_range)
+        held = round_result(b, held, dtype, in_range=stmt.op in WRAPPED or dtype in find(stmt.op).keeps_range)
         kept = {other.room for other in b.buffers.values()} - ({into.room} if into is not None else set())
-        return copied(b, held, f"{held.name}_then") if held.room in kept else held
+        return copy_tile(b, held, f"{held.name}_then") if held.room in kept else held

@@ -30,7 +30,7 @@ SELF_ORDERED = frozenset({Pipe.S, Pipe.M})       # pipes whose instructions each
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class PipeNeed:
     """Pipe `first` completes its work up to child `start` before pipe `then` starts child `end`, `turns` iterations later."""
 
     start: int
@@ -41,14 +41,14 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier:
+class PipeBarrier:
     """The pipe completes its work before child `gap`."""
 
     gap: int
     pipe: Pipe
 
 
-Guard: TypeAlias = "Need | Barrier | Across"        # a `Need` as a guard is the flag that meets the need
+Guard: TypeAlias = "PipeNeed | PipeBarrier | Across"        # a `PipeNeed` as a guard is the flag that meets the need
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Inner:
 _LEAF = Inner()
 
 
-def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, inner: Mapping[int, Inner]) -> tuple[Need, ...]:
+def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
     """Return the needs among children by the memory they touch; in a loop, across up to `turns` iterations too.
 
     For every place, the last touch of each pipe is kept: earlier ones follow from the last one, as a pipe runs in order.
@@ -102,7 +102,7 @@ def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int
                 if not inner.get(at, _LEAF).ends:
                     before.clear()          # the earlier touches of this pipe come before this one anyway
                 before.append(turn * n + at)
-    return tuple(Need(start, first, end, then, away) for (end, first, then, away), start in latest.items())
+    return tuple(PipeNeed(start, first, end, then, away) for (end, first, then, away), start in latest.items())
 
 
 def _meet(touch: Touch, place: Place, position: int, n: int, last: Mapping[Place, Mapping[tuple[Pipe, bool, int | None], list[int]]],
@@ -190,15 +190,15 @@ class Graph:
                 return edges[index][1] + ahead * period
         return None
 
-    def meets(self, need: Need) -> bool:
+    def meets(self, need: PipeNeed) -> bool:
         """Return whether the guards meet a need."""
         return self._follows(need, AT_WORK, AT_INSIDE)
 
-    def implies(self, flag: Need) -> bool:
+    def implies(self, flag: PipeNeed) -> bool:
         """Return whether the other guards give all that a flag gives, from its set to its wait."""
         return self._follows(flag, AT_SET, AT_WAIT)
 
-    def _follows(self, need: Need, behind: int, front: int) -> bool:
+    def _follows(self, need: PipeNeed, behind: int, front: int) -> bool:
         at = PARTS * need.start + behind
 
         def known(turns: int, leap: int = 0) -> bool:
@@ -215,17 +215,17 @@ _Key: TypeAlias = tuple[Pipe, Pipe, int, bool]      # pipes, iterations, and whe
 
 def _edge(guard: Guard) -> tuple[_Key, tuple[int, int, Guard]]:
     match guard:
-        case Barrier(gap, pipe):
+        case PipeBarrier(gap, pipe):
             return (pipe, pipe, 0, False), (PARTS * gap - 1, PARTS * gap, guard)
         case Across(start, first, end, then):
             return (first, then, 0, True), (start, end, guard)
-        case Need(start, first, end, then, turns):
+        case PipeNeed(start, first, end, then, turns):
             return (first, then, turns, False), (PARTS * start + AT_SET, PARTS * end + AT_WAIT, guard)
         case _:
             assert_never(guard)
 
 
-def meet_needs(needs: Iterable[Need], graph: Graph) -> None:
+def meet_needs(needs: Iterable[PipeNeed], graph: Graph) -> None:
     """Add guards that meet the needs to a graph that has only the guards of inner loops; none is implied by the others."""
     open_needs = [need for need in needs if not graph.meets(need)]
     among = [need for need in open_needs if need.first is need.then]
@@ -245,20 +245,20 @@ def meet_needs(needs: Iterable[Need], graph: Graph) -> None:
         _drop_barrier(barrier, among, graph)
 
 
-def _drop_barrier(barrier: Barrier, among: Iterable[Need], graph: Graph) -> None:
+def _drop_barrier(barrier: PipeBarrier, among: Iterable[PipeNeed], graph: Graph) -> None:
     graph.remove(barrier)
     stabbed = (need for need in among if need.first is barrier.pipe and _stabs(barrier, need))
     if not all(graph.meets(need) for need in stabbed):
         graph.add(barrier)
 
 
-def _order(need: Need) -> tuple[int, int, int, str, str]:
+def _order(need: PipeNeed) -> tuple[int, int, int, str, str]:
     return need.end, need.turns, need.start, need.first.value, need.then.value
 
 
-def _undominated(needs: Iterable[Need]) -> list[Need]:
+def _undominated(needs: Iterable[PipeNeed]) -> list[PipeNeed]:
     """Return the needs without those that enclose another need between the same pipes."""
-    kept: list[Need] = []
+    kept: list[PipeNeed] = []
     latest: dict[tuple[Pipe, Pipe, int], int] = {}
     for need in sorted(needs, key=lambda one: (one.end, -one.start, _order(one))):
         key = (need.first, need.then, need.turns)
@@ -268,18 +268,18 @@ def _undominated(needs: Iterable[Need]) -> list[Need]:
     return kept
 
 
-def _stabs(barrier: Barrier, need: Need) -> bool:
+def _stabs(barrier: PipeBarrier, need: PipeNeed) -> bool:
     if need.turns:
         return barrier.gap > need.start or barrier.gap <= need.end
     return need.start < barrier.gap <= need.end
 
 
-def _barriers(among: Iterable[Need]) -> list[Barrier]:
+def _barriers(among: Iterable[PipeNeed]) -> list[PipeBarrier]:
     """Return barriers that meet the needs within pipes, each as late as its first need allows (interval stabbing)."""
-    chosen: list[Barrier] = []
+    chosen: list[PipeBarrier] = []
     for need in sorted(among, key=lambda one: (one.turns, *_order(one))):
         if not any(one.pipe is need.first and _stabs(one, need) for one in chosen):
-            chosen.append(Barrier(need.end, need.first))
+            chosen.append(PipeBarrier(need.end, need.first))
     return chosen
 
 
@@ -330,7 +330,7 @@ def through_branch(child: int, inner: Inner) -> list[Across]:
     return [Across(PARTS * child, first, PARTS * child + AT_LEFT, then) for first, then in sorted(inner.through, key=str)]
 
 
-def across_loop(child: int, flags: Iterable[Need], works: Works) -> list[Across]:
+def across_loop(child: int, flags: Iterable[PipeNeed], works: Works) -> list[Across]:
     """Return the ordering that the flags of an outermost loop give its block.
 
     The flags are set once before the loop and awaited once after it, even if the loop has no iteration.

@@ -29,8 +29,8 @@ from pto_wsp.errors import CapacityError
 from pto_wsp.ir.scalar import Binary, Const, Op, Scalar
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.instructions import find_instruction
-from pto_wsp.npu.isa.tile_program import Access, Pipe, Room, Space, TileProgram
-from pto_wsp.npu.tiles.touches import turn_of
+from pto_wsp.npu.isa.tile_program import Access, ChipBuffer, Pipe, Space, TileProgram
+from pto_wsp.npu.tiles.touches import iteration_of
 from pto_wsp.passes.kernel.arena import best_gap
 from pto_wsp.source import Span
 from pto_wsp.values import dataclass
@@ -39,13 +39,13 @@ Body = tuple[tp.Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class LiveRange:
     """A live range of an on-chip buffer, steps `first` to `last`. `loops`: loops around its block, outermost first.
 
     `branch`: its block is a side of a branch. `pipes`: the pipes that touch the buffer.
     """
 
-    room: tp.Room
+    room: tp.ChipBuffer
     first: int
     last: int
     loops: tuple[tp.Loop, ...]
@@ -53,56 +53,56 @@ class Life:
     pipes: frozenset[Pipe]
     spans: tuple[Span, ...]
 
-    def meets(self, other: Life) -> bool:
+    def meets(self, other: LiveRange) -> bool:
         """Return whether both buffers are live at some step, in the same memory."""
         return self.room.space is other.room.space and self.first <= other.last and other.first <= self.last
 
 
-def lives_of(program: tp.TileProgram) -> tuple[Life, ...]:
+def lives_of(program: tp.TileProgram) -> tuple[LiveRange, ...]:
     """Return the live ranges of the buffers that steps touch, in order of buffers."""
-    return _Lives(program).found()
+    return _LiveRanges(program).found()
 
 
 @dataclass(slots=True)
-class _Block:
+class _BlockRange:
     """A block, the loop whose body it is, and its step range. `exposed`: buffers that it reads before it writes them."""
 
-    parent: _Block | None
+    parent: _BlockRange | None
     loop: tp.Loop | None
     first: int
     last: int
     exposed: frozenset[int]
 
-    def path(self) -> tuple[_Block, ...]:
+    def path(self) -> tuple[_BlockRange, ...]:
         """Return the enclosing blocks and the block itself, outermost first."""
         return (*(self.parent.path() if self.parent else ()), self)
 
 
 @dataclass(slots=True)
-class _Use:
+class _BufferUse:
     at: int
-    block: _Block
+    block: _BlockRange
     pipe: Pipe
     span: Span
 
 
 @dataclass(slots=True)
-class _Lives:
+class _LiveRanges:
     program: tp.TileProgram
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
-    rooms: dict[int, tp.Room] = field(default_factory=dict)
-    uses: dict[int, list[_Use]] = field(default_factory=dict)
-    homes: dict[int, list[_Block]] = field(default_factory=dict)     # buffer -> the blocks that declare its tiles
+    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
+    uses: dict[int, list[_BufferUse]] = field(default_factory=dict)
+    homes: dict[int, list[_BlockRange]] = field(default_factory=dict)     # buffer -> the blocks that declare its tiles
     at: int = 0
 
-    def found(self) -> tuple[Life, ...]:
+    def found(self) -> tuple[LiveRange, ...]:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
         self.rooms = {room.id: room for room in self.program.rooms}
         self._visit(self.program.body, None, None)
         return tuple(self._life(room) for room in self.program.rooms if room.id in self.uses)
 
-    def _visit(self, body: Body, parent: _Block | None, loop: tp.Loop | None) -> None:
-        block = _Block(parent, loop, self.at, self.at + sum(1 for _ in tp.steps(body)) - 1, self._exposed(body)[0])
+    def _visit(self, body: Body, parent: _BlockRange | None, loop: tp.Loop | None) -> None:
+        block = _BlockRange(parent, loop, self.at, self.at + sum(1 for _ in tp.steps(body)) - 1, self._exposed(body)[0])
         for step in body:
             at = self.at
             self.at += 1
@@ -119,7 +119,7 @@ class _Lives:
             for use in tp.uses_of(step):
                 pipe = tp.pipe_of(step, self.program)
                 assert pipe is not None
-                self.uses.setdefault(self.tiles[use.tile].room, []).append(_Use(at, block, pipe, step.span))
+                self.uses.setdefault(self.tiles[use.tile].room, []).append(_BufferUse(at, block, pipe, step.span))
 
     # -- upward-exposed reads
 
@@ -140,7 +140,7 @@ class _Lives:
                     reads, writes = self._exposed(then, first_turn)
                     reads -= where.get(condition, frozenset())
                     where[condition] = where.get(condition, frozenset()) | writes
-                    if first_turn is None or not _is_first_turn(condition, first_turn):
+                    if first_turn is None or not _is_first_iteration(condition, first_turn):
                         more, also = self._exposed(other, first_turn)
                         reads, writes = reads | more, writes & also
                 case _:
@@ -161,7 +161,7 @@ class _Lives:
 
     # -- live ranges
 
-    def _life(self, room: tp.Room) -> Life:
+    def _life(self, room: tp.ChipBuffer) -> LiveRange:
         uses = self.uses[room.id]
         paths = [block.path() for block in (*self.homes.get(room.id, ()), *(() if room.id in self.homes else (use.block for use in uses)))]
         common = [level[0] for level in zip(*paths, strict=False) if all(one is level[0] for one in level)]
@@ -174,15 +174,15 @@ class _Lives:
             first, last = loops[-1].first, loops[-1].last
         pipes = frozenset(use.pipe for use in uses)
         around = tuple(block.loop for block in loops if block.loop is not None)
-        return Life(room, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
+        return LiveRange(room, first, last, around, home.loop is None and home.parent is not None, pipes, tuple(use.span for use in uses))
 
-    def _from_home(self, use: _Use, home: _Block) -> tuple[int, int]:
+    def _from_home(self, use: _BufferUse, home: _BlockRange) -> tuple[int, int]:
         """Return the steps of a use as seen from the home block: its own step, or the range of the outermost loop between."""
         outer = next((block for block in use.block.path()[len(home.path()):] if block.loop is not None), None)
         return (use.at, use.at) if outer is None else (outer.first, outer.last)
 
 
-def _is_first_turn(condition: object, loop: tp.Loop) -> bool:
+def _is_first_iteration(condition: object, loop: tp.Loop) -> bool:
     match condition:
         case Binary(Op.EQ, lhs, rhs):
             return {lhs, rhs} == {loop.var, loop.start}
@@ -199,7 +199,7 @@ def _scratch(step: tp.Step) -> frozenset[int]:
     return frozenset(at for at, operand in enumerate(tiles) if operand.name == "tmp")
 
 
-def alive(lives: tuple[Life, ...], at: int) -> Iterator[Life]:
+def alive(lives: tuple[LiveRange, ...], at: int) -> Iterator[LiveRange]:
     """Yield the live ranges that include a step."""
     yield from (life for life in lives if life.first <= at <= life.last)
 
@@ -215,13 +215,13 @@ def double_buffer(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     turns: dict[int, Scalar] = {}
     for life in lives_of(program):
         bounded = arch.memory(life.room.space.value).usable_bytes is not None
-        if bounded and life.loops and len(life.pipes) > 1 and Pipe.S not in life.pipes and _turns_often(life.loops[-1]):
-            turns[life.room.id] = turn_of(life.loops[-1])
+        if bounded and life.loops and len(life.pipes) > 1 and Pipe.S not in life.pipes and _may_repeat(life.loops[-1]):
+            turns[life.room.id] = iteration_of(life.loops[-1])
     rooms = tuple(replace(room, copies=COPIES) if room.id in turns else room for room in program.rooms)
-    return with_turns(replace(program, rooms=rooms), turns)
+    return with_rotation(replace(program, rooms=rooms), turns)
 
 
-def with_turns(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileProgram:
+def with_rotation(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileProgram:
     """Return the program with declarations of tiles at the copies that `turns` gives, by buffer; other buffers stay as they are."""
     room_of = {tile.id: tile.room for tile in program.tiles}
 
@@ -245,10 +245,10 @@ def with_turns(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileProg
 def without_copies(program: tp.TileProgram, room_id: int) -> tp.TileProgram:
     """Return the program with a single copy of a buffer."""
     rooms = tuple(replace(room, copies=1) if room.id == room_id else room for room in program.rooms)
-    return with_turns(replace(program, rooms=rooms), {room_id: Const(0)})
+    return with_rotation(replace(program, rooms=rooms), {room_id: Const(0)})
 
 
-def _turns_often(loop: tp.Loop) -> bool:
+def _may_repeat(loop: tp.Loop) -> bool:
     """Return False for a loop of at most one iteration."""
     bounds = loop.start, loop.stop, loop.step
     numbers = [int(bound.value) for bound in bounds if isinstance(bound, Const)]
@@ -302,7 +302,7 @@ def plan_memory(program: TileProgram, arch: Arch) -> TileProgram:
     program = replace(program, rooms=rooms)
     addresses: dict[int, int] = {}
     for space in Space:
-        program, placed = _fitted(program, space, arch)
+        program, placed = _fit_copies(program, space, arch)
         addresses |= placed
     return replace(program, rooms=tuple(replace(room, address=addresses[room.id]) for room in program.rooms))
 
@@ -317,32 +317,32 @@ def verify_after_plan_memory(program: TileProgram) -> None:
                        for other in lives[:at]), life.room
 
 
-def _bytes_of(room: Room) -> tuple[int, int]:
+def _bytes_of(room: ChipBuffer) -> tuple[int, int]:
     assert room.address is not None, room
     return room.address, room.address + room.size_bytes * room.copies
 
 
-def _fitted(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram, dict[int, int]]:
+def _fit_copies(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram, dict[int, int]]:
     """Return the program with as many copies as fit into a memory, and the addresses of the memory's buffers."""
     limit = arch.memory(space.value).usable_bytes
     while True:
         lives = [life for life in lives_of(program) if life.room.space is space]
-        for placed in (_side_by_side(lives), _shared(lives)):
+        for placed in (_side_by_side(lives), _best_fit(lives)):
             if limit is None or _end(placed, lives) <= limit:
                 return program, placed
         copied = [life for life in lives if life.room.copies > 1]
         if not copied:
             raise _too_much(program, lives, max(_end(placed, lives), 0), limit or 0, arch)
-        full = tuple(alive(tuple(copied), _fullest(lives))) or copied
+        full = tuple(alive(tuple(copied), _peak_step(lives))) or copied
         dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
         program = without_copies(program, dropped.room.id)
 
 
-def _end(placed: dict[int, int], lives: Sequence[Life]) -> int:
+def _end(placed: dict[int, int], lives: Sequence[LiveRange]) -> int:
     return max((placed[life.room.id] + _size(life) for life in lives), default=0)
 
 
-def _size(life: Life) -> int:
+def _size(life: LiveRange) -> int:
     return life.room.size_bytes * life.room.copies
 
 
@@ -350,7 +350,7 @@ def _round(size: int, space: Space) -> int:
     return -(-size // _ALIGN[space]) * _ALIGN[space]
 
 
-def _side_by_side(lives: Sequence[Life]) -> dict[int, int]:
+def _side_by_side(lives: Sequence[LiveRange]) -> dict[int, int]:
     placed, end = {}, 0
     for life in lives:
         placed[life.room.id] = end
@@ -358,10 +358,10 @@ def _side_by_side(lives: Sequence[Life]) -> dict[int, int]:
     return placed
 
 
-def _shared(lives: Sequence[Life]) -> dict[int, int]:
+def _best_fit(lives: Sequence[LiveRange]) -> dict[int, int]:
     """Return addresses by best fit: largest buffer first, each into the smallest gap between buffers live at the same time."""
     placed: dict[int, int] = {}
-    done: list[Life] = []
+    done: list[LiveRange] = []
     for life in sorted(lives, key=lambda one: (-_size(one), one.first, one.room.id)):
         taken = sorted((placed[other.room.id], placed[other.room.id] + _size(other)) for other in done if life.meets(other))
         placed[life.room.id] = best_gap(_size(life), taken)
@@ -369,15 +369,15 @@ def _shared(lives: Sequence[Life]) -> dict[int, int]:
     return placed
 
 
-def _fullest(lives: Sequence[Life]) -> int:
+def _peak_step(lives: Sequence[LiveRange]) -> int:
     """Return the first step at which live buffers take the most bytes."""
     return max((life.first for life in lives), key=lambda step: (sum(_size(life) for life in alive(tuple(lives), step)), -step))
 
 
 # -- refusal
 
-def _too_much(program: TileProgram, lives: Sequence[Life], end: int, limit: int, arch: Arch) -> CapacityError:
-    there = sorted(alive(tuple(lives), _fullest(lives)), key=lambda life: (-_size(life), life.first))
+def _too_much(program: TileProgram, lives: Sequence[LiveRange], end: int, limit: int, arch: Arch) -> CapacityError:
+    there = sorted(alive(tuple(lives), _peak_step(lives)), key=lambda life: (-_size(life), life.first))
     peak = sum(_size(life) for life in there)
     newest = max(there, key=lambda life: life.first)
     needed = peak if peak > limit else end
@@ -388,19 +388,19 @@ def _too_much(program: TileProgram, lives: Sequence[Life], end: int, limit: int,
         notes=(f"who lives in {newest.room.space.value} then:", *(_tenant(program, life) for life in there)))
 
 
-def _shape(program: TileProgram, life: Life) -> tuple[int, int, str]:
+def _shape(program: TileProgram, life: LiveRange) -> tuple[int, int, str]:
     tile = max((tile for tile in program.tiles if tile.room == life.room.id), key=lambda tile: (tile.size_bytes, -tile.id))
     return tile.rows, tile.cols, str(tile.dtype)
 
 
-def _tenant(program: TileProgram, life: Life) -> str:
+def _tenant(program: TileProgram, life: LiveRange) -> str:
     rows, cols, dtype = _shape(program, life)
     first, last = min(span.line for span in life.spans), max(span.line for span in life.spans)
     lines = f"line {first}" + (f" to {last}" if last != first else "")
     return f"{_size(life):>8}  {life.room.name:<12} [{rows}, {cols}] {dtype}  {lines}"
 
 
-def _advice(program: TileProgram, there: Sequence[Life], limit: int) -> str:
+def _advice(program: TileProgram, there: Sequence[LiveRange], limit: int) -> str:
     """Return the help text: the factor by which tiles must shrink, with the largest as the example."""
     factor = 2
     while sum(_round(-(-_size(life) // factor), life.room.space) for life in there) > limit and factor < 1 << 20:

@@ -33,10 +33,10 @@ from pto_wsp.npu.tiles.order import (
     AT_SET,
     AT_WAIT,
     PARTS,
-    Barrier,
     Graph,
     Inner,
-    Need,
+    PipeBarrier,
+    PipeNeed,
     Works,
     across_loop,
     either,
@@ -45,7 +45,7 @@ from pto_wsp.npu.tiles.order import (
     meet_needs,
     through_branch,
 )
-from pto_wsp.npu.tiles.touches import Survey, Touch, turn_of
+from pto_wsp.npu.tiles.touches import Survey, Touch, iteration_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
@@ -54,18 +54,18 @@ BlockKey: TypeAlias = tuple[int, ...]        # child and side of each enclosing 
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class BlockGuards:
     """A block under planning: its graph of guards, and its inner blocks by child and side."""
 
     body: tuple[tp.Step, ...]
     loop: tp.Loop | None
-    parent: tuple[Block, int, int] | None
+    parent: tuple[BlockGuards, int, int] | None
     repeating: bool                  # the block is in a loop, or is a loop body
     graph: Graph
     works: Works = field(default_factory=dict)
     says: Inner = field(default_factory=Inner)
     flags: list[Flag] = field(default_factory=list)
-    inner: dict[tuple[int, int], Block] = field(default_factory=dict)
+    inner: dict[tuple[int, int], BlockGuards] = field(default_factory=dict)
 
     @property
     def key(self) -> BlockKey:
@@ -87,19 +87,19 @@ class Block:
 class Flag:
     """A flag: `copies` events from `event` on, or a meeting."""
 
-    need: Need
-    block: Block
+    need: PipeNeed
+    block: BlockGuards
     event: int = -1
     copies: int = 1
     meets: bool = False
 
 
-def give_events(blocks: Sequence[Block], owned: Collection[tuple[Pipe, Pipe, int]] = ()) -> frozenset[tuple[BlockKey, Need]]:
+def give_events(blocks: Sequence[BlockGuards], owned: Collection[tuple[Pipe, Pipe, int]] = ()) -> frozenset[tuple[BlockKey, PipeNeed]]:
     """Assign events to the flags of all blocks, innermost loops first. `owned`: events that instructions set themselves.
 
     A flag without an event becomes a meeting. Such flags across iterations are returned: the blocks around must be planned again.
     """
-    without: set[tuple[BlockKey, Need]] = set()
+    without: set[tuple[BlockKey, PipeNeed]] = set()
     users: dict[tuple[Pipe, Pipe], list[list[Flag]]] = {}
     order = {id(block): at for at, block in enumerate(blocks)}
     flags = [flag for block in blocks for flag in block.flags if flag.event < 0 and not flag.meets]
@@ -174,24 +174,24 @@ MEETING_EVENT = 7
 
 def insert_sync(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     """Return the program with flags and barriers."""
-    meetings: frozenset[tuple[BlockKey, Need]] = frozenset()
-    owned = _owned(program, arch.family)
+    meetings: frozenset[tuple[BlockKey, PipeNeed]] = frozenset()
+    owned = _instruction_flags(program, arch.family)
     while True:
         root = _Planner(program, meetings).block(program.body, None, None, {})
         without = give_events(list(_all(root)), owned)
         if not without:
-            return replace(program, body=tuple(_emitted(root)))
+            return replace(program, body=tuple(_emit_guards(root)))
         meetings |= without      # plan again: enclosing blocks relied on flags that stay set around those loops
 
 
-def _owned(program: tp.TileProgram, family: str) -> frozenset[tuple[Pipe, Pipe, int]]:
+def _instruction_flags(program: tp.TileProgram, family: str) -> frozenset[tuple[Pipe, Pipe, int]]:
     """Return the flags, by pipes and event, that instructions of the program set themselves."""
     names = {step.name for step in tp.steps(program.body) if isinstance(step, tp.Instr)}
     return frozenset((*pipes, rule.number) for name in names for rule in rules_of(name, family) if rule.demand is Demand.FLAGS_DOWN
                      for pipes in ((Pipe.V, Pipe.S), (Pipe.S, Pipe.V)))
 
 
-def _all(block: Block) -> Iterator[Block]:
+def _all(block: BlockGuards) -> Iterator[BlockGuards]:
     yield block
     for inner in block.inner.values():
         yield from _all(inner)
@@ -202,15 +202,15 @@ class _Planner:
     """Plans the guards of every block, inner blocks first."""
 
     program: tp.TileProgram
-    meetings: frozenset[tuple[BlockKey, Need]]        # flags across iterations for which no events are left
+    meetings: frozenset[tuple[BlockKey, PipeNeed]]        # flags across iterations for which no events are left
 
-    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[Block, int, int] | None,
-              declared: dict[int, tp.Declare]) -> Block:
+    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[BlockGuards, int, int] | None,
+              declared: dict[int, tp.Declare]) -> BlockGuards:
         """Return a block with its guards. `loop`: the loop whose body it is; `parent`: the enclosing block, child and side."""
         repeating = loop is not None or (parent is not None and parent[0].repeating)
         nested = loop is not None and parent is not None and parent[0].repeating
         graph = Graph(len(body) + (parent is None), loop is not None, nested)
-        block = Block(body, loop, parent, repeating, graph)
+        block = BlockGuards(body, loop, parent, repeating, graph)
         survey = Survey(self.program, loop, dict(declared))
         touched: list[list[Touch]] = []
         inner: dict[int, Inner] = {}
@@ -237,9 +237,9 @@ class _Planner:
         block.works = _works(touched)
         copies = max((room.copies for room in self.program.rooms), default=1)
         needs = find_needs(touched, loop, 0 if loop is None else max(copies, 1), inner)
-        meet_needs(_behind_leaves(needs, body), graph)
+        meet_needs(_move_past_leaves(needs, body), graph)
         block.says = inside(graph, block.works, inner)
-        block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, Need)]
+        block.flags = [Flag(guard, block) for guard in graph.guards if isinstance(guard, PipeNeed)]
         for flag in block.flags:
             flag.meets = flag.need.turns > 0 and ((block.key, flag.need) in self.meetings or copies_of(flag) is None)
         if parent is None:
@@ -252,20 +252,20 @@ def _works(touched: list[list[Touch]]) -> Works:
             dict.fromkeys(touch.pipe for touches in touched for touch in touches)}
 
 
-def _behind_leaves(needs: tuple[Need, ...], body: tuple[tp.Step, ...]) -> list[Need]:
+def _move_past_leaves(needs: tuple[PipeNeed, ...], body: tuple[tp.Step, ...]) -> list[PipeNeed]:
     """Return the needs with no flag set across an early return: such a flag is set after the return instead."""
     leaves = [at for at, step in enumerate(body) if isinstance(step, tp.Leave)]
     return [replace(need, start=max((at for at in leaves if need.start < at < need.end), default=need.start)) for need in needs]
 
 
-def _drains(body: tuple[tp.Step, ...], touched: list[list[Touch]], block: Block) -> list[Flag]:
+def _drains(body: tuple[tp.Step, ...], touched: list[list[Touch]], block: BlockGuards) -> list[Flag]:
     """Return the flags that wait for stores before every end of the kernel."""
     drains = []
     for end in [*(at for at, step in enumerate(body) if isinstance(step, tp.Leave)), len(body)]:
         pipes = {touch.pipe for touches in touched[:end] for touch in touches}
         for pipe in (one for one in _OUTPUT if one in pipes):
             last = end == len(body)
-            drains.append(Flag(Need(end - 1, pipe, end, Pipe.S), block, event=MEETING_EVENT, meets=not last))
+            drains.append(Flag(PipeNeed(end - 1, pipe, end, Pipe.S), block, event=MEETING_EVENT, meets=not last))
     return drains
 
 
@@ -282,7 +282,7 @@ class _Gap:
     sets: list[Flag] = field(default_factory=list)
 
 
-def _gaps(block: Block) -> list[_Gap]:
+def _gaps(block: BlockGuards) -> list[_Gap]:
     gaps = [_Gap() for _ in range(block.graph.n)]
     for flag in sorted(block.flags, key=_order):
         if flag.meets:
@@ -293,12 +293,12 @@ def _gaps(block: Block) -> list[_Gap]:
             gaps[flag.need.end].waits.append(flag)
             gaps[flag.need.start].sets.append(flag)
     for guard in block.graph.guards:
-        if isinstance(guard, Barrier):
+        if isinstance(guard, PipeBarrier):
             gaps[guard.gap].barriers.append(guard.pipe)
     return gaps
 
 
-def _emitted(block: Block) -> Iterator[tp.Step]:
+def _emit_guards(block: BlockGuards) -> Iterator[tp.Step]:
     spans = [step.span for step in block.body]
     for at, gap in enumerate(_gaps(block)):
         here = spans[at] if at < len(spans) else (spans[-1] if spans else UNKNOWN)
@@ -311,10 +311,10 @@ def _emitted(block: Block) -> Iterator[tp.Step]:
                 inner = block.inner[at, 0]
                 held = [] if block.repeating else [flag for one in _all(inner) for flag in one.flags if flag.need.turns and not flag.meets]
                 yield from (tp.SetFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
-                yield replace(step, body=tuple(_emitted(inner)))
+                yield replace(step, body=tuple(_emit_guards(inner)))
                 yield from (tp.WaitFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
             case tp.Branch():
-                yield replace(step, then=tuple(_emitted(block.inner[at, 0])), other=tuple(_emitted(block.inner[at, 1])))
+                yield replace(step, then=tuple(_emit_guards(block.inner[at, 0])), other=tuple(_emit_guards(block.inner[at, 1])))
             case _:
                 yield step
         yield from (tp.SetFlag(*_ends(flag), _event(flag), here) for flag in gap.sets)
@@ -351,4 +351,4 @@ def _event(flag: Flag) -> Scalar:
     loop = flag.block.loop_around
     if flag.copies == 1 or loop is None:
         return Const(flag.event)
-    return add(binary(Op.MOD, turn_of(loop), Const(flag.copies)), Const(flag.event))
+    return add(binary(Op.MOD, iteration_of(loop), Const(flag.copies)), Const(flag.event))

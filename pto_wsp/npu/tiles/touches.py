@@ -16,7 +16,7 @@ from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.values import dataclass
 
 
-def turn_of(loop: tp.Loop) -> Scalar:
+def iteration_of(loop: tp.Loop) -> Scalar:
     """Return the iteration number of a loop, 0 in the first."""
     return binary(Op.FLOORDIV, sub(loop.var, loop.start), loop.step)
 
@@ -129,16 +129,16 @@ class Touch:
         if isinstance(place, Stretch):
             if self.copies == 1:
                 return place
-            if loop is not None and self.turn == turn_of(loop):
+            if loop is not None and self.turn == iteration_of(loop):
                 ahead = at % self.copies * self.copy_bytes
                 return Stretch(place.space, place.start + ahead, place.stop + ahead)
             return Stretch(place.space, place.start, place.stop + (self.copies - 1) * self.copy_bytes)
         if loop is None:
             return place
-        return Rect(place.param, _moved(place.row, loop, at), _moved(place.col, loop, at), place.rows, place.cols, place.memory)
+        return Rect(place.param, _advance(place.row, loop, at), _advance(place.col, loop, at), place.rows, place.cols, place.memory)
 
 
-def _moved(start: Linear | None, loop: tp.Loop, at: int) -> Linear | None:
+def _advance(start: Linear | None, loop: tp.Loop, at: int) -> Linear | None:
     if start is None or not start.factor(loop.var):
         return start
     if not isinstance(loop.step, Const):
@@ -155,7 +155,7 @@ class Survey:
     declared: dict[int, tp.Declare]
     names: dict[Var, Linear | None] = field(default_factory=dict)
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
-    rooms: dict[int, tp.Room] = field(default_factory=dict)
+    rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tiles = {tile.id: tile for tile in self.program.tiles}

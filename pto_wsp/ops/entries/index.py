@@ -18,7 +18,7 @@ from pto_wsp.ops import typing
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entry import Arguments, Attrs, Operand, Work, active, is_tile, positional, user_call
 from pto_wsp.ops.rounding import ALL, COMPUTED, INTEGERS, NUMBERS, Array
-from pto_wsp.ops.whole import CArgument, CCall, IndexFault, Pointer, RowStep, Slot, TileFunction
+from pto_wsp.ops.whole import CallSlot, CArgument, CCall, IndexFault, Pointer, RowStep, TileFunction
 from pto_wsp.source import here
 
 _KIND = Parameter.POSITIONAL_OR_KEYWORD
@@ -44,7 +44,7 @@ def _order_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> CC
     x = types[0]
     key_bytes = 8 if x.dtype.nbytes == 8 else 4
     return CCall("pto_sort.h", f"pto_order_{x.dtype}",
-                 (Slot.RESULT, x.rows, x.cols, result.cols, Pointer(0), RowStep(0), int(_attr(attrs, "descending")), Slot.WORK),
+                 (CallSlot.RESULT, x.rows, x.cols, result.cols, Pointer(0), RowStep(0), int(_attr(attrs, "descending")), CallSlot.WORK),
                  work_bytes=2 * x.cols * (key_bytes + 4))
 
 
@@ -123,7 +123,7 @@ def _rowarg(name: str, doc: str, npu: str, smallest: bool) -> TileFunction:
 
     def call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> CCall:
         x = types[0]
-        return CCall("pto_sort.h", f"pto_rowarg_{x.dtype}", (Slot.RESULT, x.rows, x.cols, Pointer(0), RowStep(0), int(smallest)))
+        return CCall("pto_sort.h", f"pto_rowarg_{x.dtype}", (CallSlot.RESULT, x.rows, x.cols, Pointer(0), RowStep(0), int(smallest)))
 
     return TileFunction(name=name, doc=doc, npu=npu, dtypes=COMPUTED, parameters=positional(("x",)),
                         parts=lambda bound: ((bound["x"],), ()), result=lambda types, attrs: TileType(types[0].rows, 1, DType.I32),
@@ -185,8 +185,8 @@ def _gather_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> C
     by_column = _attr(attrs, "axis") == 1
     place: tuple[CArgument, ...] = (row, 0, col) if by_column else (0, col, row)
     return CCall("pto_index.h", f"pto_gather_{8 * x.dtype.nbytes}_{index.dtype}",
-                 (Slot.RESULT, result.rows, result.cols, Pointer(0), *place, Pointer(1), *_steps(1, index),
-                  x.cols if by_column else x.rows, Slot.FAULT))
+                 (CallSlot.RESULT, result.rows, result.cols, Pointer(0), *place, Pointer(1), *_steps(1, index),
+                  x.cols if by_column else x.rows, CallSlot.FAULT))
 
 
 gather = TileFunction(
@@ -234,8 +234,8 @@ def _scattered(name: str) -> TileFunction:
         place: tuple[CArgument, ...] = (row, 0, col) if by_column else (0, col, row)
         kind = f"scatter_add_{x.dtype}" if adds else f"scatter_{8 * x.dtype.nbytes}"
         return CCall("pto_index.h", f"pto_{kind}_{index.dtype}",
-                     (Slot.RESULT, *place, *_places(x, index, attrs), Pointer(1), *_steps(1, index), Pointer(2), *_steps(2, value),
-                      x.cols if by_column else x.rows, Slot.FAULT), copied=0)
+                     (CallSlot.RESULT, *place, *_places(x, index, attrs), Pointer(1), *_steps(1, index), Pointer(2), *_steps(2, value),
+                      x.cols if by_column else x.rows, CallSlot.FAULT), copied=0)
 
     def ref(operands: Sequence[Array], attrs: Attrs) -> Array:
         x, index, value = operands

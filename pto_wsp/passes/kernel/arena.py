@@ -50,7 +50,7 @@ def plan_arena(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     the last statement that needs the place; a place defined before a loop and used in it is live for the whole loop. Offsets are assigned
     from the largest slot to the smallest, each to the smallest gap that fits, at multiples of 64 bytes.
     """
-    return replace(kernel, arena=_placed(_Lives(kernel, context).slots()))
+    return replace(kernel, arena=_assign_offsets(_ArenaRanges(kernel, context).slots()))
 
 
 def verify_after_plan_arena(kernel: k.Kernel) -> None:
@@ -63,7 +63,7 @@ def verify_after_plan_arena(kernel: k.Kernel) -> None:
         living.append(one)
 
 
-class _Lives:
+class _ArenaRanges:
     """The slots of a kernel and their live ranges. Statements are numbered in pre-order."""
 
     def __init__(self, kernel: k.Kernel, context: KernelContext) -> None:
@@ -194,7 +194,7 @@ def _stem(stmt: k.Compute | k.Read) -> str:
     return stmt.result.name or (stmt.op if isinstance(stmt, k.Compute) else stmt.buffer.name)
 
 
-def _placed(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
+def _assign_offsets(slots: Sequence[k.Slot]) -> tuple[k.Slot, ...]:
     """Return the slots with offsets, in the order of their first statements."""
     placed: list[k.Slot] = []
     near: dict[int, list[k.Slot]] = {}     # placed slots by the buckets of statements in which they are live
@@ -241,12 +241,12 @@ def _streaming(body: Body, params: frozenset[str]) -> Body:
     for stmt in body:
         stmt = map_bodies(stmt, lambda inner: _streaming(inner, params))
         if isinstance(stmt, k.Columns) and stmt.lanes == 1:
-            stmt = replace(stmt, body=tuple(_streamed(inner, params) for inner in stmt.body))
+            stmt = replace(stmt, body=tuple(_mark_streaming(inner, params) for inner in stmt.body))
         out.append(stmt)
     return tuple(out)
 
 
-def _streamed(stmt: k.Stmt, params: frozenset[str]) -> k.Stmt:
+def _mark_streaming(stmt: k.Stmt, params: frozenset[str]) -> k.Stmt:
     if not isinstance(stmt, k.Store) or stmt.param not in params:
         return stmt
     tile = stmt.value.type

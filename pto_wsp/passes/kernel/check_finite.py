@@ -19,7 +19,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import Body, map_bodies, walk
 from pto_wsp.ops.entries.matmul import matmul
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Matmul, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids
 from pto_wsp.passes.kernel.passes import KERNEL, PRODUCT_PASSES, ROW_PASSES, TILE_PASSES, KernelPass
@@ -95,7 +95,7 @@ def _infinities(dtype: DType) -> k.Source:
 def _sources(op: str, operands: tuple[k.Operand, ...], attrs: tuple[tuple[str, k.Attr], ...]) -> tuple[k.Source, ...]:
     """Return which elements of which operands determine an element of the result; only float operands can excuse a fault."""
     match find(op):
-        case Elementwise() | Cast() | Expand():
+        case Elementwise() | Convert() | Expand():
             reaches = [k.Reach.ELEMENT] * len(operands)
         case RowReduce():
             reaches = [k.Reach.ROW]

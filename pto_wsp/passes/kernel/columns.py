@@ -19,7 +19,7 @@ from dataclasses import field, replace
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses, uses_of, walk
 from pto_wsp.ops.entry import Function
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
 from pto_wsp.values import dataclass
@@ -71,7 +71,7 @@ def _sources(body: Body) -> dict[int, str]:
 
 
 @dataclass(slots=True)
-class _Loop:
+class _ColumnLoop:
     """One loop over columns: its computations, reductions and stores."""
 
     computes: list[k.Stmt] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Levels:
         self.level: dict[int, int] = {}            # wide value: earliest level; scalar per row: first level that may use it
         self.wanted: dict[int, set[int]] = {}      # wide value: levels that read it
         self.kept: set[int] = set()                # wide values kept in memory: whole tiles and rows
-        self.loops: dict[tuple[int, int], _Loop] = {}
+        self.loops: dict[tuple[int, int], _ColumnLoop] = {}
         self.names: dict[tuple[int, int], k.Value] = {}    # (level, value id) -> name of the recomputed value
 
     def formed(self) -> k.Rows:
@@ -105,7 +105,7 @@ class _Levels:
                     inner = (*loop.computes, *loop.reduces, *loop.col_reduces, *loop.stores)
                     body.append(k.Columns(cols, tuple(self._named(stmt, level) for stmt in inner)))
         body += [stmt for stmt in self.members if isinstance(stmt, k.Store | k.Write) and stmt.value.type.cols == 1]
-        return replace(self.rows, body=_live(body, self.external))
+        return replace(self.rows, body=_drop_unused(body, self.external))
 
     def _named(self, stmt: k.Stmt, level: int) -> k.Stmt:
         stmt = map_uses(stmt, lambda value: self.names.get((level, value.id), value))
@@ -168,8 +168,8 @@ class _Levels:
         if operand.type.cols > 1 and operand.id in self.made:
             self.wanted.setdefault(operand.id, set()).add(level)
 
-    def _loop(self, level: int, cols: int) -> _Loop:
-        return self.loops.setdefault((level, cols), _Loop())
+    def _loop(self, level: int, cols: int) -> _ColumnLoop:
+        return self.loops.setdefault((level, cols), _ColumnLoop())
 
     def _is_hazard(self, store: k.Store | k.Write) -> bool:
         """Tell whether some member reads in place the memory that `store` writes: the row is then written last."""
@@ -186,7 +186,7 @@ class _Levels:
             if not isinstance(stmt, k.Compute) or made.id in self.kept or made.type.cols == 1:
                 continue
             entry = find(stmt.op)
-            if isinstance(entry, Elementwise | Cast) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
+            if isinstance(entry, Elementwise | Convert) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
                 return False
             cost += 0 if isinstance(entry, Expand) else 1
             open_ += uses_of(stmt)
@@ -208,7 +208,7 @@ def _is_a(stmt: k.Stmt, kind: type[RowReduce] | type[ColReduce]) -> bool:
     return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), kind)
 
 
-def _live(body: Sequence[k.Stmt], external: frozenset[int]) -> Body:
+def _drop_unused(body: Sequence[k.Stmt], external: frozenset[int]) -> Body:
     """Drop unused scalars per row."""
     uses: Counter[int] = use_counts(tuple(body))
     out: list[k.Stmt] = []

@@ -31,17 +31,17 @@ def fuse_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
         %2 = matmul %0, %1
         %4 = add %2, %3          →      %4 = matmul %0, %1, %3
     """
-    return replace(kernel, body=_fused(kernel.body))
+    return replace(kernel, body=_fuse_in_body(kernel.body))
 
 
-def _fused(body: Body) -> Body:
+def _fuse_in_body(body: Body) -> Body:
     counts = Counter(value.id for stmt in body for value in uses_of(stmt))
     products = {s.result.id: s for s in body if isinstance(s, k.Compute) and isinstance(find(s.op), Matmul)
                 and len(s.operands) == 2 and counts[s.result.id] == 1}
     out: list[k.Stmt] = []
     gone: set[int] = set()
     for stmt in body:
-        stmt = map_bodies(stmt, _fused)
+        stmt = map_bodies(stmt, _fuse_in_body)
         if isinstance(stmt, k.Compute) and _is_addition(stmt):
             for product, other in (stmt.operands, stmt.operands[::-1]):
                 if (isinstance(product, k.Value) and product.id in products and isinstance(other, k.Value)
@@ -69,11 +69,11 @@ def accumulate_in_place(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
     If the product's initial value is not the buffer's content, that value is written to the buffer first.
     """
-    return replace(kernel, body=_accumulating(kernel.body))
+    return replace(kernel, body=_accumulate_in_body(kernel.body))
 
 
-def _accumulating(body: Body) -> Body:
-    out = [map_bodies(stmt, _accumulating) for stmt in body]
+def _accumulate_in_body(body: Body) -> Body:
+    out = [map_bodies(stmt, _accumulate_in_body) for stmt in body]
     for write in [s for s in out if isinstance(s, k.Write)]:
         write_at = next(n for n, s in enumerate(out) if s is write)
         product_at = next((n for n, s in enumerate(out) if isinstance(s, k.Compute) and s.result.id == write.value.id), None)
@@ -105,7 +105,7 @@ SHORT_ROWS = "short_rows"
 ROWS_OF = "rows_of"      # names a parameter: rows beyond its bound extent are not computed
 
 
-class Form(Enum):
+class Packing(Enum):
     """Which operand fills the vectors of a product, and whether operands are packed."""
 
     BLOCKS = "blocks"               # columns of b, in packed panels; blocks of rows of a
@@ -130,14 +130,14 @@ def choose_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
             continue
         for value in uses_of(stmt):
             users.setdefault(value.id, []).append(stmt)
-    return replace(kernel, body=_chosen(kernel.body, users))
+    return replace(kernel, body=_choose_in_body(kernel.body, users))
 
 
 def verify_after_choose_products(kernel: k.Kernel) -> None:
     """Every product says its form."""
     for stmt in walk(kernel.body):
         if isinstance(stmt, k.Compute | k.Accumulate) and _is_product(stmt):
-            assert Form(dict(stmt.attrs)["form"]), "a product without a form"
+            assert Packing(dict(stmt.attrs)["form"]), "a product without a form"
 
 
 def _is_product(stmt: k.Stmt) -> bool:
@@ -150,7 +150,7 @@ def short_rows(kernel: k.Kernel) -> frozenset[int]:
                      if isinstance(stmt, k.Compute) and (SHORT_ROWS, True) in stmt.attrs and isinstance(stmt.operands[0], k.Value))
 
 
-def _chosen(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
+def _choose_in_body(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
     products = {id(stmt): stmt for stmt in body if _is_product(stmt)}
 
     def only_multiplied(value: k.Value) -> bool:
@@ -175,7 +175,7 @@ def _chosen(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
             case k.Compute() | k.Accumulate() if _is_product(stmt):
                 stmt = _product(stmt, turned, short)
             case _:
-                stmt = map_bodies(stmt, lambda inner: _chosen(inner, users))
+                stmt = map_bodies(stmt, lambda inner: _choose_in_body(inner, users))
         out.append(stmt)
     return tuple(out)
 
@@ -183,7 +183,7 @@ def _chosen(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
 def _only_left(value: k.Value, users: Sequence[k.Stmt], products: Mapping[int, k.Stmt]) -> bool:
     """Tell whether the value's only users are products of this body with the value as left operand and no initial value."""
     return all(id(user) in products and isinstance(user, k.Compute) and user.operands[0] == value and value not in user.operands[1:]
-               and len(user.operands) == 2 and _form(*user.result.type.shape, value.type.dtype, False) is Form.BLOCKS for user in users)
+               and len(user.operands) == 2 and _form(*user.result.type.shape, value.type.dtype, False) is Packing.BLOCKS for user in users)
 
 
 def _product(stmt: k.Compute | k.Accumulate, turned: Mapping[int, k.Value], short: set[int]) -> k.Stmt:
@@ -192,17 +192,17 @@ def _product(stmt: k.Compute | k.Accumulate, turned: Mapping[int, k.Value], shor
     transposed = [name for name, before in zip(TRANSPOSED, inputs, strict=True) if isinstance(before, k.Value) and before.id in turned]
     rows, cols = (stmt.buffer if isinstance(stmt, k.Accumulate) else stmt.result).type.shape
     form = _form(rows, cols, operands[0].type.dtype, bool(transposed))
-    rest = form is Form.BLOCKS and operands[0].id in short and TRANSPOSED[0] not in transposed
+    rest = form is Packing.BLOCKS and operands[0].id in short and TRANSPOSED[0] not in transposed
     attrs = (*stmt.attrs, *((name, True) for name in transposed), *(((SHORT_ROWS, True),) if rest else ()), ("form", form.value))
     if isinstance(stmt, k.Accumulate):
         return replace(stmt, lhs=operands[0], rhs=operands[1], attrs=attrs)
     return replace(stmt, operands=(*operands, *stmt.operands[2:]), attrs=attrs)
 
 
-def _form(rows: int, cols: int, dtype: DType, transposed: bool) -> Form:
+def _form(rows: int, cols: int, dtype: DType, transposed: bool) -> Packing:
     if rows <= _FEW_ROWS and not transposed and dtype.accumulates_in is dtype:
-        return Form.FEW_ROWS
-    return Form.FEW_COLUMNS if cols <= _FEW_COLUMNS and cols < rows else Form.BLOCKS
+        return Packing.FEW_ROWS
+    return Packing.FEW_COLUMNS if cols <= _FEW_COLUMNS and cols < rows else Packing.BLOCKS
 
 
 # -- scratch -----------------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def product_bytes(stmt: k.Compute | k.Accumulate) -> int:
     chosen, lhs = dict(stmt.attrs), uses_of(stmt)[0]
     inner = lhs.type.rows if "transpose_a" in chosen else lhs.type.cols
     m, n = (stmt.buffer if isinstance(stmt, k.Accumulate) else stmt.result).type.shape
-    turned = Form(chosen["form"]) is Form.FEW_COLUMNS
+    turned = Packing(chosen["form"]) is Packing.FEW_COLUMNS
     return pack_bytes(lhs.type.dtype, *((n, m) if turned else (m, n)), inner)
 
 

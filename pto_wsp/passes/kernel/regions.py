@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import bodies_of, stores, uses_of, writes_buffer
-from pto_wsp.ops.spec import Cast, ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
+from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
@@ -27,7 +27,7 @@ Memory: TypeAlias = tuple[str, int | str]   # ("param", name) or ("buffer", id)
 
 
 @dataclass(slots=True)
-class Step:
+class RegionStep:
     """One row region (`rows` >= 1, members in program order) or one whole-tile statement, preceded by its `prepares`."""
 
     prepares: list[Prepare] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Plan:
     `copied`: ids of the results of Loads and Reads that must be copied, because their memory changes before the last use.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RegionStep, ...]
     copied: frozenset[int]
 
 
@@ -59,7 +59,7 @@ def plan_body(body: tuple[k.Stmt, ...], shared: frozenset[str]) -> Plan:
 def is_row_local(stmt: k.Compute) -> bool:
     """Tell whether an operation handles rows one by one."""
     match find(stmt.op):
-        case Elementwise() | Cast() | Expand() | Iota() | RowReduce() | ColReduce():
+        case Elementwise() | Convert() | Expand() | Iota() | RowReduce() | ColReduce():
             return True
         case Matmul() | Movement() | TileFunction():
             return False
@@ -104,7 +104,7 @@ class _Placement:
 
     def __init__(self, body: tuple[k.Stmt, ...], copied: frozenset[int]) -> None:
         self.copied = copied
-        self.steps: list[Step] = []
+        self.steps: list[RegionStep] = []
         self.waiting: dict[int, list[Prepare]] = {}          # step -> statements that run before it
         self.ready: dict[int, int] = {}                      # value id -> first step that may read the value, row by row
         self.made_in: dict[int, int] = {}                    # value id -> region that computes the value, if any
@@ -212,11 +212,11 @@ class _Placement:
             if self.steps[number].rows == rows:
                 return number
         while len(self.steps) < low:   # a load precedes a step that is not open yet
-            self._open(Step(rows=rows))
-        self._open(Step(rows=rows))
+            self._open(RegionStep(rows=rows))
+        self._open(RegionStep(rows=rows))
         return len(self.steps) - 1
 
-    def _open(self, step: Step) -> None:
+    def _open(self, step: RegionStep) -> None:
         step.prepares = self.waiting.pop(len(self.steps), [])
         self.steps.append(step)
 
@@ -234,8 +234,8 @@ class _Placement:
     def _whole(self, stmt: Whole) -> None:
         low = max((self._after(value) for value in uses_of(stmt)), default=0)
         while len(self.steps) < max(low, self.floor):
-            self._open(Step())
-        self._open(Step(whole=stmt))
+            self._open(RegionStep())
+        self._open(RegionStep(whole=stmt))
         self._note(stmt, len(self.steps) - 1)
 
     def _note(self, stmt: k.Stmt, step: int) -> None:
@@ -287,10 +287,10 @@ class _Placement:
         return {value_id for value_id, step in self.made_in.items()
                 if any(self.at.get(id(user), -1) != step for user in self.users.get(value_id, ()))}
 
-    def finished(self) -> list[Step]:
+    def finished(self) -> list[RegionStep]:
         """Return the steps; remaining loads and allocations form a last step."""
         for step in sorted(self.waiting):
-            self.steps.append(Step(prepares=self.waiting[step]))
+            self.steps.append(RegionStep(prepares=self.waiting[step]))
         self.waiting = {}
         return self.steps
 

@@ -19,7 +19,7 @@ from pto_wsp.ops.entry import Function, Operator
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
-from pto_wsp.passes.kernel.products import ROWS_OF, Form
+from pto_wsp.passes.kernel.products import ROWS_OF, Packing
 from pto_wsp.passes.kernel.regions import is_row_local, plan_body
 
 MAX_WEIGHT = 256
@@ -38,7 +38,7 @@ def fuse_rows(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     Loops above MAX_WEIGHT are cut, because the C compiler's time grows faster than linearly with a loop's length.
     """
     shared = frozenset(p.name for p in kernel.memory_params if p.role.writes and p.role.reads)
-    return replace(kernel, body=_fused(kernel.body, shared))
+    return replace(kernel, body=_fuse_in_body(kernel.body, shared))
 
 
 def verify_after_fuse_rows(kernel: k.Kernel) -> None:
@@ -49,7 +49,7 @@ def verify_after_fuse_rows(kernel: k.Kernel) -> None:
         assert not local or id(stmt) in inside, stmt
 
 
-def _fused(body: Body, shared: frozenset[str]) -> Body:
+def _fuse_in_body(body: Body, shared: frozenset[str]) -> Body:
     """Fuse a body. `shared`: names of parameters that are both loaded and stored."""
     plan = plan_body(body, shared)
     out: list[k.Stmt] = []
@@ -57,7 +57,7 @@ def _fused(body: Body, shared: frozenset[str]) -> Body:
         out += [replace(stmt, copy=True) if isinstance(stmt, k.Load) and stmt.result.id in plan.copied else stmt
                 for stmt in step.prepares]
         if step.whole is not None:
-            out.append(map_bodies(step.whole, partial(_fused, shared=shared)))
+            out.append(map_bodies(step.whole, partial(_fuse_in_body, shared=shared)))
         elif step.members:
             out += [k.Rows(step.rows, part) for part in _parts(step.members)]
     return tuple(out)
@@ -137,11 +137,11 @@ def _split(rows: k.Rows, uses: Counter[int], ids: Iterator[int]) -> Sequence[k.R
         again = [stmt for _, stmt in sorted((made[value] for value in needed), key=itemgetter(0)) if places[id(stmt)] < place]
         names = {stmt.result.id: replace(stmt.result, id=next(ids)) for stmt in again}
         repeated = [replace(stmt, result=names[stmt.result.id]) for stmt in again]
-        out.append(replace(rows, body=(*repeated, *(_renamed(stmt, names) for stmt in chosen))))
+        out.append(replace(rows, body=(*repeated, *(_rename_values(stmt, names) for stmt in chosen))))
     return _without_unused(out, external)
 
 
-def _renamed(stmt: k.Stmt, names: dict[int, k.Value]) -> k.Stmt:
+def _rename_values(stmt: k.Stmt, names: dict[int, k.Value]) -> k.Stmt:
     return map_uses(stmt, lambda value: names.get(value.id, value))
 
 
@@ -271,7 +271,7 @@ def _products(body: Body, readers: Mapping[int, set[str | None]]) -> Body:
         stmt = map_bodies(stmt, lambda inner: _products(inner, readers))
         if isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Matmul) and len(stmt.operands) == 2:
             match [*readers.get(stmt.result.id, ())]:
-                case [str(param)] if Form(dict(stmt.attrs)["form"]) is Form.BLOCKS:
+                case [str(param)] if Packing(dict(stmt.attrs)["form"]) is Packing.BLOCKS:
                     stmt = replace(stmt, attrs=(*stmt.attrs, (ROWS_OF, param)))
         out.append(stmt)
     return tuple(out)
@@ -291,7 +291,7 @@ def vectorise(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     A float reduction of a long enough row runs in lanes that are folded in a fixed order: it vectorises, and its bits do not depend on the
     machine. A loop over rows without columns is itself a vector loop.
     """
-    return replace(kernel, body=_vectorised(kernel.body))
+    return replace(kernel, body=_vectorise_body(kernel.body))
 
 
 def verify_after_vectorise(kernel: k.Kernel) -> None:
@@ -300,10 +300,10 @@ def verify_after_vectorise(kernel: k.Kernel) -> None:
                    for stmt in walk(kernel.body) if isinstance(stmt, k.Rows))
 
 
-def _vectorised(body: Body) -> Body:
+def _vectorise_body(body: Body) -> Body:
     out: list[k.Stmt] = []
     for stmt in body:
-        stmt = map_bodies(stmt, _vectorised)
+        stmt = map_bodies(stmt, _vectorise_body)
         match stmt:
             case k.Rows():
                 stmt = replace(stmt, vector=stmt.rows > 1 and not any(isinstance(inner, k.Columns) for inner in stmt.body))

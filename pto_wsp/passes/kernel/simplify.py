@@ -21,7 +21,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses
-from pto_wsp.ops.spec import Cast, Elementwise, Expand, evaluate
+from pto_wsp.ops.spec import Convert, Elementwise, Expand, evaluate
 from pto_wsp.ops.table import find
 from pto_wsp.ops.traits import Side
 from pto_wsp.ops.whole import Movement
@@ -30,10 +30,10 @@ from pto_wsp.passes.kernel.context import KernelContext
 
 def simplify(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     """Return the kernel without operations that change nothing."""
-    return replace(kernel, body=_simplified(kernel.body, {}, {}))
+    return replace(kernel, body=_simplify_body(kernel.body, {}, {}))
 
 
-def _simplified(body: Body, names: Mapping[int, k.Operand], made: Mapping[int, k.Compute]) -> Body:
+def _simplify_body(body: Body, names: Mapping[int, k.Operand], made: Mapping[int, k.Compute]) -> Body:
     """Simplify a body. `names`: replacements of values; `made`: the remaining operations, by the id of their result."""
     names, made = dict(names), dict(made)
     out: list[k.Stmt] = []
@@ -48,7 +48,7 @@ def _simplified(body: Body, names: Mapping[int, k.Operand], made: Mapping[int, k
             operands = tuple(named(o) if isinstance(o, k.Value) and not allowed else
                              names.get(o.id, o) if isinstance(o, k.Value) else o for o in stmt.operands)
             stmt = stmt if operands == stmt.operands else replace(stmt, operands=operands)
-            same = _given_back(stmt, made)
+            same = _unchanged_operand(stmt, made)
             if same is not None:
                 names[stmt.result.id] = same
                 continue
@@ -57,12 +57,12 @@ def _simplified(body: Body, names: Mapping[int, k.Operand], made: Mapping[int, k
                 names[stmt.result.id] = number   # the tile stays for users that need a tile in memory
             made[stmt.result.id] = stmt
         else:
-            stmt = map_bodies(map_uses(stmt, named), lambda inner: _simplified(inner, names, made))
+            stmt = map_bodies(map_uses(stmt, named), lambda inner: _simplify_body(inner, names, made))
         out.append(stmt)
     return tuple(out)
 
 
-def _given_back(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Value | None:
+def _unchanged_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Value | None:
     """Return the operand that the operation returns unchanged, if any."""
     same = _same_operand(stmt, made)
     return same if isinstance(same, k.Value) and same.type == stmt.result.type else None
@@ -72,7 +72,7 @@ def _same_operand(stmt: k.Compute, made: Mapping[int, k.Compute]) -> k.Operand |
     first, last = (stmt.operands[0], stmt.operands[-1]) if stmt.operands else (None, None)
     entry, dtype = find(stmt.op), stmt.result.type.dtype
     match entry:
-        case Cast():
+        case Convert():
             return None if dict(stmt.attrs).get("saturate") and dtype.is_real else first    # saturation clamps infinities
         case Expand():
             return first

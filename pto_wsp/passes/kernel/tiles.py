@@ -34,10 +34,10 @@ def merge_common(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     Loads and buffer reads are equal while nothing is stored, or written to the buffer, in between. A load that repeats an earlier load
     cannot fail, so its guard is dropped too. Loop bodies reuse results computed before the loop.
     """
-    return replace(kernel, body=_merged(kernel.body, {}, {}))
+    return replace(kernel, body=_merge_in_body(kernel.body, {}, {}))
 
 
-def _merged(body: Body, names: Mapping[int, k.Value], known: Mapping[Hashable, k.Value]) -> Body:
+def _merge_in_body(body: Body, names: Mapping[int, k.Value], known: Mapping[Hashable, k.Value]) -> Body:
     """Merge a body. `names`: replacements of values; `known`: computed results, by the key of their computation."""
     names, known = dict(names), dict(known)
     out: list[k.Stmt] = []
@@ -46,7 +46,7 @@ def _merged(body: Body, names: Mapping[int, k.Value], known: Mapping[Hashable, k
         changed = stores(stmt), buffers_written(stmt)
         if bodies_of(stmt):
             known = _after(known, *changed)
-            stmt = map_bodies(stmt, partial(_merged, names=names, known=known))
+            stmt = map_bodies(stmt, partial(_merge_in_body, names=names, known=known))
         elif isinstance(stmt, k.Compute | k.Load | k.Read) and not _is_free(stmt):
             key = _key(stmt)
             if key in known:
@@ -169,10 +169,10 @@ def forward_buffers(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
         %2 = read acc
         store y, %2              →      acc[:] = %1; store y, %1
     """
-    return replace(kernel, body=_forwarded(kernel.body, {}, {}))
+    return replace(kernel, body=_forward_in_body(kernel.body, {}, {}))
 
 
-def _forwarded(body: Body, names: Mapping[int, k.Value], held: Mapping[int, k.Value]) -> Body:
+def _forward_in_body(body: Body, names: Mapping[int, k.Value], held: Mapping[int, k.Value]) -> Body:
     """Forward values in a body. `names`: replacements of read results; `held`: the known value of each buffer."""
     names, held = dict(names), dict(held)
     out: list[k.Stmt] = []
@@ -189,7 +189,7 @@ def _forwarded(body: Body, names: Mapping[int, k.Value], held: Mapping[int, k.Va
             case _ if bodies_of(stmt):
                 written = buffers_written(stmt)
                 held = {buffer: value for buffer, value in held.items() if buffer not in written}
-                stmt = map_bodies(stmt, partial(_forwarded, names=names, held=held))
+                stmt = map_bodies(stmt, partial(_forward_in_body, names=names, held=held))
             case _:
                 pass
         out.append(stmt)
@@ -208,22 +208,22 @@ def hoist_invariants(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     Only results that cost more than a read from memory are hoisted: operations on whole tiles, functions, divisions, and their operands.
     Guarded statements stay, because the loop may not run. Nothing leaves a branch.
     """
-    return replace(kernel, body=_hoisted(kernel.body))
+    return replace(kernel, body=_hoist_in_body(kernel.body))
 
 
-def _hoisted(body: Body) -> Body:
+def _hoist_in_body(body: Body) -> Body:
     out: list[k.Stmt] = []
     for stmt in body:
-        stmt = map_bodies(stmt, _hoisted)
+        stmt = map_bodies(stmt, _hoist_in_body)
         if isinstance(stmt, k.For):
-            moved = _invariant(stmt)
+            moved = _movable_statements(stmt)
             out += [inner for inner in stmt.body if id(inner) in moved]
             stmt = replace(stmt, body=tuple(inner for inner in stmt.body if id(inner) not in moved))
         out.append(stmt)
     return tuple(out)
 
 
-def _invariant(loop: k.For) -> frozenset[int]:
+def _movable_statements(loop: k.For) -> frozenset[int]:
     """Return the id() of each statement of the loop's body that can be hoisted and is worth hoisting."""
     made = {result.id for stmt in walk(loop.body) if (result := result_of(stmt)) is not None}
     stored, written = stores(loop), buffers_written(loop)
@@ -282,7 +282,7 @@ def narrow_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
     loaded = [stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Load) and stmt.param in tiles and not stmt.transpose]
     made = {id(stmt): tuple(_expanded(stmt, parts)) for stmt in loaded}
     gone = {load.result.id for loads in made.values() for load in loads[1:]}
-    return replace(kernel, body=_narrowed(kernel.body, made, gone))
+    return replace(kernel, body=_narrow_in_body(kernel.body, made, gone))
 
 
 def verify_after_narrow_loads(kernel: k.Kernel) -> None:
@@ -307,12 +307,12 @@ def _expanded(load: k.Load, parts: Mapping[int, Sequence[k.Compute]]) -> Iterato
         yield from _expanded(narrow, parts)
 
 
-def _narrowed(body: Body, made: Mapping[int, tuple[k.Load, ...]], gone: set[int]) -> Body:
+def _narrow_in_body(body: Body, made: Mapping[int, tuple[k.Load, ...]], gone: set[int]) -> Body:
     out: list[k.Stmt] = []
     for stmt in body:
         if isinstance(stmt, k.Compute) and stmt.result.id in gone:
             continue
-        out += made[id(stmt)] if id(stmt) in made else (map_bodies(stmt, lambda inner: _narrowed(inner, made, gone)),)
+        out += made[id(stmt)] if id(stmt) in made else (map_bodies(stmt, lambda inner: _narrow_in_body(inner, made, gone)),)
     return tuple(out)
 
 

@@ -21,7 +21,7 @@ MOST_NESTED = 64     # nested loops and branches: every traversal of a body recu
 
 
 @dataclass(slots=True)
-class Block:
+class TracedBlock:
     """A body being written. `written`: buffers and Out parameters that are certainly written at this point.
 
     `opener`: the loop or branch of the body; None for the kernel. `first`: in the body of a branch's second side, what the first side
@@ -41,13 +41,13 @@ class Blocks:
     """The open bodies, the kernel's first."""
 
     def __init__(self) -> None:
-        self.open = [Block(0)]
+        self.open = [TracedBlock(0)]
         self._kinds = ["kernel"]
         self._unopened: list[tuple[object, Span]] = []   # conditions not yet opened by a `with`
         self._n_vars = 0
 
     @property
-    def innermost(self) -> Block:
+    def innermost(self) -> TracedBlock:
         """The body that statements are appended to."""
         return self.open[-1]
 
@@ -79,7 +79,7 @@ class Blocks:
         if len(self.open) > MOST_NESTED:
             raise DepthError(f"more than {MOST_NESTED} loops and branches stand in each other", opener.span,
                              help="compute several indices from one loop, i // n and i % n; join conditions with &")
-        self.open.append(Block(len(self._kinds), opener, written=set(self.innermost.written)))
+        self.open.append(TracedBlock(len(self._kinds), opener, written=set(self.innermost.written)))
         self._kinds.append(kind)
 
     # -- loops ---------------------------------------------------------------------------------------------------------

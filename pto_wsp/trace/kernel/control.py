@@ -19,11 +19,11 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ops.entry import user_call
 from pto_wsp.source import here, user_frame
-from pto_wsp.trace.bytecode import NUMBERS, Carried, carried_by, held_by_names, left_early, loop_names
+from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names
 from pto_wsp.trace.kernel.tile_value import BufferRef, TileParamRef, TileValue, is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 
-_HELD = NUMBERS | TileValue | BufferRef | TileParamRef
+_TRACKED_TYPES = NUMBERS | TileValue | BufferRef | TileParamRef
 
 
 @user_call("pto.range")
@@ -53,13 +53,13 @@ class TileLoop:
         self.bounds = bounds
 
     def __iter__(self) -> Iterator[Symbolic]:
-        return _Pass(self)
+        return _LoopIterator(self)
 
     def __repr__(self) -> str:
         return f"pto.range({', '.join(print_scalar(bound) for bound in self.bounds)})"
 
 
-class _Pass:
+class _LoopIterator:
     """The iterator of one `for`: opens the loop, yields its variable, and closes the loop at the next call."""
 
     __slots__ = ("_before", "_loop", "_over", "_var")
@@ -76,19 +76,19 @@ class _Pass:
     def __next__(self) -> Symbolic:
         frame = user_frame()
         if self._var is None:
-            self._before = held_by_names(frame, _HELD)
+            self._before = held_by_names(frame, _TRACKED_TYPES)
             names = loop_names(frame, 1)
             self._var = self._loop.trace.blocks.open_loop(names[0] if names else "i", self._loop.bounds, here())
             return Symbolic(self._var)
         if not self._over:
             self._over = True
-            _check_carried(carried_by(frame, frame.f_lasti, None, self._before), "loop", "in every turn")
+            _check_carried(carried_variable(frame, frame.f_lasti, None, self._before), "loop", "in every turn")
             self._loop.trace.blocks.close_loop(self._var)
         raise StopIteration
 
 
 @user_call("pto.when")
-def when(condition: object) -> Side:
+def when(condition: object) -> KernelBranch:
     """Run a body where a condition on scalars holds: `with pto.when(n > 4): ...`, then perhaps `with pto.otherwise(): ...`.
 
     The condition compares Scalar parameters, loop variables and extents, joined by &, | and ~. Both sides are traced; what a
@@ -108,16 +108,16 @@ def when(condition: object) -> Side:
     if not s.scalar_dtype(node).is_bool:
         raise ConditionError("`pto.when` takes a condition, not a number", here(), expected="a comparison of scalars",
                              found=print_scalar(node), help=f"compare it: {print_scalar(node)} != 0")
-    return Side(trace, node)
+    return KernelBranch(trace, node)
 
 
 @user_call("pto.otherwise")
-def otherwise() -> Side:
+def otherwise() -> KernelBranch:
     """Run a body where the condition of the `with pto.when(...)` directly before it does not hold."""
-    return Side(current_kernel("otherwise"), None)
+    return KernelBranch(current_kernel("otherwise"), None)
 
 
-class Side:
+class KernelBranch:
     """One side of a branch, which `with` opens; `condition` None: the second side of the branch before."""
 
     __slots__ = ("_bodies", "_condition", "_trace")
@@ -137,14 +137,14 @@ class Side:
                                        help="nothing may come between the two sides; a second condition is nested: "
                                             "with pto.otherwise(): with pto.when(c): ...")
         frame = user_frame()
-        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _HELD)))
+        self._bodies.append((body, frame.f_lasti, held_by_names(frame, _TRACKED_TYPES)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         body, entered_at, before = self._bodies.pop()
         if kind is None:
             frame = user_frame()
             self._trace.blocks.close_branch(body, early=left_early(frame, entered_at))
-            _check_carried(carried_by(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
+            _check_carried(carried_variable(frame, entered_at, frame.f_lasti, before), "branch", "whether it runs or not")
 
     def __bool__(self) -> NoReturn:
         raise SymbolicControlError(f"`{self!r}` opens a body, it is no truth value", here(), expected=f"with {self!r}: ...")
@@ -153,7 +153,7 @@ class Side:
         return "pto.otherwise()" if self._condition is None else f"pto.when({print_scalar(self._condition)})"
 
 
-def _check_carried(carried: Carried | None, kind: str, when: str) -> None:
+def _check_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     """Check for a variable that a body reads and then assigns.
 
     Raises: K109 if `carried` names one.

@@ -46,7 +46,7 @@ class CmpMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InstructionOperands:
     """The operands of one instruction, by name, and their checks."""
 
     name: str
@@ -112,12 +112,12 @@ class Given:
         self.trace.assign(dst, value)
 
 
-class Instruction:
+class Intrinsic:
     """One instruction as a function; a call in a kernel's body traces it."""
 
     __signature__: Signature
 
-    def __init__(self, name: str, doc: str, operands: Sequence[str], run: Callable[[Given], None],
+    def __init__(self, name: str, doc: str, operands: Sequence[str], run: Callable[[InstructionOperands], None],
                  options: Mapping[str, object] = MappingProxyType({})) -> None:
         self.__name__ = name
         self.__qualname__ = f"ptoisa.{name}"
@@ -136,7 +136,7 @@ class Instruction:
             raise OutsideTraceError(f"`ptoisa.{self.__name__}` was called outside a kernel", here(),
                                     help="write it in the body of a @ptoisa_kernel")
         trace = current_kernel(self.__name__)
-        operands = Given(self.__name__, trace, bind(self.__qualname__, self.__signature__, args, kwargs))
+        operands = InstructionOperands(self.__name__, trace, bind(self.__qualname__, self.__signature__, args, kwargs))
         with trace.instruction():
             if operands.values.get("tmp") is not None:
                 operands.tile("tmp")
@@ -156,86 +156,86 @@ def declare(rows: object, cols: object, dtype: object) -> BufferRef:
     return kernel_memory.alloc((rows, cols), dtype)
 
 
-def instructions() -> Mapping[str, Instruction]:
+def instructions() -> Mapping[str, Intrinsic]:
     """Return every instruction by name."""
     by_name = {each.__name__: each for each in (*_from_table(), *_moves(), *_products(), *_choices(), *_fills())}
     return MappingProxyType(by_name)
 
 
-def _from_table() -> list[Instruction]:
+def _from_table() -> list[Intrinsic]:
     """Return the instructions of ops with an NPU name, with their scalar and spread forms."""
-    out: list[Instruction] = []
+    out: list[Intrinsic] = []
     for entry in ENTRIES:
         if entry.npu is None or entry.npu in ("TCMP", "TSEL"):
             continue
         tmp = _TMP if entry.npu in _WITH_TMP else {}
         match entry:
             case Elementwise(params=(_,)):
-                out.append(Instruction(entry.npu, f"{entry.doc} dst = {entry.name}(src).", ("dst", "src"), _unary(entry), tmp))
+                out.append(Intrinsic(entry.npu, f"{entry.doc} dst = {entry.name}(src).", ("dst", "src"), _unary(entry), tmp))
             case Elementwise(params=(_, _)):
-                out.append(Instruction(entry.npu, f"{entry.doc} dst = {entry.name}(src0, src1), tiles of one shape.",
+                out.append(Intrinsic(entry.npu, f"{entry.doc} dst = {entry.name}(src0, src1), tiles of one shape.",
                                        ("dst", "src0", "src1"), _binary(entry), tmp))
                 out += _forms(entry, entry.npu)
             case RowReduce():
-                out.append(Instruction(entry.npu, f"{entry.doc} dst [R, 1] = {entry.name}(src).", ("dst", "src"), _reduce(entry), _TMP))
+                out.append(Intrinsic(entry.npu, f"{entry.doc} dst [R, 1] = {entry.name}(src).", ("dst", "src"), _reduce(entry), _TMP))
             case ColReduce():
-                out.append(Instruction(entry.npu, f"{entry.doc} dst [1, C] = {entry.name}(src).", ("dst", "src"), _reduce(entry), _TMP))
+                out.append(Intrinsic(entry.npu, f"{entry.doc} dst [1, C] = {entry.name}(src).", ("dst", "src"), _reduce(entry), _TMP))
             case _:
                 pass   # listed below, or no instruction
     return out
 
 
-def _unary(entry: Elementwise) -> Callable[[Given], None]:
+def _unary(entry: Elementwise) -> Callable[[InstructionOperands], None]:
     return lambda given: given.write(entry(given.alike("src")))
 
 
-def _binary(entry: Elementwise) -> Callable[[Given], None]:
+def _binary(entry: Elementwise) -> Callable[[InstructionOperands], None]:
     return lambda given: given.write(entry(given.alike("src0"), given.alike("src1")))
 
 
-def _reduce(entry: RowReduce | ColReduce) -> Callable[[Given], None]:
+def _reduce(entry: RowReduce | ColReduce) -> Callable[[InstructionOperands], None]:
     return lambda given: given.write(entry(given.tile("src")))
 
 
-def _forms(entry: Elementwise, npu: str) -> list[Instruction]:
-    out: list[Instruction] = []
+def _forms(entry: Elementwise, npu: str) -> list[Intrinsic]:
+    out: list[Intrinsic] = []
     if f"{npu}S" in _SCALAR_FORMS:
-        out.append(Instruction(f"{npu}S", f"{entry.doc} dst = {entry.name}(src, scalar).", ("dst", "src", "scalar"),
+        out.append(Intrinsic(f"{npu}S", f"{entry.doc} dst = {entry.name}(src, scalar).", ("dst", "src", "scalar"),
                                lambda given: given.write(entry(given.alike("src"), given.scalar("scalar"))),
                                _TMP if f"{npu}S" in _WITH_TMP else {}))
     if npu in _SPREAD_FORMS:
-        def spread_column(given: Given) -> None:
+        def spread_column(given: InstructionOperands) -> None:
             given.write(entry(given.alike("src0"), given.shaped("src1", given.tile("dst").shape[0], 1)))
 
-        def spread_row(given: Given) -> None:
+        def spread_row(given: InstructionOperands) -> None:
             given.write(entry(given.alike("src0"), given.shaped("src1", 1, given.tile("dst").shape[1])))
-        out.append(Instruction(f"TROWEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [R, 1] along each row).",
+        out.append(Intrinsic(f"TROWEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [R, 1] along each row).",
                                ("dst", "src0", "src1"), spread_column, _TMP))
-        out.append(Instruction(f"TCOLEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [1, C] down each column).",
+        out.append(Intrinsic(f"TCOLEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [1, C] down each column).",
                                ("dst", "src0", "src1"), spread_row))
     return out
 
 
 # -- loads and stores --------------------------------------------------------------------------------------------------
 
-def _moves() -> tuple[Instruction, ...]:
+def _moves() -> tuple[Intrinsic, ...]:
     piece: Mapping[str, object] = {"at": None, "valid": None}
     return (
-        Instruction("TLOAD", "Load a parameter, or its piece at (row, col), into dst; 0 outside the valid part.",
+        Intrinsic("TLOAD", "Load a parameter, or its piece at (row, col), into dst; 0 outside the valid part.",
                     ("dst", "src"), _load, piece),
-        Instruction("TSTORE", "Store a tile to a parameter, or to its piece at (row, col); only the valid part is written.",
+        Intrinsic("TSTORE", "Store a tile to a parameter, or to its piece at (row, col); only the valid part is written.",
                     ("dst", "src"), _store, piece),
-        Instruction("TMOV", "Copy a tile.", ("dst", "src"), lambda given: given.write(given.trace.read(given.alike("src")))),
-        Instruction("TTRANS", "Exchange rows and columns: dst [C, R] = src [R, C].", ("dst", "src"),
+        Intrinsic("TMOV", "Copy a tile.", ("dst", "src"), lambda given: given.write(given.trace.read(given.alike("src")))),
+        Intrinsic("TTRANS", "Exchange rows and columns: dst [C, R] = src [R, C].", ("dst", "src"),
                     lambda given: given.write(movement.transpose(given.tile("src"))), _TMP),
-        Instruction("TRESHAPE", "Take the elements of src, row by row, in the shape of dst.", ("dst", "src"),
+        Intrinsic("TRESHAPE", "Take the elements of src, row by row, in the shape of dst.", ("dst", "src"),
                     lambda given: given.write(movement.reshape(given.tile("src"), given.tile("dst").shape))),
-        Instruction("TCONCAT", "Put two tiles side by side: dst [R, C0 + C1].", ("dst", "src0", "src1"),
+        Intrinsic("TCONCAT", "Put two tiles side by side: dst [R, C0 + C1].", ("dst", "src0", "src1"),
                     lambda given: given.write(movement.concat(given.tile("src0"), given.tile("src1"), axis=1))),
     )
 
 
-def _load(given: Given) -> None:
+def _load(given: InstructionOperands) -> None:
     source, dst = given.values["src"], given.tile("dst")
     if not isinstance(source, TileParamRef | TensorParamRef):
         raise InstructionOperandError(f"`ptoisa.{given.name}`: src is not a parameter", here(), expected="an In or InOut parameter",
@@ -246,7 +246,7 @@ def _load(given: Given) -> None:
     given.write(kernel_memory.load(source, at, shape=shape, valid=given.values["valid"]))
 
 
-def _store(given: Given) -> None:
+def _store(given: InstructionOperands) -> None:
     target = given.values["dst"]
     if not isinstance(target, TileParamRef | TensorParamRef):
         raise InstructionOperandError(f"`ptoisa.{given.name}`: dst is not a parameter", here(), expected="an Out or InOut parameter",
@@ -260,38 +260,38 @@ def _store(given: Given) -> None:
 
 # -- products ----------------------------------------------------------------------------------------------------------
 
-def _products() -> tuple[Instruction, ...]:
+def _products() -> tuple[Intrinsic, ...]:
     return (
-        Instruction("TMATMUL", "Multiply matrices: dst [M, N] = a [M, K] @ b [K, N], halves and bytes into a wider dst.", ("dst", "a", "b"),
+        Intrinsic("TMATMUL", "Multiply matrices: dst [M, N] = a [M, K] @ b [K, N], halves and bytes into a wider dst.", ("dst", "a", "b"),
                     lambda given: given.write(matmul.matmul(given.tile("a"), given.tile("b")))),
-        Instruction("TMATMUL_ACC", "Multiply matrices and add: dst = acc + a @ b.", ("dst", "acc", "a", "b"),
+        Intrinsic("TMATMUL_ACC", "Multiply matrices and add: dst = acc + a @ b.", ("dst", "acc", "a", "b"),
                     lambda given: given.write(matmul.matmul(given.tile("a"), given.tile("b"), given.tile("acc")))),
-        Instruction("TMATMUL_BIAS", "Multiply matrices and add a row: dst = a @ b + bias [1, N].", ("dst", "a", "b", "bias"), _bias),
+        Intrinsic("TMATMUL_BIAS", "Multiply matrices and add a row: dst = a @ b + bias [1, N].", ("dst", "a", "b", "bias"), _bias),
     )
 
 
-def _bias(given: Given) -> None:
+def _bias(given: InstructionOperands) -> None:
     product = matmul.matmul(given.tile("a"), given.tile("b"))
     given.write(elementwise.add(product, given.shaped("bias", 1, product.shape[1])))
 
 
 # -- selections and conversions ----------------------------------------------------------------------------------------
 
-def _choices() -> tuple[Instruction, ...]:
+def _choices() -> tuple[Intrinsic, ...]:
     return (
-        Instruction("TCMP", "Compare element by element into a mask; mode: eq, ne, lt, le, gt, ge.", ("dst", "src0", "src1", "mode"),
+        Intrinsic("TCMP", "Compare element by element into a mask; mode: eq, ne, lt, le, gt, ge.", ("dst", "src0", "src1", "mode"),
                     lambda given: given.write(_compared(given, given.alike("src0"), given.alike("src1")))),
-        Instruction("TCMPS", "Compare with a scalar into a mask; mode: eq, ne, lt, le, gt, ge.", ("dst", "src", "scalar", "mode"),
+        Intrinsic("TCMPS", "Compare with a scalar into a mask; mode: eq, ne, lt, le, gt, ge.", ("dst", "src", "scalar", "mode"),
                     lambda given: given.write(_compared(given, given.alike("src"), given.scalar("scalar")))),
-        Instruction("TSEL", "Choose src0 where the mask holds, else src1.", ("dst", "mask", "src0", "src1"),
+        Intrinsic("TSEL", "Choose src0 where the mask holds, else src1.", ("dst", "mask", "src0", "src1"),
                     lambda given: given.write(compare.where(given.alike("mask"), given.alike("src0"), given.alike("src1"))), _TMP),
-        Instruction("TCVT", "Convert to the dtype of dst; mode and saturate as pto.cast takes them.", ("dst", "src"),
+        Intrinsic("TCVT", "Convert to the dtype of dst; mode and saturate as pto.cast takes them.", ("dst", "src"),
                     lambda given: given.write(cast(given.alike("src"), given.tile("dst").dtype, given.values["mode"],
                                                    given.values["saturate"])), {"mode": None, "saturate": None}),
     )
 
 
-def _compared(given: Given, lhs: BufferRef, rhs: object) -> Operand:
+def _compared(given: InstructionOperands, lhs: BufferRef, rhs: object) -> Operand:
     by_mode = {op.name: op for op in compare.ENTRIES if op.to_mask}
     mode = given.values["mode"]
     if not isinstance(mode, str) or mode not in by_mode:
@@ -302,18 +302,18 @@ def _compared(given: Given, lhs: BufferRef, rhs: object) -> Operand:
 
 # -- fills -------------------------------------------------------------------------------------------------------------
 
-def _fills() -> tuple[Instruction, ...]:
+def _fills() -> tuple[Intrinsic, ...]:
     return (
-        Instruction("TEXPANDS", "Fill dst with a scalar.", ("dst", "scalar"),
+        Intrinsic("TEXPANDS", "Fill dst with a scalar.", ("dst", "scalar"),
                     lambda given: given.write(create.full(given.tile("dst").shape, given.scalar("scalar"), given.tile("dst").dtype))),
-        Instruction("TROWEXPAND", "Spread a column [R, 1] along each row of dst.", ("dst", "src"),
+        Intrinsic("TROWEXPAND", "Spread a column [R, 1] along each row of dst.", ("dst", "src"),
                     lambda given: given.write(create.expand(given.shaped("src", given.tile("dst").shape[0], 1), given.tile("dst").shape))),
-        Instruction("TCOLEXPAND", "Spread a row [1, C] down each column of dst.", ("dst", "src"),
+        Intrinsic("TCOLEXPAND", "Spread a row [1, C] down each column of dst.", ("dst", "src"),
                     lambda given: given.write(create.expand(given.shaped("src", 1, given.tile("dst").shape[1]), given.tile("dst").shape))),
-        Instruction("TCI", "Count along each row: dst[r, c] = start + c.", ("dst",),
+        Intrinsic("TCI", "Count along each row: dst[r, c] = start + c.", ("dst",),
                     lambda given: given.write(elementwise.add(create.iota(given.tile("dst").shape, given.tile("dst").dtype, 1),
                                                               given.scalar("start"))), {"start": 0}),
-        Instruction("TAXPY", "Add a multiple: dst = dst + src * scalar.", ("dst", "src", "scalar"),
+        Intrinsic("TAXPY", "Add a multiple: dst = dst + src * scalar.", ("dst", "src", "scalar"),
                     lambda given: given.write(elementwise.add(given.tile("dst"),
                                                               elementwise.mul(given.alike("src"), given.scalar("scalar"))))),
     )

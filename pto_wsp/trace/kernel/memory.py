@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from pto_wsp.errors import (
-    BufferMisuseError,
-    MixedDTypeError,
-    NumberError,
-    OperandKindError,
-    OptionValueError,
-    ViewBoundsError,
-)
+from pto_wsp.errors import BufferMisuseError, MixedDTypeError, NumberError, OperandKindError, OptionValueError, ViewBoundsError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType

@@ -30,35 +30,35 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import TensorView
 from pto_wsp.source import Span, here, span_of, user_frame
-from pto_wsp.trace.bytecode import NUMBERS, Carried, carried_by, held_by_names, left_early, loop_names, takes_apart_otherwise
+from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names, takes_apart_otherwise
 from pto_wsp.trace.workload.pipelines import Pipe, pipe
-from pto_wsp.trace.workload.trace import Scope, WorkloadTrace, current_trace
+from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
 from pto_wsp.values import dataclass
 
 # -- branches ----------------------------------------------------------------------------------------------------------
 _FIRST = "P.when"
 
 
-def branch(keyword: str, *condition: object) -> Side:
+def branch(keyword: str, *condition: object) -> WorkloadBranch:
     """Return the context manager of a branch with its condition, or without one of the branch where no condition holds."""
     trace = current_trace(f"a branch `{keyword}(...)`")
     span = here()
     node = _condition(keyword, trace.use(as_scalar(condition[0]), user_frame(), span), span) if condition else None
-    return Side(trace, keyword, node, span)
+    return WorkloadBranch(trace, keyword, node, span)
 
 
 @dataclass(slots=True)
 class _Opened:
     """An open body: where it was entered, and the choice that it continues."""
 
-    body: AbstractContextManager[Scope]
-    scope: Scope
+    body: AbstractContextManager[TraceScope]
+    scope: TraceScope
     entered_at: int
     held: Mapping[str, object]
     before: wl.Choice | None
 
 
-class Side:
+class WorkloadBranch:
     """One branch, which `with` opens."""
 
     __slots__ = ("_condition", "_keyword", "_opened", "_span", "_trace")
@@ -83,7 +83,7 @@ class Side:
         body = trace.scope(choice=choice)
         self._opened.append(_Opened(body, body.__enter__(), entered_at, held, before))
 
-    def _continued(self, around: Scope) -> tuple[wl.Choice, object]:
+    def _continued(self, around: TraceScope) -> tuple[wl.Choice, object]:
         """Return the choice that this branch continues.
 
         Raises: W102 if none ends directly before it.
@@ -105,7 +105,7 @@ class Side:
                                        help="every body is traced once and stands for all iterations, so break, continue and return have "
                                             "no meaning in it; put what is not to run into `with P.otherwise():`")
         self.close()
-        refuse_carried(carried_by(frame, opened.entered_at, frame.f_lasti, opened.held), "branch", "whether it runs or not")
+        refuse_carried(carried_variable(frame, opened.entered_at, frame.f_lasti, opened.held), "branch", "whether it runs or not")
 
     def abandon(self) -> None:
         """End the body without recording it, because an error is being raised."""
@@ -134,7 +134,7 @@ class Side:
         return f"{self._keyword}({'' if self._condition is None else print_scalar(self._condition)})"
 
 
-def refuse_carried(carried: Carried | None, kind: str, when: str) -> None:
+def refuse_carried(carried: LoopCarried | None, kind: str, when: str) -> None:
     """Check for a variable that a workload's body reads and then assigns.
 
     Raises: K109 if `carried` names one.
@@ -209,7 +209,7 @@ class Loops:
         """Loop as `P(…)`, each iteration after the one before."""
         return _loop(axes, names, ordered=True)
 
-    def when(self, condition: object) -> Side:
+    def when(self, condition: object) -> WorkloadBranch:
         """Run a body if a condition holds: `with P.when(c): …`, optionally `with P.elif_(d): …` and `with P.otherwise(): …`.
 
         The condition is known when tasks are made: loop variables, symbols, elements of tensors, slots, and comparisons of them
@@ -218,11 +218,11 @@ class Loops:
         """
         return branch("P.when", condition)
 
-    def elif_(self, condition: object) -> Side:
+    def elif_(self, condition: object) -> WorkloadBranch:
         """Run a body if the conditions directly before are false and this one is true; evaluated only if they are false."""
         return branch("P.elif_", condition)
 
-    def otherwise(self) -> Side:
+    def otherwise(self) -> WorkloadBranch:
         """Run a body if all conditions directly before are false."""
         return branch("P.otherwise")
 
@@ -259,13 +259,13 @@ def _levels(axis: object) -> tuple[Walk | Sparse, ...]:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenLoop:
     """A loop whose body is being traced: its variable, and for a loop over a sparse row the position."""
 
     walk: Walk
     var: s.Var
     position: s.Var | None
-    scope: Scope
+    scope: TraceScope
     value: Symbolic
 
     @property
@@ -285,7 +285,7 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
     otherwise = takes_apart_otherwise(walking, len(levels))
     if otherwise and len(levels) > 1:
         raise _takes_other_values(len(levels), span)
-    opened: list[_Open] = []
+    opened: list[_OpenLoop] = []
     with ExitStack() as stack:
         for level, name in zip(levels, loop_vars, strict=True):
             walk = level if isinstance(level, Walk) else walk_of(level[opened[-1].value])
@@ -293,14 +293,14 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
             position = None if walk.leads_to is None else trace.new_var(f"{name}.position")
             value = Symbolic(var) if position is None else Column(var, position, walk.tensors)
             scope = stack.enter_context(trace.scope(var, *(() if position is None else (position,))))
-            opened.append(_Open(walk, var, position, scope, value))
+            opened.append(_OpenLoop(walk, var, position, scope, value))
         at, before = walking.f_lasti, held_by_names(walking, NUMBERS)
         try:
             yield tuple(each.value for each in opened) if len(opened) > 1 else opened[0].value
         except GeneratorExit:
             trace.abandoned = trace.abandoned or span_of(frame)
             raise
-        refuse_carried(carried_by(walking, at, None, before), "loop", "in every turn")
+        refuse_carried(carried_variable(walking, at, None, before), "loop", "in every turn")
         if otherwise:      # a single unpacked variable has raised before; enumerate and zip reach this point
             raise _takes_other_values(1, span)
     _close(trace, opened, frame, span, ordered=ordered)
@@ -314,7 +314,7 @@ def _takes_other_values(count: int, span: Span) -> WorkloadStructureError:
                                        "their first value; a variable of P is its own number, and P(a, b) has two")
 
 
-def _close(trace: WorkloadTrace, opened: list[_Open], frame: FrameType, span: Span, *, ordered: bool) -> None:
+def _close(trace: WorkloadTrace, opened: list[_OpenLoop], frame: FrameType, span: Span, *, ordered: bool) -> None:
     """Append the loops, innermost first, each as the only item of the loop around it."""
     for level in reversed(range(len(opened))):
         outer_levels, each = opened[:level], opened[level]   # an inner axis may use an outer variable

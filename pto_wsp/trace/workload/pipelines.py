@@ -19,22 +19,15 @@ from types import TracebackType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
-from pto_wsp.errors import (
-    ArgumentKindError,
-    ChannelError,
-    NumberError,
-    OutsideTraceError,
-    ProcessError,
-    SymbolicControlError,
-)
+from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError, SymbolicControlError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.source import UNKNOWN, Span, here, user_frame
-from pto_wsp.trace.bytecode import Target, left_early, target_of
-from pto_wsp.trace.workload.trace import Scope, TaskHandle, WorkloadTrace, current_trace, innermost_scope, is_tracing
+from pto_wsp.trace.bytecode import AssignTarget, left_early, target_of
+from pto_wsp.trace.workload.trace import TaskHandle, TraceScope, WorkloadTrace, current_trace, innermost_scope, is_tracing
 
 MAX_PAYLOAD = 8
 MAX_DEPTH = 1 << 20
@@ -146,7 +139,7 @@ class Consumer:
     def __init__(self, trace: WorkloadTrace, channel: wl.ChannelRef, span: Span) -> None:
         self._trace, self._channel, self._span = trace, channel, span
         self._vars: tuple[s.Var, ...] = ()
-        self._body: AbstractContextManager[Scope] | None = None
+        self._body: AbstractContextManager[TraceScope] | None = None
         trace.unopened.append((self, span))
 
     def __repr__(self) -> str:
@@ -160,7 +153,7 @@ class Consumer:
         self._entered_at = frame.f_lasti
         return self._open(target_of(frame))
 
-    def _open(self, target: Target) -> Any:
+    def _open(self, target: AssignTarget) -> Any:
         self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
         self._vars = _new_vars(self._trace, target)
         self._body = self._trace.scope(*self._vars)
@@ -185,7 +178,7 @@ class Consumer:
         """Trace a function of the token's numbers as the body; `embed` places the function's result."""
         parameters = [p for p in signature(body).parameters.values()
                       if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-        value = self._open(Target(len(parameters), tuple(p.name for p in parameters)))
+        value = self._open(AssignTarget(len(parameters), tuple(p.name for p in parameters)))
         assert self._body is not None
         try:
             embed(body(*(value if isinstance(value, tuple) else () if value is None else (value,))))
@@ -245,7 +238,7 @@ def live_event(id: int) -> Event | None:
     return _events.get(id)
 
 
-def _new_vars(trace: WorkloadTrace, target: Target) -> tuple[s.Var, ...]:
+def _new_vars(trace: WorkloadTrace, target: AssignTarget) -> tuple[s.Var, ...]:
     names = target.names or tuple(f"t{k}" if target.count > 1 else "t" for k in range(target.count))
     return tuple(trace.new_var(name) for name in names)
 
@@ -310,7 +303,7 @@ class Pipe:
 
     def __init__(self, trace: WorkloadTrace, span: Span) -> None:
         self._trace, self._span = trace, span
-        self._body: AbstractContextManager[Scope] | None = None
+        self._body: AbstractContextManager[TraceScope] | None = None
         trace.unopened.append((self, span))
 
     def __enter__(self) -> None:

@@ -13,13 +13,7 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from types import FrameType
 
-from pto_wsp.errors import (
-    LoopVariableError,
-    OutsideTraceError,
-    SymbolicControlError,
-    ValueScopeError,
-    WorkloadDepthError,
-)
+from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
 from pto_wsp.ir import rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -37,7 +31,7 @@ MOST_NESTED = 64     # nested bodies: every traversal of a workload recurses
 
 
 @dataclass(slots=True)
-class Scope:
+class TraceScope:
     """A body being written: its items so far. `var`: the loop's variable; None for the outermost body and for branches.
 
     `choice`: an identity shared by the branches of one choice; None for other bodies. `decided`: the choice that ended last in this body
@@ -61,7 +55,7 @@ class TaskHandle:
     id: int
     trace: WorkloadTrace
     kernel: str
-    scopes: tuple[Scope, ...] = ()
+    scopes: tuple[TraceScope, ...] = ()
 
     def __repr__(self) -> str:
         return f"TaskHandle({self.kernel})"
@@ -83,7 +77,7 @@ class WorkloadTrace:
     """The state of one run of a workload function."""
 
     name: str
-    scopes: list[Scope] = field(default_factory=lambda: [Scope()])
+    scopes: list[TraceScope] = field(default_factory=lambda: [TraceScope()])
     tensors: dict[int, Tensor] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)       # names of tensors, by id
     symbol_names: dict[int, str] = field(default_factory=dict)
@@ -93,7 +87,7 @@ class WorkloadTrace:
     unopened: list[tuple[object, Span]] = field(default_factory=list)   # branches not yet opened by a `with`
     n_around: int = 0        # bodies around, in workloads that call this one
     fixed: dict[tuple[int, int], wl.Fixed] = field(default_factory=dict)     # (tensor id, dimension) -> extent read as a number
-    called_in: Scope | None = None     # stands for the caller's body if that is a loop, branch or process
+    called_in: TraceScope | None = None     # stands for the caller's body if that is a loop, branch or process
 
     # -- structure -----------------------------------------------------------------------------------------------------
 
@@ -115,12 +109,12 @@ class WorkloadTrace:
         return any(scope.closed and any(scope.choice is choice for choice in choices) for scope in handle.scopes)
 
     @contextmanager
-    def scope(self, *variables: s.Var, choice: object = None) -> Iterator[Scope]:
+    def scope(self, *variables: s.Var, choice: object = None) -> Iterator[TraceScope]:
         """Open a body for the duration of the `with` block. The first variable is the user's."""
         if self.n_around + len(self.scopes) > MOST_NESTED:
             raise WorkloadDepthError(f"more than {MOST_NESTED} loops, branches and bodies stand in each other", here(),
                                      help="compute several indices from one loop, i // n and i % n; join conditions with &")
-        inner = Scope(var=variables[0] if variables else None, choice=choice)
+        inner = TraceScope(var=variables[0] if variables else None, choice=choice)
         self.scopes.append(inner)
         self.open_vars.update(variable.id for variable in variables)
         try:
@@ -148,7 +142,7 @@ class WorkloadTrace:
         """Record that the body uses the extent of a tensor's dimension as a Python number."""
         self.fixed.setdefault((ref.id, dim), wl.Fixed(ref, dim, here()))
 
-    def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: Scope, *, ordered: bool, frame: FrameType,
+    def close_loop(self, walk: Walk, var: s.Var, position: s.Var | None, inner: TraceScope, *, ordered: bool, frame: FrameType,
                    span: Span) -> None:
         """Append the loop with the body `inner`. `position`: the variable of a loop over positions that map to `var`."""
         name = self._axis_name(walk, frame)
@@ -219,7 +213,7 @@ class WorkloadTrace:
                                           help="keep the Tensor in a variable")
                 self.keep(tensor)
                 name = self._tensor_name(node, frame)
-                if isinstance(tensor.made_in, Scope) and not tensor.ref.name:     # the statement that made the tensor gave no name
+                if isinstance(tensor.made_in, TraceScope) and not tensor.ref.name:     # the statement that made the tensor gave no name
                     tensor.rename(name)
                     tensor.made_in.items[:] = [wl.Fresh(tensor.ref, item.span) if isinstance(item, wl.Fresh) and item.tensor.id == node.id
                                                else item for item in tensor.made_in.items]
@@ -300,7 +294,7 @@ def current_trace(what: str) -> WorkloadTrace:
     return trace
 
 
-def innermost_scope() -> Scope | None:
+def innermost_scope() -> TraceScope | None:
     """Return the body being written; None outside a workload."""
     trace = _current.get()
     return None if trace is None else trace.scopes[-1]
@@ -326,7 +320,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
                                      help="a workload is traced once: recursion needs a Python number that ends it")
         trace.kernels = outer.kernels
         if outer.called_in is not None or any(not scope.is_pipe for scope in outer.scopes[1:]):
-            trace.called_in = Scope(trace.scopes[0].items)
+            trace.called_in = TraceScope(trace.scopes[0].items)
     token = _current.set(trace)
     try:
         with watch_tensors(trace.made_empty, trace.read_extent):
@@ -351,7 +345,7 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
 class Placed:
     """A workload placed by a call inside another workload: the scope and the item."""
 
-    scope: Scope
+    scope: TraceScope
     item: wl.Item
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from pto_wsp.c import syntax as c
-from pto_wsp.c.kernel_rows import converted
+from pto_wsp.c.kernel_rows import emit_cast
 from pto_wsp.c.printer import print_expr
-from pto_wsp.c.scalars import loaded, memory_type, stored
+from pto_wsp.c.scalars import load_element, memory_type, store_element
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entries.cast import cast
 from pto_wsp.ops.rounding import ALL, MODES, convert
@@ -60,7 +60,7 @@ def check(compile_c: Compile, source: DType, ways: Sequence[Way], portable: bool
     heads, bodies = [], []
     for number, (target, mode, saturate) in enumerate(ways):
         head = f"void loop_{number}({memory_type(target)} *y, const {memory_type(source)} *x, int64_t n)"
-        value = stored(converted(cast, loaded(c.Name("x[i]"), source), source, target, mode, saturate), target)
+        value = store_element(emit_cast(cast, load_element(c.Name("x[i]"), source), source, target, mode, saturate), target)
         heads.append(head + ";")
         bodies.append(f"{head} {{ for (int64_t i = 0; i < n; ++i) y[i] = {print_expr(value)}; }}")
     library = compile_c('#include "pto_math.h"\n' + "\n".join(bodies), "\n".join(heads), portable)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pto_wsp.check.affine.linear import Kind, LinExpr, System, Variable, closed
+from pto_wsp.check.affine.linear import LinExpr, System, Variable, VarKind, closed
 from pto_wsp.check.affine.scalars import Application, Translator
 from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, implies, reach, solve
 from pto_wsp.check.verdict import Verdict
@@ -30,7 +30,7 @@ add, sub, mul, div, mod = map(binary, (Op.ADD, Op.SUB, Op.MUL, Op.FLOORDIV, Op.M
 low, high, lt, le, eq, ne, both, any_, bits = map(binary, (Op.MIN, Op.MAX, Op.LT, Op.LE, Op.EQ, Op.NE, Op.AND, Op.OR, Op.AND))
 
 
-def kinds(system: System) -> set[Kind]:
+def kinds(system: System) -> set[VarKind]:
     return {key.kind for key in closed(system).variables() if isinstance(key, Variable)}
 
 
@@ -155,7 +155,7 @@ def test_rows_of_a_flattened_table_are_disjoint() -> None:
     system = System().within(b, 0, n).within(d, 0, n).equal(one.linear(flat), two.linear(flat))
     assert solve(system.branch().below(a, c)) == Unsat()
     assert solve(system.branch().below(b, d)) == Unsat()
-    assert Kind.OPAQUE in kinds(system)
+    assert VarKind.OPAQUE in kinds(system)
 
 
 def test_neighbouring_blocks_of_a_symbolic_size_are_disjoint() -> None:
@@ -232,7 +232,7 @@ def test_elements_of_a_table_that_changes_are_not() -> None:
     scope = Translator(is_stable=lambda tensor: tensor is not TABLE).scope({})
     one, two = scope.linear(element(TABLE, A, B)), scope.linear(element(TABLE, A, B))
     assert isinstance(solve(System().differ(one, two)), Sat)
-    assert kinds(System().at_least(one)) == {Kind.OPAQUE}
+    assert kinds(System().at_least(one)) == {VarKind.OPAQUE}
 
 
 def test_elements_have_the_range_of_their_dtype() -> None:

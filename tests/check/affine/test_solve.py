@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pto_wsp.check.affine.linear import LinExpr, System, Variable, fresh
+from pto_wsp.check.affine.linear import LinExpr, System, Variable, fresh_variable
 from pto_wsp.check.affine.solve import Sat, Unknown, Unsat, any_of, counterexample, implies, solve
 from pto_wsp.check.verdict import Verdict
 
@@ -161,7 +161,7 @@ def test_facts_of_two_variables_hold_where_both_occur() -> None:
 
 
 def test_fresh_variables_are_different() -> None:
-    assert fresh("q") != fresh("q")
+    assert fresh_variable("q") != fresh_variable("q")
 
 
 def test_any_of_several() -> None:

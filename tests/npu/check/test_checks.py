@@ -38,9 +38,9 @@ STORE = tp.GmStore("x", 1, Const(0), Const(0), span=at(3))
 IN, OUT, DRAIN = flag(Pipe.MTE2, Pipe.V), flag(Pipe.V, Pipe.MTE3), flag(Pipe.MTE3, Pipe.S, 7)
 
 
-def program(*body: tp.Step, tiles: tuple[tp.Tile, ...] | None = None, rooms: tuple[tp.Room, ...] | None = None) -> tp.TileProgram:
+def program(*body: tp.Step, tiles: tuple[tp.Tile, ...] | None = None, rooms: tuple[tp.ChipBuffer, ...] | None = None) -> tp.TileProgram:
     """Return a program over two tiles [4, 64] f32."""
-    given_rooms = rooms or (tp.Room(0, "a", tp.Space.UB, 1024, address=0), tp.Room(1, "b", tp.Space.UB, 1024, address=1024))
+    given_rooms = rooms or (tp.ChipBuffer(0, "a", tp.Space.UB, 1024, address=0), tp.ChipBuffer(1, "b", tp.Space.UB, 1024, address=1024))
     given = tiles or tuple(tp.Tile(n, name, n, DType.F32, 4, 64, tp.Form.ROWS, Const(4), Const(64)) for n, name in enumerate("ab"))
     declared = tuple(tp.Declare(tile.id) for tile in given)
     return tp.TileProgram("k", Unit.VECTOR, (TensorParam("x", Role.INOUT, DType.F32),), (tp.ParamAccess(0, 1),), given_rooms, given,

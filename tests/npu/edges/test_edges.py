@@ -12,7 +12,7 @@ from pto_wsp.ir.flow import leaves
 from pto_wsp.npu.check.writes import check_writes
 from pto_wsp.npu.emit.orchestration import emit_orchestration
 from pto_wsp.npu.plan.model import NpuPlan
-from pto_wsp.npu.plan.places import Task, TensorOf, site_of, statements
+from pto_wsp.npu.plan.places import TaskItems, TensorOf, site_of, statements
 from pto_wsp.npu.plan.waits import WORTH_JOINING, overwrites, remembered_reads, waits_of
 from pto_wsp.resources import csrc_dir
 from tests.npu.submits import npu_plan
@@ -202,8 +202,8 @@ def test_the_launches_of_a_task_are_one_statement() -> None:
             move[b](X[b], Y[b])
     plan = plan_of(body)
     first, loop = statements(plan.body)
-    assert isinstance(first, Task) and len(first.launches) == 2 and first.count == 2
-    assert [type(part) for part in statements(loop.body)] == [Task, Task]   # type: ignore[union-attr]
+    assert isinstance(first, TaskItems) and len(first.launches) == 2 and first.count == 2
+    assert [type(part) for part in statements(loop.body)] == [TaskItems, TaskItems]   # type: ignore[union-attr]
 
 
 def test_many_are_joined_where_several_tasks_wait_for_them() -> None:

@@ -8,6 +8,7 @@ from pto_wsp.ir.kernel import Role, ScalarParamDecl, TensorParam, TileParam
 from pto_wsp.ir.tile import TileType
 from pto_wsp.npu.isa.tile_program import (
     Access,
+    ChipBuffer,
     Declare,
     Form,
     GmLoad,
@@ -15,9 +16,8 @@ from pto_wsp.npu.isa.tile_program import (
     Instr,
     Leave,
     Loop,
+    NumberArg,
     ParamAccess,
-    Room,
-    ScalarArg,
     Space,
     Tile,
     TileArg,
@@ -44,10 +44,11 @@ def rms_rows() -> TileProgram:
     body = (Leave(s.Binary(s.Op.LE, rows, const(0))), *(Declare(tile.id) for tile in tiles), GmLoad(0, "x", const(0), const(0)),
             Instr("TMUL", (TileArg(1, WRITE), TileArg(0, READ), TileArg(0, READ))),
             Instr("TROWSUM", (TileArg(2, WRITE), TileArg(1, READ), TileArg(4, BOTH))),
-            Instr("TADDS", (TileArg(3, WRITE), TileArg(3, READ), ScalarArg(s.ParamScalar("eps", F32), F32))),
+            Instr("TADDS", (TileArg(3, WRITE), TileArg(3, READ), NumberArg(s.ParamScalar("eps", F32), F32))),
             Instr("TROWEXPANDDIV", (TileArg(1, WRITE), TileArg(0, READ), TileArg(2, READ))),
             GmStore("out", 1, const(0), const(0)))
-    rooms = (Room(0, "x", Space.UB, 8192), Room(1, "sq", Space.UB, 8192), Room(2, "stat", Space.UB, 64), Room(3, "work", Space.UB, 8192))
+    rooms = (ChipBuffer(0, "x", Space.UB, 8192), ChipBuffer(1, "sq", Space.UB, 8192),
+             ChipBuffer(2, "stat", Space.UB, 64), ChipBuffer(3, "work", Space.UB, 8192))
     access = (ParamAccess(1, 2, cols=128), ParamAccess(1, 2, cols=128))
     return TileProgram("rms_rows", Unit.VECTOR, (x, ScalarParamDecl("eps", F32), out), access, rooms, tiles, body)
 
@@ -62,7 +63,7 @@ def doubled_blocks() -> TileProgram:
                  (Declare(0, turn=block), GmLoad(0, "x", row, const(0)),
                   Instr("TADD", (TileArg(0, WRITE), TileArg(0, READ), TileArg(0, READ))), GmStore("out", 0, row, const(0)))),)
     return TileProgram("doubled_blocks", Unit.VECTOR, (x, out), (ParamAccess(0, 1, row_step=2), ParamAccess(0, 1)),
-                       (Room(0, "t", Space.UB, 512, copies=2),), tiles, body)
+                       (ChipBuffer(0, "t", Space.UB, 512, copies=2),), tiles, body)
 
 
 def product(turned: bool) -> TileProgram:
@@ -74,9 +75,9 @@ def product(turned: bool) -> TileProgram:
              Tile(3, "right", 3, F32, 128, 64, Form.RIGHT, const(128), const(64)),
              Tile(4, "acc", 4, F32, 32, 64, Form.ACC, const(32), const(64)))
     body = (*(Declare(tile.id) for tile in tiles), GmLoad(0, "a", const(0), const(0)), GmLoad(1, "b", const(0), const(0), turned=turned),
-            Instr("TEXTRACT", (TileArg(2, WRITE), TileArg(0, READ), ScalarArg(const(0), DType.I32), ScalarArg(const(0), DType.I32))),
-            Instr("TEXTRACT", (TileArg(3, WRITE), TileArg(1, READ), ScalarArg(const(0), DType.I32), ScalarArg(const(0), DType.I32))),
+            Instr("TEXTRACT", (TileArg(2, WRITE), TileArg(0, READ), NumberArg(const(0), DType.I32), NumberArg(const(0), DType.I32))),
+            Instr("TEXTRACT", (TileArg(3, WRITE), TileArg(1, READ), NumberArg(const(0), DType.I32), NumberArg(const(0), DType.I32))),
             Instr("TMATMUL", (TileArg(4, WRITE), TileArg(2, READ), TileArg(3, READ))), GmStore("out", 4, const(0), const(0)))
     spaces = (Space.L1, Space.L1, Space.L0A, Space.L0B, Space.L0C)
-    rooms = tuple(Room(tile.id, tile.name, space, tile.size_bytes) for tile, space in zip(tiles, spaces, strict=True))
+    rooms = tuple(ChipBuffer(tile.id, tile.name, space, tile.size_bytes) for tile, space in zip(tiles, spaces, strict=True))
     return TileProgram("product", Unit.CUBE, (a, b, out), (ParamAccess(0, 1),) * 3, rooms, tiles, body)

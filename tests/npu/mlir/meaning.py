@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pto_wsp.errors import InternalError
-from pto_wsp.npu.isa.instructions import Kind, Operand, find_instruction
+from pto_wsp.npu.isa.instructions import FormOperand, Kind, find_instruction
 from tests.npu.mlir.grammar import Fault, Function, MemoryType, Op, TileType, Type, parse
 
 _BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "ui8": 1, "ui16": 2, "ui32": 4, "ui64": 8}
@@ -247,7 +247,7 @@ class _Checker:
                     or (left.v_row, right.v_col, left.v_col) != (acc.v_row, acc.v_col, right.v_row):
                 raise self.fault(op, "rows, columns and the inner dimension do not fit")
 
-    def fits(self, op: Op, form: tuple[Operand, ...]) -> bool:
+    def fits(self, op: Op, form: tuple[FormOperand, ...]) -> bool:
         ins, outs = list(op.in_types), list(op.out_types)
         words = len(op.attributes)
         dtypes: set[str] = set()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.scalar import Const, mul
-from pto_wsp.npu.emit.mlir_views import part_views, parts_of, with_wholes
+from pto_wsp.npu.emit.mlir_views import part_views, parts_of, with_whole_buffers
 from pto_wsp.npu.isa import tile_program as tp
 
 POISON = 0x7F7F7F7F     # as f32: 3.39e38
@@ -19,13 +19,13 @@ POISON = 0x7F7F7F7F     # as f32: 3.39e38
 
 def separate(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program with buffers of their own, each full of what no kernel expects."""
-    return _Separated(with_wholes(program)).made()
+    return _Separated(with_whole_buffers(program)).made()
 
 
 @dataclass
 class _Separated:
     program: tp.TileProgram
-    rooms: list[tp.Room] = field(default_factory=list)
+    rooms: list[tp.ChipBuffer] = field(default_factory=list)
     tiles: dict[int, tp.Tile] = field(default_factory=dict)
     raw: dict[int, int] = field(default_factory=dict)       # a tile -> one that sees its bytes as a row of words
 
@@ -33,7 +33,7 @@ class _Separated:
         parts = parts_of(self.program)
         for tile in self.program.tiles:
             if tile.id not in parts:
-                self.rooms.append(tp.Room(len(self.rooms), tile.name, self.program.space(tile.id), -(-tile.size_bytes // 32) * 32))
+                self.rooms.append(tp.ChipBuffer(len(self.rooms), tile.name, self.program.space(tile.id), -(-tile.size_bytes // 32) * 32))
                 self.tiles[tile.id] = replace(tile, room=self.rooms[-1].id, offset=0)
         for tile in self.program.tiles:
             if tile.id in parts:
@@ -47,7 +47,7 @@ class _Separated:
                 self.raw[tile.id] = next(ids)
                 self.tiles[self.raw[tile.id]] = tp.Tile(self.raw[tile.id], f"{tile.name}_raw", tile.room, DType.I32, 1, words, tp.Form.ROWS,
                                                         Const(1), Const(words), tile.offset)
-        fills = [tp.Instr("TEXPANDS", (tp.TileArg(raw, tp.Access.WRITE), tp.ScalarArg(Const(POISON), DType.I32)))
+        fills = [tp.Instr("TEXPANDS", (tp.TileArg(raw, tp.Access.WRITE), tp.NumberArg(Const(POISON), DType.I32)))
                  for tile, raw in self.raw.items() if tile not in parts]
         body = tuple(self.block((*fills, *part_views(self.program).body), frozenset()))
         return replace(self.program, rooms=tuple(self.rooms), tiles=tuple(self.tiles.values()), body=body)
@@ -56,7 +56,7 @@ class _Separated:
         """Yield the steps with tiles declared where they are first used in their block."""
         for step in body:
             match step:
-                case tp.Instr("TSUBVIEW", (tp.TileArg(part), _, tp.ScalarArg(row), _)) if not isinstance(row, Const):
+                case tp.Instr("TSUBVIEW", (tp.TileArg(part), _, tp.NumberArg(row), _)) if not isinstance(row, Const):
                     tile = self.tiles[part]
                     declared |= {part}
                     yield tp.Declare(part, shift=mul(row, Const(tile.cols * tile.dtype.nbytes)))

@@ -30,7 +30,7 @@ class Maker:
         self.chance = random.Random(seed)
         self.left = steps
         self.cube = self.chance.random() < 0.3
-        self.rooms: list[tp.Room] = []
+        self.rooms: list[tp.ChipBuffer] = []
         self.tiles: list[tp.Tile] = []
         self.n_vars = 0
 
@@ -48,7 +48,7 @@ class Maker:
         forms = {tp.Space.UB: tp.Form.ROWS, tp.Space.L1: tp.Form.NZ, tp.Space.L0A: tp.Form.LEFT, tp.Space.L0B: tp.Form.RIGHT,
                  tp.Space.L0C: tp.Form.ACC}
         rows = rows if space is tp.Space.UB else 16
-        room = tp.Room(len(self.rooms), f"r{len(self.rooms)}", space, rows * 64)
+        room = tp.ChipBuffer(len(self.rooms), f"r{len(self.rooms)}", space, rows * 64)
         self.rooms.append(room)
         self.tiles.append(tp.Tile(len(self.tiles), f"t{len(self.tiles)}", room.id, F32, rows, 16, forms[space], Const(rows), Const(16)))
         return tp.Declare(len(self.tiles) - 1)

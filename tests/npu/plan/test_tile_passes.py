@@ -25,7 +25,7 @@ ZERO = Const(0)
 
 def vector(body: tuple[tp.Step, ...], sizes: tuple[int, ...]) -> tp.TileProgram:
     """Return a program with a tile of [rows, 64] f32 for each number of rows."""
-    rooms = tuple(tp.Room(at, f"r{at}", tp.Space.UB, rows * 256) for at, rows in enumerate(sizes))
+    rooms = tuple(tp.ChipBuffer(at, f"r{at}", tp.Space.UB, rows * 256) for at, rows in enumerate(sizes))
     tiles = tuple(tp.Tile(at, f"t{at}", at, DType.F32, rows, 64, tp.Form.ROWS, Const(rows), Const(64)) for at, rows in enumerate(sizes))
     return tp.TileProgram("small", Unit.VECTOR, (), (), rooms, tiles, body)
 

@@ -131,7 +131,7 @@ class _Machine:
                     if operand.kind in (Kind.DATA, Kind.EACH):
                         assert legal(step.name, self.tiles[tile].dtype, self.family), (step.name, self.tiles[tile].dtype)
                     args.append(self.valid(tile))
-                case tp.ScalarArg(value, dtype):
+                case tp.NumberArg(value, dtype):
                     args.append(np.asarray(self.value(value)).astype(dtype.np) if operand.kind is Kind.SCALAR else None)
                 case tp.Word(text):
                     args.append(text.partition("::")[2].removeprefix("CAST_"))

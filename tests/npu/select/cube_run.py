@@ -68,7 +68,7 @@ class _Run:
                 at, to, into = self.number(row), self.number(col), self.array(param)
                 assert at + rows <= into.shape[0] and to + cols <= into.shape[1], "outside of the parameter"
                 into[at:at + rows, to:to + cols] = self.held(tile)[:rows, :cols]
-            case tp.Instr("TEXTRACT", (tp.TileArg(to_tile), tp.TileArg(from_tile), tp.ScalarArg(row), tp.ScalarArg(col))):
+            case tp.Instr("TEXTRACT", (tp.TileArg(to_tile), tp.TileArg(from_tile), tp.NumberArg(row), tp.NumberArg(col))):
                 at, across = self.number(row), self.number(col)
                 rows, cols = self.valid(to_tile)
                 source, kept = self.held(from_tile), self.blank(to_tile)

@@ -16,12 +16,12 @@ from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.tensor import TensorView
 from pto_wsp.ir.view import declared
 from pto_wsp.npu.isa.tile_program import ParamAccess
-from pto_wsp.npu.plan.descriptors import Described, describe
+from pto_wsp.npu.plan.descriptors import ViewSteps, describe
 from pto_wsp.npu.plan.model import Reshaped, Window
 from pto_wsp.source import UNKNOWN
 
 
-def described(view: TensorView) -> Described:
+def described(view: TensorView) -> ViewSteps:
     return describe(view.view, UNKNOWN)
 
 
@@ -31,7 +31,7 @@ def number(node: s.Scalar) -> int:
     return int(known.value)
 
 
-def seen(whole: np.ndarray, found: Described) -> np.ndarray:
+def seen(whole: np.ndarray, found: ViewSteps) -> np.ndarray:
     """What a kernel sees: the runtime's windows of a contiguous array, then rows and columns by the access."""
     array = whole
     for step in found.steps:

@@ -30,7 +30,7 @@ from pto_wsp import (
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchError, KeyTraceError
-from pto_wsp.ir.execution_rules import Column, ExecutionRules, FullWindow, Release, WindowUnit, print_rules
+from pto_wsp.ir.execution_rules import ExecutionRules, FullWindow, Release, TaskField, WindowUnit, print_rules
 from pto_wsp.ir.plan import CheckKind, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import print_scalar
@@ -101,7 +101,7 @@ def rules_of(w: Workload, arch: Arch = UNIT) -> ExecutionRules:
 def test_lanes_and_homes(w: Workload, lane: str, worker: str, n_workers: int) -> None:
     task, rules = task_of(w), rules_of(w)
     assert (print_scalar(task.lane), print_scalar(task.worker), rules.n_workers) == (lane, worker, n_workers)
-    assert (Column.LANE in rules.columns) is (lane != "0")
+    assert (TaskField.LANE in rules.columns) is (lane != "0")
 
 
 def test_one_queue_has_as_many_executors_as_the_arch_has_aicpus() -> None:
@@ -192,7 +192,7 @@ def test_what_is_taken_mod_n_needs_no_check() -> None:
 def test_the_executors_of_an_aicpu(w: Workload, arch: Arch, sizes: tuple[int, ...] | None) -> None:
     rules = rules_of(w, arch)
     assert rules.pool_size == sizes
-    assert (Column.POOL in rules.columns) is (sizes != (1,))
+    assert (TaskField.POOL in rules.columns) is (sizes != (1,))
 
 
 def test_a_task_is_in_the_pool_of_its_unit_or_of_its_key() -> None:
@@ -231,7 +231,7 @@ def test_rules(w: Workload, field: str, value: tuple[object, ...]) -> None:
     rules = rules_of(w)
     found: dict[str, tuple[object, ...]] = {
         "release": (rules.release, rules.release_n, rules.release_every), "start": (rules.start_after,),
-        "window": (rules.window, rules.window_unit, rules.full_window), "ready": (rules.steals, Column.PRIORITY in rules.columns)}
+        "window": (rules.window, rules.window_unit, rules.full_window), "ready": (rules.steals, TaskField.PRIORITY in rules.columns)}
     assert found[field] == value
 
 
@@ -278,4 +278,4 @@ def test_bytes_that_move_are_asked_for_where_cores_share_a_memory() -> None:
     narrow = UNIT.with_memory("GM", bandwidth_bytes_per_cycle=8.0)
     (plain,), (shared,) = submits(plan_of(one())), submits(plan_of(one(), narrow))
     assert print_scalar(plain.traffic) == "0" and "X.shape[2]" in print_scalar(shared.traffic)
-    assert Column.BYTES in rules_of(one(), narrow).columns and rules_of(one(), narrow).bytes_per_cycle == 8.0
+    assert TaskField.BYTES in rules_of(one(), narrow).columns and rules_of(one(), narrow).bytes_per_cycle == 8.0

@@ -8,10 +8,10 @@ import pytest
 
 from pto_wsp.artifact.build import load_runtime
 from pto_wsp.ir.channels import Wait
-from pto_wsp.ir.execution_rules import Column, FullWindow, Places, Release, WindowUnit
+from pto_wsp.ir.execution_rules import FullWindow, Places, Release, TaskField, WindowUnit
 from pto_wsp.passes.schedule import MAX_POOLS
 from pto_wsp.run.record import EdgeReason, MarkFlag, NodeKind, Stall
-from pto_wsp.run.simulator import Held
+from pto_wsp.run.simulator import LastWait
 from pto_wsp.schedule.calendar import MAX_EXECUTORS
 
 
@@ -22,14 +22,14 @@ def of_interface(prefix: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("kinds, prefix", [
     ((NodeKind,), "PTO_NODE_"), ((MarkFlag,), "PTO_MARK_"), ((EdgeReason,), "PTO_EDGE_"), ((Stall,), "PTO_STALL_"), ((Wait,), "PTO_STUCK_"),
-    ((Held,), "PTO_HELD_"), ((Places,), "PTO_PLACE_"), ((Release,), "PTO_TIMING_"), ((WindowUnit, FullWindow), "PTO_WINDOW_"),
+    ((LastWait,), "PTO_HELD_"), ((Places,), "PTO_PLACE_"), ((Release,), "PTO_TIMING_"), ((WindowUnit, FullWindow), "PTO_WINDOW_"),
 ])
 def test_members_are_those_of_the_interface(kinds: tuple[type[IntEnum | IntFlag], ...], prefix: str) -> None:
     assert {member.name: member.value for kind in kinds for member in kind} == of_interface(prefix)
 
 
 def test_columns_are_the_bits_of_the_interface() -> None:
-    assert {column.name: 1 << column.value for column in Column} == of_interface("PTO_KEEP_")
+    assert {column.name: 1 << column.value for column in TaskField} == of_interface("PTO_KEEP_")
 
 
 def test_limits_are_those_of_the_interface() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pto_wsp.run.bound import MADE, Bindings, alias_groups, layout_of
-from pto_wsp.run.verify import copied
+from pto_wsp.run.verify import copy_bindings
 
 
 def bound(*arrays: np.ndarray[Any, Any]) -> Bindings:
@@ -26,7 +26,7 @@ def partners(groups: tuple[int, ...]) -> list[int]:
 def test_what_overlaps_still_does() -> None:
     base = np.arange(48, dtype=np.int32).reshape(6, 8)
     before = bound(base[::-2, 1:], base[1:3], base.view(np.int64)[:, 1:2], np.arange(3.0), np.zeros((0, 4), np.float32), MADE)
-    after = copied(before)
+    after = copy_bindings(before)
     assert after.groups == before.groups and partners(alias_groups(after.arrays)) == partners(before.groups)
     for one, copy in zip(before.arrays, after.arrays, strict=True):
         assert np.array_equal(one, copy) and one.strides == copy.strides and one.dtype == copy.dtype
@@ -41,4 +41,4 @@ def test_what_overlaps_still_does() -> None:
 def test_what_may_not_be_written_stays_so() -> None:
     fixed = np.arange(4.0)
     fixed.flags.writeable = False
-    assert not copied(bound(fixed, np.broadcast_to(np.float32(3), (4, 4)))).arrays[0].flags.writeable
+    assert not copy_bindings(bound(fixed, np.broadcast_to(np.float32(3), (4, 4)))).arrays[0].flags.writeable

@@ -10,7 +10,7 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, Scalar, Tensor, Tile, kernel, pto, ptoisa, ptoisa_kernel, workload
 from pto_wsp.errors import ArgumentKindError, InstructionError, OutsideTraceError
-from pto_wsp.trace.kernel.instructions import Instruction, instructions
+from pto_wsp.trace.kernel.instructions import Intrinsic, instructions
 from tests.tolerances import Array
 
 F32, I32, BOOL = DType.F32, DType.I32, DType.BOOL
@@ -195,7 +195,7 @@ def test_ops_have_no_destination_in_a_kernel_of_instructions(line: Callable[[Any
 def test_the_namespace_lists_and_documents() -> None:
     assert "TROWEXPANDMUL" in dir(ptoisa) and "Tile" in dir(ptoisa)
     assert all(each.__doc__ for each in instructions().values())
-    assert isinstance(ptoisa.TADD, Instruction) and repr(ptoisa.TADD) == "ptoisa.TADD(dst, src0, src1)"
+    assert isinstance(ptoisa.TADD, Intrinsic) and repr(ptoisa.TADD) == "ptoisa.TADD(dst, src0, src1)"
     assert not hasattr(ptoisa, "TNOTHING")
     assert ptoisa.CmpMode.LT == "lt"
     with pytest.raises(AttributeError):
