@@ -99,7 +99,7 @@ def check(made: Workload, outputs: dict[Tensor, Callable[[], Array]]) -> Program
     Besides the default schedule a workload is run under one other, which goes by its name: all of them have their turn in these tests.
     `outputs`: tensors to compare, with what must be in them. What all tensors hold before is restored for each run.
     """
-    before = {id(t): (t, t.data.copy()) for t in made.tensors if t.data is not None}
+    before = {id(t): (t, t.data.copy()) for t in made.tensors if t is not None and t.data is not None}
     expected = {t: value() for t, value in outputs.items()}
 
     def compare(program: Program, run: Callable[[], object], what: object) -> None:

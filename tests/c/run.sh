@@ -27,7 +27,7 @@ run_variant() {
             failed=$((failed + 1))
             continue
         fi
-        timeout 60 "$program" >"$report" 2>&1 || status=$?
+        timeout 300 "$program" >"$report" 2>&1 || status=$?
         sed "s/^\(ok  \|FAIL\) /\1 [$variant] $name: /" "$report"
         passed=$((passed + $(grep -c '^ok ' "$report")))
         local n_failed

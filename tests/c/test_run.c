@@ -289,12 +289,14 @@ static int32_t orchestrate_nothing(const pto_bindings *bindings, pto_sink *sink)
     return PTO_E_CANCELLED;
 }
 
-static _Atomic int32_t is_pressed;
+static _Atomic int32_t is_pressed, is_looping;
 
 static int32_t loop_for_long(const pto_arg *args, const int64_t *scalars, char *scratch, pto_context *context)
 {
     if (pressed_at >= 0 && scalars[0] >= pressed_at && !atomic_exchange(&is_pressed, 1))
         kill(getpid(), SIGINT);            /* helpers block it: the main thread gets it */
+    if (pressed_at >= 0 && scalars[0] >= pressed_at)
+        atomic_store(&is_looping, 1);
     while (pressed_at >= 0 && scalars[0] >= pressed_at)
         if (__atomic_load_n(context->cancel, __ATOMIC_RELAXED) != 0)
             return PTO_CANCELLED;
@@ -348,8 +350,9 @@ static void an_interrupt_ends_a_loop_in_a_kernel(void)
 
 static void *cancel_soon(void *pool)
 {
-    struct timespec nap = {0, 20000000};
-    nanosleep(&nap, NULL);
+    struct timespec nap = {0, 1000000};
+    while (!atomic_load(&is_looping))      /* a cancel before the run begins is none of this run */
+        nanosleep(&nap, NULL);
     pto_pool_cancel(pool);
     return NULL;
 }
@@ -360,6 +363,7 @@ static void a_cancelled_pool_ends_a_loop_in_a_kernel(void)
     pthread_t thread;
     pressed_at = 1;
     atomic_store(&is_pressed, 1);          /* nobody presses it */
+    atomic_store(&is_looping, 0);
     CHECK(pthread_create(&thread, NULL, cancel_soon, pool) == 0);
     pto_record *record = pto_record_new(&(pto_record_options){.infer = 1});
     CHECK_EQ(orchestrate(&(pto_bindings){.symbols = (int64_t[]){-1, -1}, .n_symbols = 2}, pto_record_sink(record)), PTO_OK);

@@ -17,8 +17,9 @@ from rich.text import Text
 
 from pto_wsp import cli
 from pto_wsp.cli.main import main, show
+from pto_wsp.doors import TARGETS
 from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.table import TARGETS, find_target
+from pto_wsp.targets.table import find_target
 
 MODEL = """\
 import numpy as np

@@ -205,7 +205,7 @@ def test_past_what_a_record_keeps_there_is_none() -> None:
     program.run()
     with pytest.raises(ProgramStateError) as caught:
         program.wall_trace  # noqa: B018 - it raises
-    assert (caught.value.code, caught.value.message) == ("R103", "the run had 20 tasks, more than a record keeps")
+    assert (caught.value.code, caught.value.message) == ("R115", "the run had 20 tasks, more than a record keeps")
     object.__setattr__(program.compiled, "runner", engine)
     assert len(check(program.run(), 2)) == 20
 
