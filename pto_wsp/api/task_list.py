@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pto_wsp.api.program import BoundBefore
+from pto_wsp.api.bindings import BoundBefore
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.tensor import Tensor
