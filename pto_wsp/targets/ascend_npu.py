@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from pto_wsp.arch.model import Arch
 from pto_wsp.check.forms import form_errors
 from pto_wsp.errors import MissingDataError, raise_all
 from pto_wsp.ir.plan import TaskPlan
@@ -17,34 +16,14 @@ from pto_wsp.npu.emit.package import DeviceKernel, emit_package_files
 from pto_wsp.npu.plan.arguments import mark_between_tasks, merge_dims
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
-from pto_wsp.passes.pipeline import AnyPass
-from pto_wsp.schedule.capability import supports
-from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
-from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.package import INTERFACES, check_device_arch, check_device_options, device_passes, lower_for_device, make_package
+from pto_wsp.targets.package import INTERFACES, DeviceTarget, lower_for_device, make_package
 from pto_wsp.targets.planning import make_plan
 from pto_wsp.targets.request import CompileRequest
-from pto_wsp.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class _AscendNpu:
-    name: str = "ascend_npu"
-    default_arch: str = "ascend_910b"
-
-    @property
-    def supports(self) -> Mapping[str, Support]:
-        return supports(self.name)
-
-    def check_options(self, given: Mapping[str, object], checked: CompileOptions) -> None:
-        check_device_options(self.name, given)
-
-    def check_arch(self, arch: Arch) -> None:
-        check_device_arch(self.name, arch)
-
-    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
-        return device_passes()
+class _AscendNpu(DeviceTarget):
+    __slots__ = ()
 
     def compile(self, request: CompileRequest) -> Compiled:
         made = make_plan(request, DEVICE_PASSES)
@@ -57,7 +36,7 @@ class _AscendNpu:
         lower_for_device(request, partial(_for_device, request))
 
 
-ASCEND_NPU = _AscendNpu()
+ASCEND_NPU = _AscendNpu("ascend_npu")
 
 
 def _for_device(request: CompileRequest, plan: TaskPlan) -> TaskPlan:

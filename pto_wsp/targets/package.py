@@ -35,13 +35,17 @@ from pto_wsp.npu.tiles.passes import TILE_PROGRAM_PASSES
 from pto_wsp.passes.lower import lower
 from pto_wsp.passes.passes import DEVICE_PASSES
 from pto_wsp.passes.pipeline import AnyPass
+from pto_wsp.schedule.capability import supports
+from pto_wsp.schedule.support import Support
 from pto_wsp.source import here
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.dumps import kernels_observer, observer
 from pto_wsp.targets.entries import symbol_entries, tensor_entries
+from pto_wsp.targets.options import CompileOptions
 from pto_wsp.targets.planning import Planned, run_plan_passes
 from pto_wsp.targets.replacing import text_key
 from pto_wsp.targets.request import CompileRequest
+from pto_wsp.values import dataclass
 
 # Written for these, as the project's own tests execute them; no version of the device's own has been seen by them.
 INTERFACES = {"pto_wsp_abi": "1", "pto_isa": "host emulation of the tests", "pto_orchestration_api": "host emulation of the tests"}
@@ -50,32 +54,42 @@ INTERFACES = {"pto_wsp_abi": "1", "pto_isa": "host emulation of the tests", "pto
 Spell = Callable[[NpuPlan, Sequence[DeviceKernel]], Mapping[str, str]]
 
 
-def device_passes() -> tuple[AnyPass, ...]:
-    """Return the passes of all levels in the order of their run."""
-    parts = {step.name: step for passes in PART_PASSES.values() for step in passes}
-    return (*DEVICE_PASSES, *NPU_PASSES, *parts.values(), *TILE_PROGRAM_PASSES)
+@dataclass(frozen=True, slots=True)
+class DeviceTarget:
+    """What targets that make packages have in common: passes of every level, an NPU as the arch, no options of programs that run here."""
 
+    name: str
+    default_arch: str = "ascend_910b"
 
-def check_device_options(target: str, given: Mapping[str, object]) -> None:
-    """Refuse options of programs that run in this process.
+    @property
+    def supports(self) -> Mapping[str, Support]:
+        """What the target makes of each directive."""
+        return supports(self.name)
 
-    Raises: C104.
-    """
-    on_host = [name for name in given if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads",
-                                                  "wall_trace")]
-    if on_host:
-        raise CompileOptionError(f"target {target} has no {', '.join(on_host)}", here(),
-                                 help="these options are for targets that run, and simulate, in this process")
+    def check_options(self, given: Mapping[str, object], checked: CompileOptions) -> None:
+        """Refuse options of programs that run in this process.
 
+        Raises: C104.
+        """
+        on_host = [name for name in given if name in ("threads", "portable", "check_finite", "verify_passes", "sanitize", "overheads",
+                                                      "wall_trace")]
+        if on_host:
+            raise CompileOptionError(f"target {self.name} has no {', '.join(on_host)}", here(),
+                                     help="these options are for targets that run, and simulate, in this process")
 
-def check_device_arch(target: str, arch: Arch) -> None:
-    """Refuse what is no NPU.
+    def check_arch(self, arch: Arch) -> None:
+        """Refuse what is no NPU.
 
-    Raises: C115.
-    """
-    if not arch.family:
-        raise ArchOptionError(f"arch `{arch.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
-                              found=f"target {target}")
+        Raises: C115.
+        """
+        if not arch.family:
+            raise ArchOptionError(f"arch `{arch.name}` is no machine of this target", here(), expected="ascend_910b or ascend_950",
+                                  found=f"target {self.name}")
+
+    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
+        """Return the passes of all levels in the order of their run."""
+        parts = {step.name: step for passes in PART_PASSES.values() for step in passes}
+        return (*DEVICE_PASSES, *NPU_PASSES, *parts.values(), *TILE_PROGRAM_PASSES)
 
 
 def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steering: Mapping[int, np.ndarray], spell: Spell) -> Compiled:

@@ -15,34 +15,14 @@ from pto_wsp.npu.emit.package import DeviceKernel
 from pto_wsp.npu.plan.arguments import merge_dims
 from pto_wsp.npu.plan.model import NpuPlan
 from pto_wsp.passes.passes import DEVICE_PASSES
-from pto_wsp.passes.pipeline import AnyPass
-from pto_wsp.schedule.capability import supports
-from pto_wsp.schedule.support import Support
 from pto_wsp.targets.compiled import Compiled
-from pto_wsp.targets.options import CompileOptions
-from pto_wsp.targets.package import check_device_arch, check_device_options, device_passes, lower_for_device, make_package
+from pto_wsp.targets.package import DeviceTarget, lower_for_device, make_package
 from pto_wsp.targets.planning import make_plan
 from pto_wsp.targets.request import CompileRequest
-from pto_wsp.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class _Pto:
-    name: str = "pto"
-    default_arch: str = "ascend_910b"
-
-    @property
-    def supports(self) -> Mapping[str, Support]:
-        return supports(self.name)
-
-    def check_options(self, given: Mapping[str, object], checked: CompileOptions) -> None:
-        check_device_options(self.name, given)
-
-    def check_arch(self, arch: Arch) -> None:
-        check_device_arch(self.name, arch)
-
-    def passes(self, options: CompileOptions) -> tuple[AnyPass, ...]:
-        return device_passes()
+class _Pto(DeviceTarget):
+    __slots__ = ()
 
     def compile(self, request: CompileRequest) -> Compiled:
         made = make_plan(request, DEVICE_PASSES)
@@ -53,7 +33,7 @@ class _Pto:
         lower_for_device(request, _without_own_bodies)
 
 
-PTO = _Pto()
+PTO = _Pto("pto")
 
 
 def _without_own_bodies(plan: TaskPlan) -> TaskPlan:
