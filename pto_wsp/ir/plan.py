@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pto_wsp.errors import OverlappingOutputsError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.execution_rules import ExecutionRules
-from pto_wsp.ir.flow import Branch, Choice, Consume, Flow, Loop, Pipeline, Process, Send, Sequence, SetSlot, Sides, Through
+from pto_wsp.ir.flow import Branch, Choice, Consume, Flow, Loop, Pipeline, Process, Send, Sequence, SetSlot, Sides
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
@@ -188,7 +188,6 @@ class Event:
 
 Item: TypeAlias = Flow[Submit, Precondition]
 Body: TypeAlias = Sequence[Submit, Precondition]
-PlanThrough: TypeAlias = Through[Precondition]
 PlanLoop: TypeAlias = Loop[Submit, Precondition]
 PlanBranch: TypeAlias = Branch[Submit, Precondition]
 PlanChoice: TypeAlias = Choice[Submit, Precondition]

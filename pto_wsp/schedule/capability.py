@@ -61,7 +61,6 @@ _FORMS_ON_DEVICE: Mapping[str, Support] = {
     "event": Support(Capability.ENFORCED, "the tasks behind it are told to wait for those in front of its record"),
 }
 _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, and what runs them, are not in it")
-DEVICE_TARGETS = ("ascend_npu", "pto")
 TARGETS = tuple(doors.TARGETS)
 
 

@@ -140,10 +140,6 @@ def fill_tile(b: Builder, rows: int, cols: int, dtype: DType, number: k.ScalarOp
     return out
 
 
-def as_column(held: ChipTile) -> ChipTile:
-    """Return a value of one row or one column as one column."""
-    return held if held.cols == 1 else held.turned()
-
 
 def expand_tile(b: Builder, held: ChipTile, rows: int, cols: int) -> ChipTile:
     """Return a tile repeated to [rows, cols]; the tile itself if it has that shape."""
