@@ -14,7 +14,8 @@ pto_run_node_fn pto_run_node_of(const pto_pool *pool);     /* plainly, with the 
 void pto_note_failure(pto_worker *worker, uint32_t node, int32_t code);
 int32_t pto_call_by_the_clock(pto_worker *worker, uint32_t at);
 
-/* How a task is run: the choice is made once for many of them, so that a plain one does not pay for it. */
+/* How the engine runs tasks: plainly, under the sanitizer, or with wall times. The engine chooses once for many tasks, so that a plain
+   task does not pay for the choice. */
 typedef enum pto_manner { PTO_PLAIN, PTO_WATCHED, PTO_TIMED } pto_manner;
 
 static PTO_INLINE int32_t pto_call_kernel(pto_worker *worker, uint32_t at)

@@ -16,8 +16,8 @@
 
 enum { NONE = -1, READS = 0, WRITES = 1 };
 
-/* region.marks, while one task is entered: its writes cover all of it; the task's own access is of exactly this region, which
-   stays filed for it. */
+/* Bits of region.marks while a task is entered. COVERED: the task's writes cover the whole region. SAME: an access of the task is exactly
+   the region, and the region stays in the map for that access. */
 enum { COVERED = 1, SAME = 2 };
 
 typedef struct access {
@@ -112,7 +112,8 @@ typedef struct place {
     int64_t cell_row, cell_col;
 } place;
 
-/* Where a task's access goes: its region, or the cell of a space for one, as long as that has the cells it had. */
+/* Where the map files an access of a task: the region of the access, or a cell of a space. The cell is valid while the space keeps its
+   grid of cells. */
 typedef struct filed {
     int32_t region;            /* NONE: there is none */
     int32_t space;             /* NONE: it has not been looked for */
@@ -168,9 +169,9 @@ static inline bool pto_map_has_shape(const pto_box *a, const pto_box *b)       /
                                (a->n_dims == 1 || (a->stride[1] == b->stride[1] && a->count[1] == b->count[1]))));
 }
 
-/* The cell of a box if it is a tile of a grid, which then counts it among its tiles: these are equal or apart. Columns are
-   counted from the first tile, to both sides, and all tiles together are no wider than the pitch, so none of them begins
-   in another's row. */
+/* Find the cell of a box that is a tile of a space's grid, and count the box among the tiles of the space; false for any other box. Two
+   tiles of one grid are equal or apart: columns are counted from the first tile to both sides, and all tiles of a row together are no wider
+   than the pitch, so no tile begins in the row of another tile. */
 static inline bool pto_map_take_tile(space *s, const pto_shape *shape, int64_t lo, int64_t *cell_row, int64_t *cell_col)
 {
     int64_t col = lo - s->base, width = shape->width, rest;

@@ -1,4 +1,4 @@
-/* edges.h: the predecessors of one node while they are collected. The record owns one pto_edges and uses it for every node. */
+/* edges.h: collect the predecessors of one node. The record owns one pto_edges and uses the same one for every node. */
 #ifndef PTO_EDGES_H
 #define PTO_EDGES_H
 #include "../collections/array.h"

@@ -1,7 +1,8 @@
 /* nodes.c: nodes behind the others of a record, see nodes.h. */
 #include "nodes.h"
 
-/* A shape that was not the last one at its place may be that of the argument before it. */
+/* Find the shape of argument i, whose shape is another than that of argument i of the site's last task. Neighbours often have one shape,
+   so the shape of argument i - 1 is tried before the table of shapes. */
 static void find_shape(pto_record *r, pto_shape *set, int32_t i, const pto_arg *arg)
 {
     if (i > 0 && pto_shape_is_of(&set[i - 1], arg)) {

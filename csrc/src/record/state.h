@@ -1,5 +1,6 @@
-/* state.h: the state of a record: its columns, and what it needs to add to them. Whoever made the record owns it; it owns all that it points
-   to, but for the cancel flag of its sink and the user of its hooks. Columns are counted from first_node and first_task, which are absolute. */
+/* state.h: the state of a record: its columns, and what adding nodes to the columns needs. The caller of pto_record_new owns the
+   record; the record owns all that it points to, except the cancel flag of its sink and the user of its hooks. Columns are counted from
+   first_node and first_task, which are absolute. */
 #ifndef PTO_RECORD_STATE_H
 #define PTO_RECORD_STATE_H
 #include <pthread.h>

@@ -43,7 +43,8 @@ static bool find_clash(pto_record *r, const pto_task *t, const pto_shape *const 
     return false;
 }
 
-/* A kernel that reads what another of its arguments writes must see the old values: it copies staged arguments first. */
+/* Mark arguments that the kernel has to copy before it runs: an argument that the kernel reads while another argument of the same task
+   writes the same elements must show the old values. */
 static void mark_staged(pto_arg *args, const pto_shape *const *shapes, int32_t n)
 {
     for (int32_t w = 0; w < n; w++) {

@@ -1,5 +1,5 @@
-/* state.h: the state of a sanitizer. Whoever made it owns it; it owns its arrays, but for those of its options. A run without a sanitizer
-   touches nothing of it. */
+/* state.h: the state of a sanitizer. The caller of pto_sanitizer_new owns the sanitizer; the sanitizer owns its arrays, except those of its
+   options. A run without a sanitizer touches no part of this state. */
 #ifndef PTO_SANITIZER_STATE_H
 #define PTO_SANITIZER_STATE_H
 #include "../engine/state.h"

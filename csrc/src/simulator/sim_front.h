@@ -1,4 +1,4 @@
-/* sim_front.h: the front of a simulation: its streams, and what keeps each of them from submitting its next node.
+/* sim_front.h: the front of a simulation: its streams, and what keeps each stream from submitting its next node.
 
    Each stream submits in its own order, as early as its window has room, no mark blocks it and it is not busy with the task before
    (submit_cycles). Room frees when a task and all earlier ones of its stream have completed. A stream is open from its first node on,

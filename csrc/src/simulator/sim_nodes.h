@@ -11,7 +11,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* QUEUED: its stream has not come to it. READY: all before it has completed; of a mark: only its delay is left. */
+/* The state of a node. QUEUED: the stream has not submitted the node. WAITING: a predecessor has not completed. READY: all predecessors
+   have completed; for a mark, only the delay of the mark is left. DONE: the node has completed. */
 enum { PTO_SIM_QUEUED, PTO_SIM_WAITING, PTO_SIM_READY, PTO_SIM_DONE };
 
 #define PTO_SIM_RELEASED 1     /* pto_sim_node.flags of a task: timing lets it run once it is READY */

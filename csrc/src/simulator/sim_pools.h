@@ -1,4 +1,4 @@
-/* sim_pools.h: the pools of executors: which there are, which tasks wait for them, which executors are idle.
+/* sim_pools.h: the pools of executors: the executors of each pool, the tasks that wait for an executor, the idle executors.
 
    Executors are numbered pool by pool, in each worker by worker, so those that a queue serves follow one another. Queues are numbered
    the same: pool * n_workers + worker, or by pool where workers share them. A pool that comes later moves nothing.
