@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pto_wsp import doors
 from pto_wsp.arch.model import Arch
-from pto_wsp.errors import ArityError, OutsideTraceError
+from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel as KernelIR
 from pto_wsp.ir.kernel_text import print_kernel
@@ -51,18 +51,18 @@ class Kernel(KernelNamed):
 
     @property
     def ir(self) -> str:
-        """The kernel's IR as text. A kernel with Constexpr or Tensor parameters has one IR per specialisation; see `ir_of`."""
+        """The kernel's IR as text. A kernel with Constexpr, Tensor or sized Tile parameters has one IR per specialisation; see `ir_of`."""
         return self.ir_of()
 
     def ir_of(self, /, **given: object) -> str:
-        """Return the IR of a specialisation as text, for the values of Constexpr parameters and the dtypes of Tensor parameters.
+        """Return the IR of a specialisation as text: `given` are values of Constexpr parameters, dtypes of Tensor parameters, tile sizes.
 
         Raises: T101 if one is missing.
         """
         return print_kernel(self._specialised(given, "ir_of("))
 
     def specialise(self, /, **given: object) -> KernelIR:
-        """Return the kernel IR for the values of Constexpr parameters and the dtypes of Tensor parameters (a DType, an array or a Tensor).
+        """Return the kernel IR for values of Constexpr parameters, dtypes of Tensor parameters (a DType, an array or a Tensor), tile sizes.
 
         Raises: T101 if one is missing.
         """
@@ -72,20 +72,28 @@ class Kernel(KernelNamed):
         """Return the kernel IR for these values; `call` is the beginning of the method call, for the error message."""
         needed = {p.name: p.annotation for p in self._definition.params
                   if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
-        if needed.keys() != given.keys():
+        sizes = self._definition.size_names
+        if {*needed, *sizes} != given.keys():
             values = [f"{name}={'DType.F32' if isinstance(a, TensorAnnotation) else '...'}" for name, a in needed.items()]
+            values += [f"{name}=16" for name in sizes]
             arguments = ", ".join([call.partition("(")[2], *values] if not call.endswith("(") else values)
-            raise ArityError(f"kernel `{self.name}` is specialised by {', '.join(needed) or 'nothing'}", here(),
+            raise ArityError(f"kernel `{self.name}` is specialised by {', '.join((*needed, *sizes)) or 'nothing'}", here(),
                              expected=f"{self.name}.{call.partition('(')[0]}({arguments})", found=", ".join(given) or "nothing")
         constexprs = {name: given[name] for name, a in needed.items() if isinstance(a, ConstexprAnnotation)}
         dtypes = {name: _dtype_of(given[name]) for name, a in needed.items() if isinstance(a, TensorAnnotation)}
-        return self._definition.trace(constexprs, dtypes)
+        return self._definition.sized({name: self._size(name, given[name]) for name in sizes}).trace(constexprs, dtypes)
+
+    def _size(self, name: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ArgumentKindError(f"kernel `{self.name}`: `{name}` is a size of its tiles", here(), expected="a whole number >= 1",
+                                    found=f"{type(value).__name__}: {value!r:.60}")
+        return value
 
     def cost(self, /, arch: str | Arch = "unit", **given: object) -> KernelCost:
         """Return the cost of one task in cycles, by pipe and in total: a number, or a formula if a size is unknown.
 
-        `given`: Constexpr values; dtypes, arrays or Tensors for Tensor parameters, which bind their extents too; numbers for Scalar
-        parameters that bound a loop. A Tile parameter is taken whole.
+        `given`: Constexpr values; sizes of `Tile["R", "C", dtype]` by name; dtypes, arrays or Tensors for Tensor parameters, which bind
+        their extents too; numbers for Scalar parameters that bound a loop. A Tile parameter is taken whole.
         Raises: C115 for an arch that does not say how fast a unit is, T101 when a Constexpr or a dtype is missing.
         """
         return self._alone().cost(arch, given)

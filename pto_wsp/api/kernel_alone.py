@@ -31,9 +31,11 @@ from pto_wsp.run.failures import describe
 from pto_wsp.run.kernel_interpreter import failure_of
 from pto_wsp.run.prints import print_text
 from pto_wsp.source import here
-from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, SizedTileAnnotation, TensorAnnotation, TileAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
+from pto_wsp.trace.workload.task_call import check_size
 from pto_wsp.values import dataclass
+from pto_wsp.wording import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +70,8 @@ class KernelAlone:
 
     def _specialised(self, given: Mapping[str, object], call: str) -> tuple[Kernel, dict[str, int | float], dict[str, tuple[int, int]]]:
         """Return the IR for these values, the numbers of the Scalar parameters, and the shapes of the Tensor parameters."""
-        special = {p.name for p in self.definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        special = {*self.definition.size_names,
+                   *(p.name for p in self.definition.params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation))}
         ir = self.specialise({name: value for name, value in given.items() if name in special}, call)
         declared = {p.name: p for p in ir.scalar_params}
         scalars: dict[str, int | float] = {}
@@ -97,14 +100,14 @@ class KernelAlone:
             raise ArityError(f"kernel `{self._name}` does not take these arguments", here(), expected=", ".join(names),
                              found=f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}")
         given |= kwargs
-        lacking = [p.name for p in params if p.name not in given and not (isinstance(p.annotation, TileAnnotation)
-                                                                          and not p.annotation.role.reads)]
+        lacking = [p.name for p in params if p.name not in given and not (
+            isinstance(p.annotation, TileAnnotation | SizedTileAnnotation) and not p.annotation.role.reads)]
         if lacking:
             raise ArityError(f"kernel `{self._name}` lacks arguments", here(), expected=f"{self._name}.run({', '.join(names)})",
                              found=f"without {', '.join(lacking)}", help="arrays for tiles and tensors, numbers for scalars; an Out tile "
                              "may be left out")
-        ir = self.specialise({p.name: given[p.name] for p in params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)},
-                             "run(")
+        special = {p.name: given[p.name] for p in params if isinstance(p.annotation, ConstexprAnnotation | TensorAnnotation)}
+        ir = self.specialise({**special, **self._sizes(given)}, "run(")
         if not ir.has_meaning:
             raise MissingBodyError(f"kernel `{self._name}` has no Python body to run", here(),
                                    found=f"bodies of its own: {', '.join(own.form.value for own in ir.bodies)}",
@@ -119,6 +122,30 @@ class KernelAlone:
             raise TaskFailedError(f"kernel `{self._name}` failed: {said.what}", guard.span, expected=said.expected, found=said.found)
         arrays_out = tuple(a for a in outputs if isinstance(a, np.ndarray))
         return arrays_out[0] if len(arrays_out) == 1 else arrays_out or None
+
+    def _sizes(self, given: Mapping[str, object]) -> dict[str, int]:
+        """Return the number of each name in the tile types, from the arrays.
+
+        Raises: T101 for a size that no array tells, T201 for one that two arrays tell differently.
+        """
+        sizes: dict[str, int] = {}
+        for param in self.definition.params:
+            if isinstance(param.annotation, SizedTileAnnotation) and given.get(param.name) is not None:
+                tile, value = param.annotation.type, given[param.name]
+                array: Any = value.data if isinstance(value, Tensor) else value
+                shape = np.shape(array)
+                if len(shape) not in (1, 2):
+                    raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has {counted(len(shape), 'dimension')}",
+                                             here(), expected=repr(param.annotation), found=str(list(shape)))
+                for name, size in zip((tile.rows, tile.cols), (1, *shape)[-2:], strict=True):
+                    if isinstance(name, str):
+                        check_size(self.definition, param, name, size, sizes, here())
+        for name in self.definition.size_names:
+            if name not in sizes:
+                raise ArityError(f"kernel `{self._name}`: no array tells the size `{name}`", here(),
+                                 expected=", ".join(f"{p.name}: {p.annotation!r}" for p in self.definition.params),
+                                 found=", ".join(given) or "no arguments", help="pass an array for the Out tile that has it")
+        return sizes
 
     def _show(self, stmt: Print, value: npt.NDArray[Any]) -> None:
         print(print_text(self._name, stmt, value), end="")

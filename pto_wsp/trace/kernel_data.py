@@ -22,7 +22,7 @@ from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tags import WORKLOAD_TAGS
-from pto_wsp.ir.tile import TileType, tile_type
+from pto_wsp.ir.tile import TileType, fixed_tile
 from pto_wsp.ops.entries.create import expand
 from pto_wsp.ops.entries.index import gather
 from pto_wsp.ops.entry import activate, bind
@@ -111,7 +111,7 @@ def annotation_of(param: k.Param) -> Annotation:
     """Return the annotation of a parameter."""
     match param:
         case k.TileParam(_, role, tile):
-            return TileAnnotation(role, tile_type((tile.rows, tile.cols, tile.dtype)))
+            return TileAnnotation(role, fixed_tile(tile.rows, tile.cols, tile.dtype))
         case k.TensorParam(_, role):
             return TensorAnnotation(role)
         case k.ScalarParamDecl(_, dtype):

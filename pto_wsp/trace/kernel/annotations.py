@@ -15,7 +15,7 @@ from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.ir.tile import Tile, TileType
+from pto_wsp.ir.tile import SizedTile, Tile, TileType
 from pto_wsp.source import UNKNOWN, Span, here, parameter_span
 from pto_wsp.values import dataclass
 
@@ -28,6 +28,17 @@ class TileAnnotation:
 
     role: Role
     type: TileType
+
+    def __repr__(self) -> str:
+        return f"{self.role.value}[{self.type!r}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SizedTileAnnotation:
+    """A tile of the size of the view that is bound to it: one specialisation per size."""
+
+    role: Role
+    type: SizedTile
 
     def __repr__(self) -> str:
         return f"{self.role.value}[{self.type!r}]"
@@ -63,7 +74,7 @@ class ConstexprAnnotation:
         return f"Constexpr[{self.kind.__name__}]"
 
 
-Annotation: TypeAlias = TileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation
+Annotation: TypeAlias = TileAnnotation | SizedTileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation
 
 
 class In:
@@ -140,6 +151,10 @@ def resolve_params(function: Callable[..., object], caller_locals: Mapping[str, 
             else:
                 params.append(KernelParam(name, resolved, span))
     raise_all(errors)
+    raise_all([KernelSignatureError(f"kernel `{function.__name__}`: `{name}` names a parameter and a size of `{param.name}`", param.span,
+                                    help="rename one of them")
+               for param in params if isinstance(param.annotation, SizedTileAnnotation)
+               for name in param.annotation.type.names if any(other.name == name for other in params)])
     return tuple(params)
 
 
@@ -171,10 +186,10 @@ def _resolve(function: Callable[..., object], name: str, annotation: object, cal
         except Exception as mistake:   # user code may raise anything; the exception is the finding
             return KernelSignatureError(f"{where} has an annotation that cannot be evaluated", span, expected=_EXPECTED,
                                         found=f"{text}: {type(mistake).__name__}: {mistake}")
-    if isinstance(annotation, TileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation):
+    if isinstance(annotation, Annotation):
         return annotation
     role = "In[...], Out[...] or InOut[...]"
-    wrap = isinstance(annotation, TileType) or annotation in (Tile, Tensor)
+    wrap = isinstance(annotation, TileType | SizedTile) or annotation in (Tile, Tensor)
     return KernelSignatureError(f"{where} has an annotation that kernels do not know", span, expected=_EXPECTED,
                                 found=_shown(annotation),
                                 help=f"say what the kernel does with it: {role} around {_shown(annotation)}" if wrap else None)
@@ -191,6 +206,8 @@ def _is_filled(cell: object) -> bool:
 def _memory(role: Role, item: object) -> Annotation:
     if isinstance(item, TileType):
         return TileAnnotation(role, item)
+    if isinstance(item, SizedTile):
+        return SizedTileAnnotation(role, item)
     if item is Tensor:
         return TensorAnnotation(role)
     raise KernelSignatureError(f"{role.value} takes a Tile or Tensor", here(),

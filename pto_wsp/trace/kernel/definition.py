@@ -16,7 +16,16 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TypeGuard, TypeVar, assert_never
 
-from pto_wsp.errors import ArgumentKindError, ArityError, DepthError, KernelSignatureError, OutNeverStoredError, OwnBodyError, raise_all
+from pto_wsp.errors import (
+    ArgumentKindError,
+    ArityError,
+    DepthError,
+    InternalError,
+    KernelSignatureError,
+    OutNeverStoredError,
+    OwnBodyError,
+    raise_all,
+)
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import BodyForm, OwnBody
@@ -29,6 +38,7 @@ from pto_wsp.trace.kernel.annotations import (
     ConstexprAnnotation,
     KernelParam,
     ScalarAnnotation,
+    SizedTileAnnotation,
     TensorAnnotation,
     TileAnnotation,
     resolve_params,
@@ -195,6 +205,27 @@ class KernelDef:
     span: Span = field(repr=False)
     bodies: tuple[k.OwnBody, ...] = ()
     instructions: bool = False
+    _sized: dict[tuple[int, ...], KernelDef] = field(default_factory=dict, repr=False)
+
+    @property
+    def size_names(self) -> tuple[str, ...]:
+        """The names in the tile types of the parameters, in order."""
+        return tuple(dict.fromkeys(name for param in self.params if isinstance(param.annotation, SizedTileAnnotation)
+                                   for name in param.annotation.type.names))
+
+    def sized(self, sizes: Mapping[str, int]) -> KernelDef:
+        """Return the declaration with a number for each name in its tile types: the same object for the same numbers.
+
+        Raises: K101 if a tile is too large.
+        """
+        key = tuple(sizes[name] for name in self.size_names)
+        if not key:
+            return self
+        if key not in self._sized:
+            params = tuple(replace(param, annotation=TileAnnotation(param.annotation.role, param.annotation.type.of(sizes)))
+                           if isinstance(param.annotation, SizedTileAnnotation) else param for param in self.params)
+            self._sized[key] = replace(self, params=params, _sized={})
+        return self._sized[key]
 
     @staticmethod
     def from_function(function: Callable[..., object], caller_locals: Mapping[str, object],
@@ -265,6 +296,8 @@ class KernelDef:
                     raise ArgumentKindError(f"kernel `{self.name}`: Constexpr `{param.name}` has the wrong type", here(),
                                             expected=kind.__name__, found=f"{value.__class__.__name__}: {value!r}")
                 return None, value
+            case SizedTileAnnotation():
+                raise InternalError("a tile without a size is traced", f"{self.name}.{param.name}")
             case _:
                 assert_never(param.annotation)
 

@@ -19,6 +19,7 @@ from pto_wsp.errors import (
     ArgumentRankError,
     ArgumentShapeError,
     ArityError,
+    InternalError,
     LoopVariableError,
     NumberError,
     OutsideTraceError,
@@ -36,7 +37,14 @@ from pto_wsp.ir.tile import TileType
 from pto_wsp.ir.view import View, ViewDim, declared, place_of, print_view
 from pto_wsp.ops.entry import is_active
 from pto_wsp.source import Span, argument_span, here, user_frame
-from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, KernelParam, ScalarAnnotation, TensorAnnotation, TileAnnotation
+from pto_wsp.trace.kernel.annotations import (
+    ConstexprAnnotation,
+    KernelParam,
+    ScalarAnnotation,
+    SizedTileAnnotation,
+    TensorAnnotation,
+    TileAnnotation,
+)
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
 
@@ -55,6 +63,8 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
     trace = current_trace(f"kernel `{definition.name}` was called")
     frame, span = user_frame(), here()
     bound = _bind(definition, args, kwargs, span)
+    if definition.size_names:
+        definition = definition.sized(_sizes(definition, bound, span))
     constexprs = {p.name: bound[p.name] for p in definition.params if isinstance(p.annotation, ConstexprAnnotation)}
     dtypes = {p.name: _view_of(definition, p, bound[p.name], span).dtype
               for p in definition.params if isinstance(p.annotation, TensorAnnotation)}
@@ -90,6 +100,42 @@ def _bind(definition: KernelDef, args: Sequence[object], kwargs: Mapping[str, ob
                          expected=f"{definition.name}({', '.join(f'{p.name}: {p.annotation!r}' for p in definition.params)})",
                          found=problem)
     return {name: positional[name] if name in positional else kwargs[name] for name in names}
+
+
+def _sizes(definition: KernelDef, bound: Mapping[str, object], span: Span) -> dict[str, int]:
+    """Return the number of each name in the tile types of a kernel, from the views bound to them.
+
+    Raises: T201 for a size that is known only in a run, or not the same for every view.
+    """
+    sizes: dict[str, int] = {}
+    for position, param in enumerate(definition.params):
+        if not isinstance(param.annotation, SizedTileAnnotation):
+            continue
+        at = argument_span(span, param.name, position)
+        view, tile = _view_of(definition, param, bound[param.name], at).view, param.annotation.type
+        dims = _dims(definition, param, view, at, expected=repr(tile))
+        for name, dim in zip((tile.rows, tile.cols)[-len(dims):], dims, strict=True):
+            if isinstance(name, str):
+                size = tile_extent(dim)
+                if not isinstance(size, s.Const):
+                    raise ArgumentShapeError(f"kernel `{definition.name}`: size `{name}` of argument `{param.name}` is known only in a run",
+                                             at, expected=repr(param.annotation), found=f"{print_scalar(size)}, {_about(view)}",
+                                             help=".clip(rows, cols) bounds a view: the kernel is made for the bounds")
+                check_size(definition, param, name, int(size.value), sizes, at)
+        if len(dims) == 1 and isinstance(tile.rows, str):
+            check_size(definition, param, tile.rows, 1, sizes, at)
+    return sizes
+
+
+def check_size(definition: KernelDef, param: KernelParam, name: str, size: int, sizes: dict[str, int], span: Span) -> None:
+    """Add the number of a name to `sizes`.
+
+    Raises: T201 if another argument gave it another number, or for none.
+    """
+    if size < 1 or sizes.setdefault(name, size) != size:
+        raise ArgumentShapeError(f"kernel `{definition.name}`: size `{name}` of argument `{param.name}` does not fit", span,
+                                 expected=f"{name} = {sizes[name]}, of an argument before" if size > 0 else "at least 1",
+                                 found=f"{name} = {size}")
 
 
 def _specialise(trace: WorkloadTrace, definition: KernelDef, constexprs: Mapping[str, object],
@@ -161,6 +207,8 @@ def _argument(definition: KernelDef, param: KernelParam, value: object, position
                 else:
                     check_region(definition, param, view, span)
                 return wl.ViewArg(param.name, view, span)
+            case SizedTileAnnotation():
+                raise InternalError("a tile without a size is bound", f"{definition.name}.{param.name}")
             case _:
                 assert_never(annotation)
     except PtoError as problem:
@@ -222,13 +270,18 @@ def check_tile(definition: KernelDef, param: KernelParam, view: View, tile: Tile
     extents = tile.shape if len(dims) == 2 else (tile.cols,)
     fits = len(dims) == 2 or tile.rows == 1
     for dim, extent in zip(dims, extents, strict=True):
-        size = declared(dim.extent) if dim.limit is None else s.Const(dim.limit)   # a clipped view has the size of its limits
+        size = tile_extent(dim)
         fits = fits and (not isinstance(size, s.Const) or size.value == extent)
     if not fits:
         shape = ", ".join(_extent_text(dim) for dim in dims)
         raise ArgumentShapeError(f"kernel `{definition.name}`: argument `{param.name}` has the wrong shape", span,
                                  expected=repr(tile), found=f"[{shape}] {view.tensor.dtype}, {_about(view)}",
                                  help=_shape_help(view, dims, tile))
+
+
+def tile_extent(dim: ViewDim) -> s.Scalar:
+    """Return the extent of the tile that a dimension of a view binds to: of a clipped view, its limit."""
+    return declared(dim.extent) if dim.limit is None else s.Const(dim.limit)
 
 
 def check_region(definition: KernelDef, param: KernelParam, view: View, span: Span) -> None:
