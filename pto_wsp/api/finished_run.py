@@ -48,7 +48,7 @@ class FinishedRun:
     def timed(self) -> TimedRun:
         """The tasks in simulated time."""
         return TimedRun(self._plan, self.columns, self._runner.simulate(keep_trace=True), self._execute_time_ms,
-                        self._compiled.compile_time_ms, self._regions, self._compiled.arch.clock_ghz)
+                        self._compiled.compile_time_ms, self._regions, self._compiled.arch)
 
     @property
     def stats(self) -> Stats:

@@ -25,7 +25,7 @@ def host_cpu() -> Arch:
     moves = f"estimate: {width} bytes by {flag}, one vector a cycle from the caches"
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Arch(
-        name="host_cpu", clock_ghz=_clock_ghz(), cores=Cores(cube=n_cores, vector=n_cores),
+        name="host_cpu", clock_ghz=_clock_ghz(), cores=Cores(cube=n_cores, vector=n_cores, shared=True),
         memories=(Memory(name="GM"), *(Memory(name=name, capacity_bytes=size) for name, size in _caches())),
         units=(
             ExecUnit(name="cube", bytes_per_cycle=float(width * (2 if fused else 1)), startup_cycles=0, source=products),

@@ -119,6 +119,15 @@ class Cores(Model):
 
     cube: Number | None = Field(default=None, description="AIC cores. Source: the table of instances in the execution design.")
     vector: Number | None = Field(default=None, description="AIV cores. Source: as cube.")
+    shared: bool = Field(default=False, description="A core runs kernels of both units: `cube` and `vector` count the same cores. "
+                         "Source: `cores` of the arch.")
+
+    @property
+    def total(self) -> int:
+        """The number of cores; 0 if a kind is unknown."""
+        if self.cube is None or self.vector is None:
+            return 0
+        return max(self.cube, self.vector) if self.shared else self.cube + self.vector
 
 
 class Aicpu(Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pto_wsp.arch.model import Arch
+from pto_wsp.schedule.directives import DispatchPolicy, Pools
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.values import dataclass
 
@@ -24,5 +25,22 @@ class Context:
 
     @property
     def acting(self) -> Schedule:
-        """The part of the schedule that the plan does."""
-        return self.schedule if self.enforced is None else self.enforced
+        """The part of the schedule that the plan does, on all cores of the arch where the schedule places no task."""
+        return on_all_cores(self.schedule if self.enforced is None else self.enforced, self.arch)
+
+
+def on_all_cores(schedule: Schedule, arch: Arch) -> Schedule:
+    """Return a schedule that uses every core of the arch: its AICPUs share one queue, with a pool for each execution unit.
+
+    Unchanged: a schedule with a dispatch, a calendar or a number of streams, and any schedule on an arch without a number of cores.
+    """
+    cores = arch.cores
+    if arch.neutral or not cores.total or schedule.dispatch is not None or schedule.calendar is not None or schedule.streams is not None:
+        return schedule
+    graph = schedule.task_graph
+    if cores.shared:
+        return schedule.having(dispatch=DispatchPolicy.work_steal(cores.total))
+    if graph is None or graph.pools is None:
+        schedule = schedule.with_task_graph(deps=schedule.deps, pools=Pools.by_exec_unit())
+    fewest = min(count for count in (cores.cube, cores.vector) if count)
+    return schedule.having(dispatch=DispatchPolicy.work_steal(min(arch.aicpu.count or 1, fewest)))

@@ -276,7 +276,7 @@ class Retimer:
             raise ended_error(plan, tasks.runtime, tasks.raw, ended) from None
         except SimulationStuck:
             raise breach_of(plan, columns, regions) from None
-        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch.clock_ghz)
+        return TimedRun(plan, columns, sim, self._execute_time_ms, self._compiled.compile_time_ms, regions, arch)
 
     def _stream(self, plan: TaskPlan, recorder: Recorder, columns: RecordColumns) -> _RecordStream:
         return _RecordStream(plan, recorder, RecordedTasks(recorder.runtime, recorder.raw_columns(), self._plan, self._bindings), columns)

@@ -135,7 +135,8 @@ class Stats:
 
     `stalls`: the reasons that occurred. `memory_cycles`: the cycles that tasks lost because their total demand exceeded the bandwidth of
     the shared memory. `memory_bound`: the cycles in which the shared memory moves the bytes of all tasks; 0 if the arch does not bound it.
-    `intermediate_bytes`: the peak native memory of tensors allocated in bodies, which the window bounds.
+    `intermediate_bytes`: the peak native memory of tensors allocated in bodies, which the window bounds. `n_cores`: the cores of the
+    arch; 0 if it has as many as a schedule names.
     """
 
     task_count: int
@@ -153,6 +154,7 @@ class Stats:
     control: ControlStats = ControlStats()
     intermediate_bytes: int = 0
     memory_bound: int = 0
+    n_cores: int = 0
     causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain, by kind
 
     @property
@@ -232,6 +234,11 @@ class Stats:
             f"imbalance: the busiest executor{which} has {spread:.2f} times the average work"
 
     @property
+    def cores_used(self) -> int:
+        """The number of executors that ran a task."""
+        return sum(executor.tasks > 0 for executor in self.executors)
+
+    @property
     def _busiest(self) -> ExecutorStats:
         return max(self.executors, key=lambda executor: executor.busy)
 
@@ -286,6 +293,8 @@ def stats_text(stats: Stats) -> str:
              f"lower bound {counted(stats.lower_bound, 'cycle')}: critical path {stats.critical_path}, {', '.join(shares)}; "
              f"{stats.gap:.0%} above it",
              f"dominated by {stats.dominated_by}"]
+    if stats.task_count and stats.cores_used < stats.n_cores:
+        lines.insert(0, f"{stats.cores_used} of {stats.n_cores} cores used")
     if stats.memory_cycles:
         lines.append(f"memory: tasks took {counted(stats.memory_cycles, 'cycle')} longer because all cores share it")
     with_pools = len({executor.pool for executor in stats.executors}) > 1

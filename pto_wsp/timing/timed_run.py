@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pto_wsp.arch.model import Arch
 from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
@@ -35,7 +36,7 @@ class TimedRun:
     execute_time_ms: float
     compile_time_ms: float
     regions: Regions | None = None
-    clock_ghz: float | None = None
+    arch: Arch | None = None
 
     @property
     def stats(self) -> Stats:
@@ -51,7 +52,7 @@ class TimedRun:
         control = ControlStats(rules.submit_cycles, rules.dispatch_cycles, rules.retire_cycles, self._n_aicpus(), self._in_a_row())
         return Stats(sim.n_tasks, total, sim.critical_path, sim.work, executors, window, self.execute_time_ms, self.compile_time_ms, stalls,
                      self._pools(), channel_stats(self.plan, self.columns, sim), sim.memory_cycles, control,
-                     memory_bound=self._memory_bound(), causes=self._cycles_by_cause if self._has_chain else None)
+                     memory_bound=self._memory_bound(), n_cores=self._n_cores(), causes=self._cycles_by_cause if self._has_chain else None)
 
     @property
     def _has_chain(self) -> bool:
@@ -63,6 +64,10 @@ class TimedRun:
     def _n_aicpus(self) -> int:
         """Return the number of AICPUs; for a calendar by keys, the number its keys name (each AICPU has one executor in every pool)."""
         return self.plan.rules.n_workers or int(np.bincount(np.array(self.sim.pool, np.int64)).max(initial=1))
+
+    def _n_cores(self) -> int:
+        """Return the number of the machine's cores; 0 if it has as many as a schedule names, or no known number."""
+        return 0 if self.arch is None or self.arch.neutral else self.arch.cores.total
 
     def _memory_bound(self) -> int:
         """Return the cycles that all bytes take through the shared memory; 0 if the arch does not bound it, or the record is incomplete."""
@@ -105,7 +110,7 @@ class TimedRun:
             raise RecordLimitError(f"the run had {sim.n_tasks} tasks, more than a trace keeps", here(), help="use stats")
         return Trace(times.start, times.end, times.ready, times.executor, columns.task_kernel,
                      tuple(use.kernel.name for use in self.plan.kernels), RecordNames(self.plan, columns), len(sim.busy), sim.total_cycles,
-                     self._homes(), self.clock_ghz, self._causes())
+                     self._homes(), None if self.arch is None else self.arch.clock_ghz, self._causes())
 
     def _homes(self) -> tuple[Home, ...]:
         """Return the home of each executor. Executors are numbered pool by pool, and within a pool AICPU by AICPU."""
