@@ -37,8 +37,8 @@ from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.scalar import Const, Var
 from pto_wsp.npu.plan.model import Scope
 
-Body: TypeAlias = Sequence[str, None]
-Item: TypeAlias = Flow[str, None]
+Body: TypeAlias = Sequence[str, None, int, int, int]
+Item: TypeAlias = Flow[str, None, int, int, int]
 ROW, COL, TOKEN = Var("i", 0), Var("j", 1), Var("t", 2)
 ONE = Const(1)
 WORDS = NodeCodec(PLAN_TAGS, key="node", spans=True)

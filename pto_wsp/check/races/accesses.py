@@ -44,6 +44,7 @@ from pto_wsp.ir.plan import (
     PlanLoop,
     PlanPipeline,
     PlanProcess,
+    PlanReceive,
     PlanSend,
     PlanSides,
     PlanSlot,
@@ -177,7 +178,7 @@ def token_number(consumer: PlanConsume) -> Var:
 
 _TOKEN_NUMBERS = -(1 << 32)      # variable ids, disjoint from those of loops
 
-Level: TypeAlias = PlanLoop | Taken | PlanConsume | Receive | PlanProcess
+Level: TypeAlias = PlanLoop | Taken | PlanConsume | PlanReceive | PlanProcess
 Statement: TypeAlias = Submit | PlanLoop | PlanBranch | PlanSlot | PlanSend
 
 

@@ -25,7 +25,6 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Fresh,
@@ -324,7 +323,7 @@ class _TaskWriter:
                             for what, numbers in (("channel", pipeline.channels), ("event", pipeline.events)))
         self.lines.put(depth, f"_take_turns({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
 
-    def communicate(self, item: Communication[m.Precondition] | m.PlanConsume, depth: int) -> None:
+    def communicate(self, item: m.PlanCommunication, depth: int) -> None:
         """Add what a process does with a channel or an event."""
         match item:
             case Send(channel, payload):

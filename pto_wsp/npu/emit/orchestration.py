@@ -38,7 +38,6 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Loop,
@@ -68,7 +67,19 @@ from pto_wsp.npu.emit.orchestration_launches import (
 from pto_wsp.npu.plan.arguments import allocated_by_launches, tensor_directions
 from pto_wsp.npu.plan.descriptors import runtime_errors
 from pto_wsp.npu.plan.guards import Checked, Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, Late, guards_of
-from pto_wsp.npu.plan.model import NpuBody, NpuChoice, NpuConsume, NpuItem, NpuLoop, NpuPipeline, NpuPlan, NpuProcess, NpuSides, Scope
+from pto_wsp.npu.plan.model import (
+    NpuBody,
+    NpuChoice,
+    NpuCommunication,
+    NpuItem,
+    NpuLoop,
+    NpuPipeline,
+    NpuPlan,
+    NpuProcess,
+    NpuSend,
+    NpuSides,
+    Scope,
+)
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, TaskItems, TensorOf, n_launches, statements, surely_submits
 from pto_wsp.npu.plan.waits import UNKNOWN_TASKS, last_tasks, waits_of
 from pto_wsp.source import Span
@@ -125,7 +136,7 @@ class BodyLowering(LaunchLowering):
             case _:
                 assert_never(statement)
 
-    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+    def _communicate(self, statement: NpuPipeline | NpuCommunication, after: str | None) -> Iterator[c.Stmt]:
         """A pipeline, or what a process in it does with channels and events."""
         raise InternalError(f"{type(statement).__name__} without a lowering of pipelines")
 
@@ -425,7 +436,7 @@ class PipelineLowering(BodyLowering):
 
     # -- processes
 
-    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+    def _communicate(self, statement: NpuPipeline | NpuCommunication, after: str | None) -> Iterator[c.Stmt]:
         if isinstance(statement, Pipeline):
             yield from self._network(statement, after)
             return
@@ -466,7 +477,7 @@ class PipelineLowering(BodyLowering):
                 yield call(f"{called}.await", count, c.Name(list_))
                 yield c.Assign(count, c.Int(1), "+=")
 
-    def _send(self, send: Send[Precondition], after: str) -> Iterator[c.Stmt]:
+    def _send(self, send: NpuSend, after: str) -> Iterator[c.Stmt]:
         called = self.channels[send.channel]
         yield c.Comment(f"{send.span.short}: send")
         yield self._wait(c.Call(f"{called}.may_send", (_STREAM,)), send.span, f"send({self.scope.plan.channels[send.channel].name})")

@@ -21,7 +21,6 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Fresh,
@@ -45,6 +44,7 @@ from pto_wsp.npu.plan.model import (
     Launch,
     NpuBody,
     NpuChoice,
+    NpuCommunication,
     NpuConsume,
     NpuItem,
     NpuLoop,
@@ -77,8 +77,8 @@ class TaskItems:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline | NpuConsume
-                        | Communication[Precondition])
+Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline
+                        | NpuCommunication)
 
 
 def statements(block: NpuBody) -> tuple[Statement, ...]:

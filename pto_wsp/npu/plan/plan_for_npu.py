@@ -96,9 +96,9 @@ class _PlanLowering:
     def rest(self, items: tuple[Item, ...]) -> NpuBody:
         """Return items in order. Tensors that are made anew lie in one scope, from the first of them to the end."""
         def is_made(item: Item) -> bool:
-            return isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated     # the tensors of a .pto file are not allocated
+            return isinstance(item, Fresh) and self.plan.tensors[item.tensor].allocated     # the tensors of a .pto file are not allocated
 
-        made = tuple(item.slot for item in items if isinstance(item, Fresh) and is_made(item))
+        made = tuple(item.tensor for item in items if isinstance(item, Fresh) and is_made(item))
         first = next((position for position, item in enumerate(items) if is_made(item)), len(items))
         before, rest = (tuple(self.item(item) for item in part if not is_made(item)) for part in (items[:first], items[first:]))
         return Sequence((*before, Scope(rest, (), made)) if made else before)
