@@ -24,6 +24,7 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
 Leaf = TypeVar("Leaf")
+Other = TypeVar("Other")
 Note = TypeVar("Note")
 Channel = TypeVar("Channel")
 Event = TypeVar("Event")
@@ -211,6 +212,18 @@ Flow: TypeAlias = Union[       # noqa: UP007
     Sides[Leaf, Note, Channel, Event, Tensor], Sequence[Leaf, Note, Channel, Event, Tensor], Pipeline[Leaf, Note, Channel, Event, Tensor],
     Send[Note, Channel], Receive[Channel], Consume[Leaf, Note, Channel, Event, Tensor], RecordEvent[Event], AwaitEvent[Event]]
 
+Evaluating: TypeAlias = Union[       # noqa: UP007
+    Loop[Leaf, Note, Channel, Event, Tensor], Branch[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Send[Note, Channel]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation(Generic[Leaf, Note, Channel, Event, Tensor]):
+    """A node that evaluates scalars when control comes to it, behind what its note says; `span`: the user's line."""
+
+    node: Evaluating[Leaf, Note, Channel, Event, Tensor] | Through[Note]
+    scalars: tuple[Scalar, ...]
+    span: Span
+
 
 def children(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Flow[Leaf, Note, Channel, Event, Tensor], ...]:
     """Return the items directly inside an item, in program order."""
@@ -223,7 +236,7 @@ def children(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Flow[Leaf,
             return parts
         case Pipeline(processes):
             return tuple(process.body for process in processes)
-        case Do() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case _:
             return ()
 
 
@@ -250,19 +263,47 @@ def bound_vars(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Var, ...
             return ()
 
 
-def own_scalars(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Scalar, ...]:
-    """Return the scalars that a control node evaluates itself, in the order in which it does."""
+def evaluations(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Evaluation[Leaf, Note, Channel, Event, Tensor], ...]:
+    """Return what an item itself evaluates, without its leaf and the items inside, in the order in which it does."""
     match item:
-        case Loop(start=start, stop=stop, step=step, through=through):
-            return (start, stop, step, *(() if through is None else (through.value,)))
+        case Loop(start=start, stop=stop, step=step, through=through, span=span):
+            bounds = Evaluation(item, (start, stop, step), span)
+            return (bounds,) if through is None else (bounds, Evaluation(through, (through.value,), span))
         case Choice(branches):
-            return tuple(branch.condition for branch in branches)
+            return tuple(Evaluation(branch, (branch.condition,), branch.span) for branch in branches)
         case SetSlot(value=value):
-            return (value,)
+            return (Evaluation(item, (value,), item.span),)
         case Send(payload=payload):
-            return payload
+            return (Evaluation(item, payload, item.span),)
         case _:
             return ()
+
+
+def with_notes(item: Flow[Leaf, Note, Channel, Event, Tensor],
+               change: Callable[[Note, tuple[Scalar, ...]], Note],
+               ) -> Flow[Leaf, Note, Channel, Event, Tensor]:
+    """Return an item with `change` applied to each note of its own, and to the scalars that are evaluated behind it."""
+    match item:
+        case Loop(through=through):
+            inside = None if through is None else replace(through, note=change(through.note, (through.value,)))
+            return replace(item, note=change(item.note, (item.start, item.stop, item.step)), through=inside)
+        case Choice(branches):
+            return replace(item, branches=tuple(replace(branch, note=change(branch.note, (branch.condition,))) for branch in branches))
+        case SetSlot(value=value):
+            return replace(item, note=change(item.note, (value,)))
+        case Send(payload=payload):
+            return replace(item, note=change(item.note, payload))
+        case _:
+            return item
+
+
+def slots_set(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> dict[int, Span]:
+    """Return the slots that are set in an item, each with the first line that does."""
+    found: dict[int, Span] = {}
+    for inner in walk(item):
+        if isinstance(inner, SetSlot):
+            found.setdefault(inner.slot, inner.span)
+    return found
 
 
 def communicates(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> bool:
@@ -270,23 +311,37 @@ def communicates(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> bool:
     return any(isinstance(inner, Send | Receive | Consume | RecordEvent | AwaitEvent) for inner in walk(item))
 
 
+def converted(item: Flow[Leaf, Note, Channel, Event, Tensor],
+              leaf: Callable[[Leaf], Flow[Other, Note, Channel, Event, Tensor]],
+              body: Callable[[Sequence[Leaf, Note, Channel, Event, Tensor]], Sequence[Other, Note, Channel, Event, Tensor]],
+              ) -> Flow[Other, Note, Channel, Event, Tensor]:
+    """Return an item with other leaves: `leaf` converts a leaf, `body` each body directly inside; a sequence is itself the body."""
+    match item:
+        case Do():
+            return leaf(item.leaf)
+        case Sequence():
+            return body(item)
+        case Loop():
+            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body(item.body), item.note, item.through, item.span)
+        case Consume():
+            return Consume(item.channel, item.vars, body(item.body), item.site, item.span)
+        case Choice(branches, otherwise):
+            return Choice(tuple(Branch(each.condition, body(each.body), each.note, each.span) for each in branches), body(otherwise))
+        case Sides(sides):
+            return Sides(tuple(map(body, sides)))
+        case Pipeline(processes):
+            parts = tuple(Process(each.name, body(each.body), each.consumes, each.produces, each.replicas, each.stream, each.span)
+                          for each in processes)
+            return Pipeline(parts, item.channels, item.events, item.span)
+        case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            return item
+
+
 def with_bodies(item: Flow[Leaf, Note, Channel, Event, Tensor],
                 change: Callable[[Sequence[Leaf, Note, Channel, Event, Tensor]], Sequence[Leaf, Note, Channel, Event, Tensor]],
                 ) -> Flow[Leaf, Note, Channel, Event, Tensor]:
     """Return an item with `change` applied to each body directly inside; a sequence is itself the body."""
-    match item:
-        case Loop() | Consume():
-            return replace(item, body=change(item.body))
-        case Choice(branches, otherwise):
-            return Choice(tuple(replace(branch, body=change(branch.body)) for branch in branches), change(otherwise))
-        case Sides(sides):
-            return Sides(tuple(map(change, sides)))
-        case Pipeline(processes):
-            return replace(item, processes=tuple(replace(process, body=change(process.body)) for process in processes))
-        case Sequence():
-            return change(item)
-        case Do() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
-            return item
+    return converted(item, Do, change)
 
 
 def rewrite(body: Sequence[Leaf, Note, Channel, Event, Tensor],

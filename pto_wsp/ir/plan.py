@@ -20,6 +20,7 @@ from pto_wsp.ir.flow import (
     Branch,
     Choice,
     Consume,
+    Evaluating,
     Flow,
     Fresh,
     Loop,
@@ -29,7 +30,6 @@ from pto_wsp.ir.flow import (
     RecordEvent,
     Send,
     Sequence,
-    SetSlot,
     Sides,
 )
 from pto_wsp.ir.kernel import Kernel, Role
@@ -207,7 +207,7 @@ Body: TypeAlias = Sequence[Submit, Precondition, int, int, int]
 PlanLoop: TypeAlias = Loop[Submit, Precondition, int, int, int]
 PlanBranch: TypeAlias = Branch[Submit, Precondition, int, int, int]
 PlanChoice: TypeAlias = Choice[Submit, Precondition, int, int, int]
-PlanSlot: TypeAlias = SetSlot[Precondition]
+PlanEvaluating: TypeAlias = Evaluating[Submit, Precondition, int, int, int]
 PlanFresh: TypeAlias = Fresh[int]
 PlanSend: TypeAlias = Send[Precondition, int]
 PlanReceive: TypeAlias = Receive[int]

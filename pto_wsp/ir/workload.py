@@ -23,8 +23,8 @@ from pto_wsp.ir.flow import (
     Send,
     Sequence,
     Sides,
+    evaluations,
     leaves,
-    own_scalars,
     walk,
 )
 from pto_wsp.ir.kernel import Kernel
@@ -156,4 +156,6 @@ def waiting(item: Item) -> Iterator[Task | WorkloadSend]:
 
 def evaluated(item: Item) -> tuple[object, ...]:
     """Return what an item evaluates itself, in the order in which it does: scalars, and nodes that hold them."""
-    return (item.leaf.index, item.leaf.args) if isinstance(item, Do) and isinstance(item.leaf, Task) else own_scalars(item)
+    if isinstance(item, Do):
+        return (item.leaf.index, item.leaf.args) if isinstance(item.leaf, Task) else ()
+    return tuple(scalar for each in evaluations(item) for scalar in each.scalars)

@@ -52,7 +52,7 @@ from pto_wsp.ir.flow import (
     walk,
 )
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import Check, Precondition, is_float_symbol
+from pto_wsp.ir.plan import Check, is_float_symbol
 from pto_wsp.ir.waits import TrackedHandle
 from pto_wsp.npu.emit.orchestration_launches import (
     FunctionScope,
@@ -78,6 +78,7 @@ from pto_wsp.npu.plan.model import (
     NpuProcess,
     NpuSend,
     NpuSides,
+    NpuSlot,
     Scope,
 )
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, TaskItems, TensorOf, n_launches, statements, surely_submits
@@ -180,7 +181,7 @@ class BodyLowering(LaunchLowering):
         self.scope.names, self.short = names, known[0] & known[1]
         yield c.If(asked, bodies[0], bodies[1])
 
-    def _set(self, item: SetSlot[Precondition]) -> Iterator[c.Stmt]:
+    def _set(self, item: NpuSlot) -> Iterator[c.Stmt]:
         yield from self._checked(item)
         yield c.Assign(self.scope.slot(item.slot), self.scope.scalar(item.value))
 

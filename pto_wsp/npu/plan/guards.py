@@ -22,10 +22,10 @@ from pto_wsp.ir.plan import Check, Precondition
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Op
 from pto_wsp.ir.waits import waited_for
-from pto_wsp.npu.plan.model import Launch, NpuBranch, NpuChoice, NpuItem, NpuLoop, NpuPlan, NpuSend
+from pto_wsp.npu.plan.model import Launch, NpuChoice, NpuEvaluating, NpuItem, NpuLoop, NpuPlan
 from pto_wsp.values import dataclass
 
-Checked: TypeAlias = Launch | NpuLoop | Through[Precondition] | NpuBranch | SetSlot[Precondition] | NpuSend
+Checked: TypeAlias = Launch | NpuEvaluating | Through[Precondition]
 
 
 class Late:

@@ -11,7 +11,22 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import Branch, Choice, Communication, Consume, Do, Flow, Loop, Pipeline, Process, Send, Sequence, Sides, children
+from pto_wsp.ir.flow import (
+    Choice,
+    Communication,
+    Consume,
+    Do,
+    Evaluating,
+    Flow,
+    Loop,
+    Pipeline,
+    Process,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    children,
+)
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.plan import Channel, Precondition, ScalarValue, TensorSlot
 from pto_wsp.ir.scalar import Scalar, SymbolRef
@@ -95,11 +110,12 @@ class Launch:
 
 NpuItem: TypeAlias = Flow[Launch, Precondition, int, int, int]
 NpuBody: TypeAlias = Sequence[Launch, Precondition, int, int, int]
+NpuEvaluating: TypeAlias = Evaluating[Launch, Precondition, int, int, int]
 NpuLoop: TypeAlias = Loop[Launch, Precondition, int, int, int]
-NpuBranch: TypeAlias = Branch[Launch, Precondition, int, int, int]
 NpuChoice: TypeAlias = Choice[Launch, Precondition, int, int, int]
 NpuSides: TypeAlias = Sides[Launch, Precondition, int, int, int]
 NpuCommunication: TypeAlias = Communication[Launch, Precondition, int, int, int]
+NpuSlot: TypeAlias = SetSlot[Precondition]
 NpuSend: TypeAlias = Send[Precondition, int]
 NpuConsume: TypeAlias = Consume[Launch, Precondition, int, int, int]
 NpuPipeline: TypeAlias = Pipeline[Launch, Precondition, int, int, int]
