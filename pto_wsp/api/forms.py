@@ -14,9 +14,9 @@ from typing import Any
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.workload import Workload, embed
 from pto_wsp.errors import ArgumentKindError, WorkloadStructureError
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Sparse
-from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.source import here
 from pto_wsp.trace.workload.loops import P, run_branch
@@ -137,11 +137,11 @@ def _form(how: str, write: Callable[[], object]) -> Workload:
         return Workload(wl.Workload(_name_of(node.body, how), node.body), trace.tensors)
     write()
     placed = place_last(trace)
-    result = Workload(wl.Workload(how, wl.Block((placed.item,))), trace.tensors)
+    result = Workload(wl.Workload(how, flow.Sequence((placed.item,))), trace.tensors)
     result._placed = placed
     return result
 
 
-def _name_of(body: wl.Block, how: str) -> str:
+def _name_of(body: wl.Body, how: str) -> str:
     """Return the name of the first kernel, or of the form: a workload from functional forms has no function name."""
-    return next((node.kernel.name for node in outer_nodes(body) if isinstance(node, wl.Task)), how)
+    return next((task.kernel.name for task in wl.tasks(body)), how)

@@ -14,6 +14,7 @@ from typing import Any
 
 from pto_wsp.api.workload import Workload, WorkloadFunction, embed
 from pto_wsp.errors import ChannelError, PipelineError, ProcessError
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
@@ -33,7 +34,7 @@ class Process:
     name: str
     takes: tuple[Channel, ...] = ()
     gives: tuple[Channel, ...] = ()
-    node: wl.Block | None = field(default=None, repr=False)
+    node: wl.Body | None = field(default=None, repr=False)
     tensors: Mapping[int, Tensor] = field(default_factory=dict, repr=False)
     replicas: int = 1
     span: Span = field(default=UNKNOWN, repr=False)
@@ -108,14 +109,14 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
             raise PipelineError(f"channel `{channel.name}` is connected and no process has it", span,
                                 help=f"process(...).produces({channel.name}), and .consumes({channel.name}) of another")
     tensors: dict[int, Tensor] = {}
-    nodes: list[wl.Process] = []
+    nodes: list[wl.WorkloadProcess] = []
     for part in parts:
         assert part.node is not None
         body = with_fresh_ids(part.node)
         tensors |= part.tensors
-        nodes.append(wl.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
-                                part.span))
-    block = wl.Block((wl.Pipeline(tuple(nodes), span),))
+        nodes.append(flow.Process(part.name, body, tuple(c.ref for c in part.takes), tuple(c.ref for c in part.gives), part.replicas,
+                                  span=part.span))
+    block = flow.Sequence((flow.Pipeline(tuple(nodes), span=span),))
     whole = Workload(wl.Workload(_name_of(parts), block), tensors)
     whole._placed = place(block, tensors)
     return whole

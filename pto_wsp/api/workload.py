@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pto_wsp import doors
 from pto_wsp.api.tunable import tunables_of, usual_value
 from pto_wsp.errors import ArityError, DataFormatError, LoopVariableError, UnknownNameError, WorkloadDepthError, WorkloadStructureError
-from pto_wsp.ir import codec
+from pto_wsp.ir import codec, flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.rewrite import Canonical, canonical, free_handles, free_vars, with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
@@ -280,29 +280,29 @@ def combine(*parts: Workload) -> Workload:
     return _combine_blocks("combine", parts, _side_by_side)
 
 
-def _in_sequence(blocks: Sequence[wl.Block]) -> wl.Block:
+def _in_sequence(blocks: Sequence[wl.Body]) -> wl.Body:
     """Return a body of blocks. A block that only contains blocks is flattened, so that a >> b >> c is as deep as a >> b."""
-    return wl.Block(tuple(part for block in blocks for part in
-                          (block.items if block.items and all(isinstance(item, wl.Block) for item in block.items) else (block,))))
+    return flow.Sequence(tuple(part for block in blocks for part in
+                          (block.items if block.items and all(isinstance(item, flow.Sequence) for item in block.items) else (block,))))
 
 
-def _side_by_side(blocks: Sequence[wl.Block]) -> wl.Block:
+def _side_by_side(blocks: Sequence[wl.Body]) -> wl.Body:
     """Return a body of sides. A block that only contains sides is flattened, so that a | b | c is as deep as a | b."""
-    sides: list[wl.Block] = []
+    sides: list[wl.Body] = []
     for block in blocks:
         match block.items:
-            case (wl.Combine(inner),):
+            case (flow.Sides(inner),):
                 sides += inner
             case _:
                 sides.append(block)
-    return wl.Block((wl.Combine(tuple(sides)),))
+    return flow.Sequence((flow.Sides(tuple(sides)),))
 
 
-def _combine_blocks(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Block]], wl.Block]) -> Workload:
+def _combine_blocks(how: str, parts: Sequence[object], make: Callable[[Sequence[wl.Body]], wl.Body]) -> Workload:
     if not parts:
         raise ArityError(f"{how} takes at least one workload", here())
     sides = tuple(_as_workload(how, part) for part in parts)
-    blocks: list[wl.Block] = []
+    blocks: list[wl.Body] = []
     tensors: dict[int, Tensor] = {}
     for part in sides:
         blocks.append(with_fresh_ids(part._node.body))

@@ -54,7 +54,8 @@ from pto_wsp.ir.plan import (
     Item,
     Place,
     PlanBranch,
-    PlanConsume,
+    PlanCommunication,
+    PlanFresh,
     PlanLoop,
     PlanPipeline,
     PlanProcess,
@@ -71,18 +72,18 @@ from pto_wsp.ir.waits import HandleUses, handle_uses
 from pto_wsp.values import dataclass
 
 
-def allocate(item: Fresh, names: CNames) -> Iterator[c.Stmt]:
+def allocate(item: PlanFresh, names: CNames) -> Iterator[c.Stmt]:
     """Yield the statements that allocate a tensor of a body."""
-    ref = names.plan.tensors[item.slot].ref
+    ref = names.plan.tensors[item.tensor].ref
     yield from names.declare("pto_tensor", names.tensors[ref.id], c.Braces((c.Int(0),), "pto_tensor"))
     dims: c.Expr = c.Braces(tuple(map(c.Int, ref.shape)), "const int64_t[]") if ref.shape else c.Int(0)
     made = c.Call("sink->fresh", (c.Name("sink"), names.tensor(ref), c.Int(ref.dtype.nbytes), c.Int(ref.rank), dims))
     yield c.If(made, (c.Return(STATUS),))
 
 
-def release(item: Fresh, names: CNames) -> Iterator[c.Stmt]:
+def release(item: PlanFresh, names: CNames) -> Iterator[c.Stmt]:
     """Yield the statements that release a tensor at the end of its body; the sink keeps it for tasks that have yet to run."""
-    given = c.Call("sink->release", (c.Name("sink"), names.tensor(names.plan.tensors[item.slot].ref)))
+    given = c.Call("sink->release", (c.Name("sink"), names.tensor(names.plan.tensors[item.tensor].ref)))
     yield c.If(given, (c.Return(STATUS),))
 
 
@@ -244,7 +245,7 @@ _ME = c.Prefix("&", PROCESS)
 _Body = Callable[[Body], Iterator[c.Stmt]]
 
 
-def communicate(item: PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent, names: CNames, handles: HandleUses, after: str,
+def communicate(item: PlanCommunication, names: CNames, handles: HandleUses, after: str,
                 body: _Body) -> Iterator[c.Stmt]:
     """Yield the statements of a process's channel or event operation; `body` lowers the body of a consume."""
     match item:
@@ -496,7 +497,7 @@ class _Lowering:
             case Sides():
                 yield from self._free(after, needed, lambda inner, join: self._sides(item, after, inner, join))
             case Fresh():
-                yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.slot].ref.shown}")
+                yield c.Comment(f"{item.span.short}: {self.plan.tensors[item.tensor].ref.shown}")
                 yield from allocate(item, self.names)
             case Pipeline():
                 yield c.Comment(f"{item.span.short}: {', '.join(process.name for process in item.processes)} side by side")

@@ -14,8 +14,9 @@ from pto_wsp.check.iterations import Example, Impossible, Iterations, Level, Lev
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import ViewBoundsError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Sequence, Sides
 from pto_wsp.ir.plan import Check, CheckKind, Item, PlanLoop, Precondition, TaskPlan
+from pto_wsp.ir.plan_walk import notes_of
 from pto_wsp.ir.view import as_declared, declared
 from pto_wsp.passes.schedule_keys import SCHEDULE_CHECKS, schedule_error
 from pto_wsp.source import argument_span
@@ -59,8 +60,6 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
         match item:
             case Do(task):
                 note(task.note, around)
-            case SetSlot() | Send():
-                note(item.note, around)
             case Loop():
                 note(item.note, around)
                 spans = None if around.spans is None else _with_loop(around.spans, item)
@@ -90,7 +89,8 @@ def check_bounds(plan: TaskPlan) -> tuple[Finding, ...]:
                 for inner in items:
                     walk(inner, around)
             case _:
-                pass
+                for before in notes_of(item):
+                    note(before, around)
 
     walk(plan.body, _Surroundings({}, True, ()))
     return tuple(found)

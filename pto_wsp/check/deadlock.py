@@ -22,11 +22,9 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.channels import Stuck, Wait, recorder_of
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, children, communicates, walk
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import Item, PlanConsume, PlanPipeline, PlanProcess, PlanSend, TaskPlan
+from pto_wsp.ir.plan import Item, PlanCommunication, PlanPipeline, PlanProcess, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.source import UNKNOWN, Span
-
-Communication = PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent
 
 
 # -- the error ---------------------------------------------------------------------------------------------------------
@@ -99,7 +97,7 @@ class _PlanNames:
     def __init__(self, plan: TaskPlan) -> None:
         self.plan = plan
         self._processes: dict[int, tuple[PlanProcess, int]] = {}
-        self._sites: dict[int, Communication] = {}
+        self._sites: dict[int, PlanCommunication] = {}
         for item in walk(plan.body):
             if isinstance(item, Pipeline):
                 for process in item.processes:

@@ -25,6 +25,7 @@ from pto_wsp.ir.flow import (
     SetSlot,
     Sides,
     communicates,
+    evaluations,
     walk,
 )
 from pto_wsp.ir.kernel import Kernel
@@ -96,16 +97,8 @@ def _evaluations(item: Item) -> Iterator[tuple[Span, object]]:
     match item:
         case Do(task):
             yield task.span, (task.index, tuple((place.offset, place.extent, place.stride) for place in task.places), task.scalars)
-        case Loop(start=start, stop=stop, step=step, through=through):
-            yield item.span, (start, stop, step, () if through is None else through.value)
-        case Choice(branches):
-            yield from ((branch.span, branch.condition) for branch in branches)
-        case SetSlot(value=value):
-            yield item.span, value
-        case Send(payload=payload):
-            yield item.span, payload
         case _:
-            pass
+            yield from ((each.span, each.scalars) for each in evaluations(item))
 
 
 _INSTEAD = {"pipeline.fresh": "make it in front of the pipeline, or in a body that waits for nothing; or "}

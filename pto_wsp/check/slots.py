@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from pto_wsp.errors import PtoError, SlotOrderError
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, walk
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, slots_set
 from pto_wsp.ir.plan import Body, Item, PlanLoop, TaskPlan
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import SlotValue
@@ -32,7 +32,7 @@ State: TypeAlias = Mapping[int, Doubt]     # slots with an undefined value
 
 def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
     """Return an error for each read of a slot whose value would depend on an order that the workload leaves open."""
-    if not any(isinstance(item, SetSlot) for item in walk(plan.body)):
+    if not slots_set(plan.body):
         return ()
     errors: dict[tuple[Span, int], PtoError] = {}
 
@@ -76,7 +76,8 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
     def loop(item: PlanLoop, state: State) -> State:
         if item.ordered:
             return again(item.body, state, item)
-        doubts = {slot: Doubt(span, f"iterations of the loop over `{item.known_var.name}`") for slot, span in _set_in(item.body).items()}
+        who = f"iterations of the loop over `{item.known_var.name}`"
+        doubts = {slot: Doubt(span, who) for slot, span in slots_set(item.body).items()}
         turn({**state, **doubts}, item)
         return {**state, **doubts}
 
@@ -92,7 +93,7 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
 
     def apart(parts: tuple[Body, ...], state: State, called: str) -> State:
         """Parts without an order: none may read what another one sets; behind them all, a slot that one part alone sets is known."""
-        sets = [_set_in(part) for part in parts]
+        sets = [slots_set(part) for part in parts]
         end = dict(state)
         for number, part in enumerate(parts):
             others = {slot: Doubt(span, called) for k, found in enumerate(sets) if k != number for slot, span in found.items()}
@@ -111,15 +112,6 @@ def slot_errors(plan: TaskPlan) -> tuple[PtoError, ...]:
 
 def _either(states: Iterable[State]) -> State:
     return {slot: doubt for state in states for slot, doubt in state.items()}
-
-
-def _set_in(body: Body) -> dict[int, Span]:
-    """Return the slots that are set in a body, each with the first line that does."""
-    found: dict[int, Span] = {}
-    for item in walk(body):
-        if isinstance(item, SetSlot):
-            found.setdefault(item.slot, item.span)
-    return found
 
 
 def _slots_read(*roots: object) -> Iterator[int]:

@@ -16,14 +16,17 @@ from typing import TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 from pto_wsp.errors import DataFormatError, WorkloadStructureError
 from pto_wsp.ir import tile
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.rewrite import field_names
 from pto_wsp.ir.tags import WORKLOAD_TAGS, NodeTag, Tags, values_of
+from pto_wsp.ir.workload import WorkloadNote
 from pto_wsp.source import UNKNOWN, Span, here
 
 Data: TypeAlias = "bool | int | float | str | list[Data] | dict[str, Data] | None"
 
 # the names in repr() of a node: eval(repr(node), dict(NAMES)) == node
 NAMES: Mapping[str, object] = {
-    **{kind.__name__: kind for kind in (*WORKLOAD_TAGS.nodes, *WORKLOAD_TAGS.enums)}, "Tile": tile.Tile,
+    **{kind.__name__: kind for kind in (*WORKLOAD_TAGS.nodes, *WORKLOAD_TAGS.enums, *WORKLOAD_TAGS.wrappers, WorkloadNote)},
+    "Tile": tile.Tile,
     **{str(dtype): dtype for dtype in DType}, "inf": math.inf, "nan": math.nan,
 }
 
@@ -81,7 +84,7 @@ class NodeCodec:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
             raise DataFormatError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
         given = {field.attribute: self.from_data(values[field.tag]) for field in entry.fields if field.tag in values}
-        if self._tags.note is not None and any("." in field.attribute for field in entry.fields):
+        if self._tags.note is not None and "note" in field_names(node):
             noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
             given["note"] = self._tags.note(**noted)
         return self._tags.wrapped(node(**given))
@@ -109,9 +112,9 @@ class NodeCodec:
 
 @cache
 def _needed(kind: type, entry: NodeTag) -> tuple[str, ...]:
-    """Return the tags of the fields without a default."""
-    tags = {field.attribute: field.tag for field in entry.fields}
-    return tuple(tags[f.name] for f in fields(kind) if f.name in tags and f.default is MISSING and f.default_factory is MISSING)
+    """Return the tags of the fields without a default, and of those that data must have."""
+    bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+    return tuple(field.tag for field in entry.fields if field.needed or field.attribute in bare)
 
 
 IR = NodeCodec(WORKLOAD_TAGS)
@@ -176,7 +179,7 @@ def _misfit(node: object, tags: Tags, owner: object = None) -> str | None:
         value = getattr(node, name)
         if not _fits(value, hint, tags.level):
             named, attribute = (node, name) if owner is None else (owner, f"note.{name}")
-            return f"{tags.name(named)}.{_tag_of(tags, named, attribute)} is {value!r:.60}"
+            return f"{tags.name(named)}.{_tag_of(tags, named, attribute)} is {tags.shown(value):.60}"
         wrong = _misfit(value, tags, node if tags.note is not None and isinstance(value, tags.note) else None)
         if wrong is not None:
             return wrong
@@ -200,10 +203,10 @@ def _hints(kind: type) -> Mapping[str, object]:
     return {name: hint for name, hint in get_type_hints(kind).items() if hint is not Span and name in {f.name for f in fields(kind)}}
 
 
-def _fits(value: object, hint: object, level: Mapping[object, type]) -> bool:
+def _fits(value: object, hint: object, level: Mapping[object, object]) -> bool:
     """Tell whether a value is of an annotated type: classes, unions, tuples of one type or of several, type variables of `level`."""
     if isinstance(hint, TypeVar):
-        return isinstance(value, level[hint])
+        return _fits(value, level[hint], level)
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
         if not isinstance(value, tuple):

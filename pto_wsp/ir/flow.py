@@ -1,14 +1,16 @@
 """`Flow`: the control tree of workloads, plans and device launches, and the functions that walk and rebuild it.
 
-    Sequence                        a level says what stands in `Do` (`Leaf`), and what it adds to a control node (`Note`):
-      Loop b in range(0, B)           plan            Flow[Submit, Precondition]
-        Do(leaf)                      device launches Flow[Launch, Precondition]
-        Choice …
+    Sequence                  a level says what stands in `Do` (`Leaf`), what it adds to a control node (`Note`), and by what it refers to
+      Loop b in range(0, B)   a channel, an event and a tensor of a `Fresh`:
+        Do(leaf)                workload         Flow[Task | Fixed, WorkloadNote, ChannelRef, EventRef, TensorRef]
+        Choice …                plan             Flow[Submit, Precondition, int, int, int], numbers in tables of the plan
+                                device launches  Flow[Launch, Precondition, int, int, int]
 
 Program order is the meaning: items of a `Sequence` stand in their order; iterations of an unordered `Loop`, the parts of `Sides` and the
 processes of a `Pipeline` are free. A scalar is evaluated where the statement that holds it stands.
 
-Channels and events are numbers in tables of the level.
+Lowering numbers what a workload leaves at 0 or empty: the `site` of a communication, the `stream` of a process, and the `channels` and
+`events` that a pipeline opens.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
 Leaf = TypeVar("Leaf")
+Other = TypeVar("Other")
 Note = TypeVar("Note")
-T = TypeVar("T")
+Channel = TypeVar("Channel")
+Event = TypeVar("Event")
+Tensor = TypeVar("Tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Through(Generic[Note]):
 
 
 @dataclass(frozen=True, slots=True)
-class Loop(Generic[Leaf, Note]):
+class Loop(Generic[Leaf, Note, Channel, Event, Tensor]):
     """Run `body` for var in range(start, stop, step); the bounds are evaluated once. `ordered`: iterations run one after the other.
 
     `through`: the loop walks a sparse row: `var` is the position in the row, and the user's variable is the element there.
@@ -54,7 +59,7 @@ class Loop(Generic[Leaf, Note]):
     stop: Scalar
     step: Scalar
     ordered: bool
-    body: Sequence[Leaf, Note]
+    body: Sequence[Leaf, Note, Channel, Event, Tensor]
     note: Note
     through: Through[Note] | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
@@ -71,24 +76,24 @@ class Loop(Generic[Leaf, Note]):
 
 
 @dataclass(frozen=True, slots=True)
-class Branch(Generic[Leaf, Note]):
+class Branch(Generic[Leaf, Note, Channel, Event, Tensor]):
     """A body with its condition; `note` comes before the condition, and only when no earlier condition held."""
 
     condition: Scalar
-    body: Sequence[Leaf, Note]
+    body: Sequence[Leaf, Note, Channel, Event, Tensor]
     note: Note
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Generic[Leaf, Note]):
+class Choice(Generic[Leaf, Note, Channel, Event, Tensor]):
     """The first branch whose condition holds, else `otherwise`; later conditions are not evaluated."""
 
-    branches: tuple[Branch[Leaf, Note], ...]
-    otherwise: Sequence[Leaf, Note]
+    branches: tuple[Branch[Leaf, Note, Channel, Event, Tensor], ...]
+    otherwise: Sequence[Leaf, Note, Channel, Event, Tensor]
 
     @property
-    def bodies(self) -> tuple[Sequence[Leaf, Note], ...]:
+    def bodies(self) -> tuple[Sequence[Leaf, Note, Channel, Event, Tensor], ...]:
         """The bodies of the branches, then `otherwise`: one of these runs."""
         return (*(branch.body for branch in self.branches), self.otherwise)
 
@@ -104,108 +109,123 @@ class SetSlot(Generic[Note]):
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
-    """Make the tensor of a slot anew: another tensor each time control comes here, until the end of the sequence around."""
+class Fresh(Generic[Tensor]):
+    """Make a tensor anew: another tensor each time control comes here, until the end of the sequence around."""
 
-    slot: int
+    tensor: Tensor
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Send(Generic[Note]):
+class Send(Generic[Note, Channel]):
     """Give a token to a channel once the tasks of the handles in `after` have completed; the token carries `payload`."""
 
-    channel: int
+    channel: Channel
     payload: tuple[Scalar, ...]
-    after: tuple[int, ...]
-    site: int
     note: Note
+    after: tuple[int, ...] = ()
+    site: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Receive:
+class Receive(Generic[Channel]):
     """Take one token from a channel; its variables are bound to the end of the sequence around."""
 
-    channel: int
+    channel: Channel
     vars: tuple[Var, ...]
-    site: int
+    site: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Consume(Generic[Leaf, Note]):
+class Consume(Generic[Leaf, Note, Channel, Event, Tensor]):
     """Take tokens in order until the channel is closed and empty, with `body` for each."""
 
-    channel: int
+    channel: Channel
     vars: tuple[Var, ...]
-    body: Sequence[Leaf, Note]
-    site: int
+    body: Sequence[Leaf, Note, Channel, Event, Tensor]
+    site: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(Generic[Event]):
     """An event happens when everything before this in its process has completed."""
 
-    event: int
-    site: int
+    event: Event
+    site: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitEvent:
+class AwaitEvent(Generic[Event]):
     """What follows in the process waits for the event: the n-th time for its n-th record."""
 
-    event: int
-    site: int
+    event: Event
+    site: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Process(Generic[Leaf, Note]):
+class Process(Generic[Leaf, Note, Channel, Event, Tensor]):
     """A stream of its own, `replicas` times; `stream` is the number of the first, 0 being the program around all pipelines."""
 
     name: str
-    body: Sequence[Leaf, Note]
-    consumes: tuple[int, ...]
-    produces: tuple[int, ...]
-    replicas: int
-    stream: int
+    body: Sequence[Leaf, Note, Channel, Event, Tensor]
+    consumes: tuple[Channel, ...] = ()
+    produces: tuple[Channel, ...] = ()
+    replicas: int = 1
+    stream: int = 0
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline(Generic[Leaf, Note]):
-    """Processes side by side, with channels and events (by number) that are new each time control comes here."""
+class Pipeline(Generic[Leaf, Note, Channel, Event, Tensor]):
+    """Processes side by side, with channels and events that are new each time control comes here."""
 
-    processes: tuple[Process[Leaf, Note], ...]
-    channels: tuple[int, ...] = ()
-    events: tuple[int, ...] = ()
+    processes: tuple[Process[Leaf, Note, Channel, Event, Tensor], ...]
+    channels: tuple[Channel, ...] = ()
+    events: tuple[Event, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Sides(Generic[Leaf, Note]):
+class Sides(Generic[Leaf, Note, Channel, Event, Tensor]):
     """Sequences without an order between them."""
 
-    sides: tuple[Sequence[Leaf, Note], ...]
+    sides: tuple[Sequence[Leaf, Note, Channel, Event, Tensor], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence(Generic[Leaf, Note]):
+class Sequence(Generic[Leaf, Note, Channel, Event, Tensor]):
     """Items in program order."""
 
-    items: tuple[Flow[Leaf, Note], ...] = ()
+    items: tuple[Flow[Leaf, Note, Channel, Event, Tensor], ...] = ()
 
 
-Communication: TypeAlias = Send[Note] | Receive | RecordEvent | AwaitEvent      # noqa: UP007: `|` has no parameters at run time
+# `|` has no parameters at run time
+Communication: TypeAlias = Union[       # noqa: UP007
+    Consume[Leaf, Note, Channel, Event, Tensor], Send[Note, Channel], Receive[Channel], RecordEvent[Event], AwaitEvent[Event]]
 Flow: TypeAlias = Union[       # noqa: UP007
-    Do[Leaf], Loop[Leaf, Note], Choice[Leaf, Note], SetSlot[Note], Fresh, Sides[Leaf, Note], Sequence[Leaf, Note], Pipeline[Leaf, Note],
-    Send[Note], Receive, Consume[Leaf, Note], RecordEvent, AwaitEvent]
+    Do[Leaf], Loop[Leaf, Note, Channel, Event, Tensor], Choice[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Fresh[Tensor],
+    Sides[Leaf, Note, Channel, Event, Tensor], Sequence[Leaf, Note, Channel, Event, Tensor], Pipeline[Leaf, Note, Channel, Event, Tensor],
+    Send[Note, Channel], Receive[Channel], Consume[Leaf, Note, Channel, Event, Tensor], RecordEvent[Event], AwaitEvent[Event]]
+
+Evaluating: TypeAlias = Union[       # noqa: UP007
+    Loop[Leaf, Note, Channel, Event, Tensor], Branch[Leaf, Note, Channel, Event, Tensor], SetSlot[Note], Send[Note, Channel]]
 
 
-def children(item: Flow[Leaf, Note]) -> tuple[Flow[Leaf, Note], ...]:
+@dataclass(frozen=True, slots=True)
+class Evaluation(Generic[Leaf, Note, Channel, Event, Tensor]):
+    """A node that evaluates scalars when control comes to it, behind what its note says; `span`: the user's line."""
+
+    node: Evaluating[Leaf, Note, Channel, Event, Tensor] | Through[Note]
+    scalars: tuple[Scalar, ...]
+    span: Span
+
+
+def children(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Flow[Leaf, Note, Channel, Event, Tensor], ...]:
     """Return the items directly inside an item, in program order."""
     match item:
         case Loop(body=body) | Consume(body=body):
@@ -216,23 +236,23 @@ def children(item: Flow[Leaf, Note]) -> tuple[Flow[Leaf, Note], ...]:
             return parts
         case Pipeline(processes):
             return tuple(process.body for process in processes)
-        case Do() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case _:
             return ()
 
 
-def walk(item: Flow[Leaf, Note]) -> Iterator[Flow[Leaf, Note]]:
+def walk(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Iterator[Flow[Leaf, Note, Channel, Event, Tensor]]:
     """Yield an item and every item inside, parents first, in program order."""
     yield item
     for inner in children(item):
         yield from walk(inner)
 
 
-def leaves(item: Flow[Leaf, Note]) -> Iterator[Leaf]:
+def leaves(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Iterator[Leaf]:
     """Yield the leaves of an item in program order."""
     return (inner.leaf for inner in walk(item) if isinstance(inner, Do))
 
 
-def bound_vars(item: Flow[Leaf, Note]) -> tuple[Var, ...]:
+def bound_vars(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Var, ...]:
     """Return the variables that an item binds: in its body, or (of a `Receive`) to the end of the sequence around it."""
     match item:
         case Loop():
@@ -243,37 +263,98 @@ def bound_vars(item: Flow[Leaf, Note]) -> tuple[Var, ...]:
             return ()
 
 
-def communicates(item: Flow[Leaf, Note]) -> bool:
+def evaluations(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Evaluation[Leaf, Note, Channel, Event, Tensor], ...]:
+    """Return what an item itself evaluates, without its leaf and the items inside, in the order in which it does."""
+    match item:
+        case Loop(start=start, stop=stop, step=step, through=through, span=span):
+            bounds = Evaluation(item, (start, stop, step), span)
+            return (bounds,) if through is None else (bounds, Evaluation(through, (through.value,), span))
+        case Choice(branches):
+            return tuple(Evaluation(branch, (branch.condition,), branch.span) for branch in branches)
+        case SetSlot(value=value):
+            return (Evaluation(item, (value,), item.span),)
+        case Send(payload=payload):
+            return (Evaluation(item, payload, item.span),)
+        case _:
+            return ()
+
+
+def with_notes(item: Flow[Leaf, Note, Channel, Event, Tensor],
+               change: Callable[[Note, tuple[Scalar, ...]], Note],
+               ) -> Flow[Leaf, Note, Channel, Event, Tensor]:
+    """Return an item with `change` applied to each note of its own, and to the scalars that are evaluated behind it."""
+    match item:
+        case Loop(through=through):
+            inside = None if through is None else replace(through, note=change(through.note, (through.value,)))
+            return replace(item, note=change(item.note, (item.start, item.stop, item.step)), through=inside)
+        case Choice(branches):
+            return replace(item, branches=tuple(replace(branch, note=change(branch.note, (branch.condition,))) for branch in branches))
+        case SetSlot(value=value):
+            return replace(item, note=change(item.note, (value,)))
+        case Send(payload=payload):
+            return replace(item, note=change(item.note, payload))
+        case _:
+            return item
+
+
+def slots_set(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> dict[int, Span]:
+    """Return the slots that are set in an item, each with the first line that does."""
+    found: dict[int, Span] = {}
+    for inner in walk(item):
+        if isinstance(inner, SetSlot):
+            found.setdefault(inner.slot, inner.span)
+    return found
+
+
+def communicates(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> bool:
     """Tell whether an item uses channels or events of a pipeline around it: whether it may have to wait for other processes."""
     return any(isinstance(inner, Send | Receive | Consume | RecordEvent | AwaitEvent) for inner in walk(item))
 
 
-def with_bodies(item: Flow[Leaf, Note], change: Callable[[Sequence[Leaf, Note]], Sequence[Leaf, Note]]) -> Flow[Leaf, Note]:
-    """Return an item with `change` applied to each body directly inside; a sequence is itself the body."""
+def converted(item: Flow[Leaf, Note, Channel, Event, Tensor],
+              leaf: Callable[[Leaf], Flow[Other, Note, Channel, Event, Tensor]],
+              body: Callable[[Sequence[Leaf, Note, Channel, Event, Tensor]], Sequence[Other, Note, Channel, Event, Tensor]],
+              ) -> Flow[Other, Note, Channel, Event, Tensor]:
+    """Return an item with other leaves: `leaf` converts a leaf, `body` each body directly inside; a sequence is itself the body."""
     match item:
-        case Loop() | Consume():
-            return replace(item, body=change(item.body))
-        case Choice(branches, otherwise):
-            return Choice(tuple(replace(branch, body=change(branch.body)) for branch in branches), change(otherwise))
-        case Sides(sides):
-            return Sides(tuple(map(change, sides)))
-        case Pipeline(processes):
-            return replace(item, processes=tuple(replace(process, body=change(process.body)) for process in processes))
+        case Do():
+            return leaf(item.leaf)
         case Sequence():
-            return change(item)
-        case Do() | SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+            return body(item)
+        case Loop():
+            return Loop(item.var, item.start, item.stop, item.step, item.ordered, body(item.body), item.note, item.through, item.span)
+        case Consume():
+            return Consume(item.channel, item.vars, body(item.body), item.site, item.span)
+        case Choice(branches, otherwise):
+            return Choice(tuple(Branch(each.condition, body(each.body), each.note, each.span) for each in branches), body(otherwise))
+        case Sides(sides):
+            return Sides(tuple(map(body, sides)))
+        case Pipeline(processes):
+            parts = tuple(Process(each.name, body(each.body), each.consumes, each.produces, each.replicas, each.stream, each.span)
+                          for each in processes)
+            return Pipeline(parts, item.channels, item.events, item.span)
+        case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
             return item
 
 
-def rewrite(body: Sequence[Leaf, Note], change: Callable[[Flow[Leaf, Note]], Flow[Leaf, Note]]) -> Sequence[Leaf, Note]:
+def with_bodies(item: Flow[Leaf, Note, Channel, Event, Tensor],
+                change: Callable[[Sequence[Leaf, Note, Channel, Event, Tensor]], Sequence[Leaf, Note, Channel, Event, Tensor]],
+                ) -> Flow[Leaf, Note, Channel, Event, Tensor]:
+    """Return an item with `change` applied to each body directly inside; a sequence is itself the body."""
+    return converted(item, Do, change)
+
+
+def rewrite(body: Sequence[Leaf, Note, Channel, Event, Tensor],
+            change: Callable[[Flow[Leaf, Note, Channel, Event, Tensor]], Flow[Leaf, Note, Channel, Event, Tensor]],
+            ) -> Sequence[Leaf, Note, Channel, Event, Tensor]:
     """Return a sequence with `change` applied to every item that is no sequence, parents first, in program order.
 
     A sequence that `change` returns stands as it is: nothing in it is changed again.
     """
-    def inside(inner: Sequence[Leaf, Note]) -> Sequence[Leaf, Note]:
+    def inside(inner: Sequence[Leaf, Note, Channel, Event, Tensor]) -> Sequence[Leaf, Note, Channel, Event, Tensor]:
         return replace(inner, items=tuple(map(one, inner.items)))
 
-    def one(item: Flow[Leaf, Note]) -> Flow[Leaf, Note]:
+    def one(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> Flow[Leaf, Note, Channel, Event, Tensor]:
         if isinstance(item, Sequence):
             return inside(item)
         changed = change(item)
@@ -282,6 +363,7 @@ def rewrite(body: Sequence[Leaf, Note], change: Callable[[Flow[Leaf, Note]], Flo
     return inside(body)
 
 
-def rewrite_leaves(body: Sequence[Leaf, Note], change: Callable[[Leaf], Leaf]) -> Sequence[Leaf, Note]:
+def rewrite_leaves(body: Sequence[Leaf, Note, Channel, Event, Tensor],
+                   change: Callable[[Leaf], Leaf]) -> Sequence[Leaf, Note, Channel, Event, Tensor]:
     """Return a sequence with `change` applied to every leaf, in program order."""
     return rewrite(body, lambda item: Do(change(item.leaf)) if isinstance(item, Do) else item)

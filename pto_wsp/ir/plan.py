@@ -15,7 +15,23 @@ from typing import TypeAlias
 from pto_wsp.errors import OverlappingOutputsError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.execution_rules import ExecutionRules
-from pto_wsp.ir.flow import Branch, Choice, Consume, Flow, Loop, Pipeline, Process, Send, Sequence, SetSlot, Sides
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Branch,
+    Choice,
+    Consume,
+    Evaluating,
+    Flow,
+    Fresh,
+    Loop,
+    Pipeline,
+    Process,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    Sides,
+)
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, Var
@@ -186,17 +202,22 @@ class Event:
     ref: int
 
 
-Item: TypeAlias = Flow[Submit, Precondition]
-Body: TypeAlias = Sequence[Submit, Precondition]
-PlanLoop: TypeAlias = Loop[Submit, Precondition]
-PlanBranch: TypeAlias = Branch[Submit, Precondition]
-PlanChoice: TypeAlias = Choice[Submit, Precondition]
-PlanSlot: TypeAlias = SetSlot[Precondition]
-PlanSend: TypeAlias = Send[Precondition]
-PlanConsume: TypeAlias = Consume[Submit, Precondition]
-PlanProcess: TypeAlias = Process[Submit, Precondition]
-PlanPipeline: TypeAlias = Pipeline[Submit, Precondition]
-PlanSides: TypeAlias = Sides[Submit, Precondition]
+Item: TypeAlias = Flow[Submit, Precondition, int, int, int]
+Body: TypeAlias = Sequence[Submit, Precondition, int, int, int]
+PlanLoop: TypeAlias = Loop[Submit, Precondition, int, int, int]
+PlanBranch: TypeAlias = Branch[Submit, Precondition, int, int, int]
+PlanChoice: TypeAlias = Choice[Submit, Precondition, int, int, int]
+PlanEvaluating: TypeAlias = Evaluating[Submit, Precondition, int, int, int]
+PlanFresh: TypeAlias = Fresh[int]
+PlanSend: TypeAlias = Send[Precondition, int]
+PlanReceive: TypeAlias = Receive[int]
+PlanConsume: TypeAlias = Consume[Submit, Precondition, int, int, int]
+PlanRecord: TypeAlias = RecordEvent[int]
+PlanAwait: TypeAlias = AwaitEvent[int]
+PlanCommunication: TypeAlias = PlanSend | PlanReceive | PlanConsume | PlanRecord | PlanAwait
+PlanProcess: TypeAlias = Process[Submit, Precondition, int, int, int]
+PlanPipeline: TypeAlias = Pipeline[Submit, Precondition, int, int, int]
+PlanSides: TypeAlias = Sides[Submit, Precondition, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,13 @@ PLAN_TAGS = Tags({
     flow.Branch: "Branch: condition body checks=note.checks waits=note.waits ~span",
     flow.Choice: "Choice: branches otherwise",
     flow.SetSlot: "SetSlot: slot value checks=note.checks waits=note.waits ~span",
-    flow.Fresh: "Fresh: slot ~span",
-    flow.Send: "Send: channel payload after site checks=note.checks waits=note.waits ~span",
-    flow.Receive: "Receive: channel vars site ~span",
-    flow.Consume: "Consume: channel vars body site ~span",
-    flow.RecordEvent: "RecordEvent: event site ~span",
-    flow.AwaitEvent: "AwaitEvent: event site ~span",
-    flow.Process: "Process: name body consumes produces replicas stream ~span",
+    flow.Fresh: "Fresh: slot=tensor ~span",
+    flow.Send: "Send: channel payload after! site! checks=note.checks waits=note.waits ~span",
+    flow.Receive: "Receive: channel vars site! ~span",
+    flow.Consume: "Consume: channel vars body site! ~span",
+    flow.RecordEvent: "RecordEvent: event site! ~span",
+    flow.AwaitEvent: "AwaitEvent: event site! ~span",
+    flow.Process: "Process: name body consumes! produces! replicas! stream! ~span",
     flow.Pipeline: "Pipeline: processes channels events ~span",
     m.Channel: "Channel: name depth n_payload producers consumers latency",
     m.Event: "Event: name ref",
@@ -44,5 +44,5 @@ PLAN_TAGS = Tags({
     execution_rules.WindowUnit: "WindowUnit: TASKS BYTES ENTRIES",
     execution_rules.FullWindow: "FullWindow: STALL ABORT BENCHMARK",
     execution_rules.Release: "Release: IMMEDIATE BATCHED INTERLEAVED RATE",
-}, below=KERNEL_TAGS, prefix="plan.", wrappers={flow.Do: (m.Submit,)}, level={flow.Leaf: m.Submit, flow.Note: m.Precondition},
-   note=m.Precondition)
+}, below=KERNEL_TAGS, prefix="plan.", wrappers={flow.Do: (m.Submit,)}, note=m.Precondition, level={
+    flow.Leaf: m.Submit, flow.Note: m.Precondition, flow.Channel: int, flow.Event: int, flow.Tensor: int})

@@ -91,7 +91,7 @@ def _item(plan: TaskPlan, item: Item, depth: int) -> Iterator[str]:
             for process in processes:
                 yield f"{pad}process {process.name}{f' × {process.replicas}' if process.replicas > 1 else ''} in stream {process.stream}:"
                 yield from _item(plan, process.body, depth + 1)
-        case Send(channel, payload, after):
+        case Send(channel, payload, after=after):
             yield from _before(plan, item.note, pad)
             yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))}) after {list(after)}"
         case Receive(channel, variables):

@@ -9,24 +9,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pto_wsp.ir.flow import (
-    AwaitEvent,
     Choice,
-    Consume,
     Do,
-    Fresh,
     Loop,
-    Pipeline,
     Receive,
-    RecordEvent,
-    Send,
     Sequence,
-    SetSlot,
-    Sides,
     bound_vars,
     children,
+    evaluations,
     leaves,
     rewrite,
     rewrite_leaves,
+    slots_set,
 )
 from pto_wsp.ir.plan import Check, Item, Precondition, Submit, TaskPlan
 from pto_wsp.ir.rewrite import nodes
@@ -36,7 +30,12 @@ from pto_wsp.values import dataclass
 
 def slots_used(plan: TaskPlan) -> tuple[int, ...]:
     """Return the orchestrator's slots that a plan sets or reads, ascending."""
-    return tuple(sorted({node.slot for node in nodes(plan.body) if isinstance(node, SetSlot | SlotValue)}))
+    return tuple(sorted({*slots_set(plan.body), *(node.slot for node in nodes(plan.body) if isinstance(node, SlotValue))}))
+
+
+def notes_of(item: Item) -> tuple[Precondition, ...]:
+    """Return what comes before an item's own evaluations, in their order."""
+    return tuple(each.node.note for each in evaluations(item))
 
 
 def submits(plan: TaskPlan) -> tuple[Submit, ...]:
@@ -75,8 +74,6 @@ def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
         match item:
             case Do(task):
                 number(task.note, loops)
-            case SetSlot(note=note) | Send(note=note):
-                number(note, loops)
             case Loop(var=var, note=note, through=through):
                 number(note, loops)
                 if through is not None:
@@ -92,11 +89,11 @@ def numbered_checks(plan: TaskPlan) -> tuple[NumberedCheck, ...]:
                     visit(inner, loops)
                     if isinstance(inner, Receive):
                         loops = (*loops, *inner.vars)
-            case Sides() | Consume() | Pipeline():
+            case _:
+                for note in notes_of(item):
+                    number(note, loops)
                 for inner in children(item):
                     visit(inner, (*loops, *bound_vars(item)))
-            case Fresh() | Receive() | RecordEvent() | AwaitEvent():
-                pass
 
     visit(plan.body, ())
     return tuple(found)

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import TypeVar
 
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import SymbolRef, Var
@@ -88,38 +89,29 @@ def fresh_handle() -> int:
     return next(_handles)
 
 
-def with_fresh_ids(body: wl.Block) -> wl.Block:
+def with_fresh_ids(body: wl.Body) -> wl.Body:
     """Return a body with new loop variables and handles.
 
     Variables that the body does not bind, and handles of tasks that it does not make, stay unchanged.
     """
-    items = tuple(outer_nodes(body))
-    fresh = {var.id: fresh_var_id() for node in items for var in wl.bound_vars(node)}
-    handles = {node.handle: fresh_handle() for node in items if isinstance(node, wl.Task)}
+    fresh = {var.id: fresh_var_id() for item in flow.walk(body) for var in flow.bound_vars(item)}
+    handles = {task.handle: fresh_handle() for task in wl.tasks(body)}
     new: dict[type, dict[int, int]] = {Var: fresh, wl.Task: handles}
     return _renumber(wl.Workload("", body), lambda kind, key: new.get(kind, {}).get(key, key)).body
 
 
-def free_handles(body: wl.Block) -> tuple[wl.Task | wl.Send, ...]:
+def free_handles(body: wl.Body) -> tuple[wl.Task | wl.WorkloadSend, ...]:
     """Return the statements of a body that wait for a task made outside the body."""
-    items = tuple(outer_nodes(body))
-    made = {node.handle for node in items if isinstance(node, wl.Task)}
-    return tuple(node for node in items if isinstance(node, wl.Task | wl.Send) and not made.issuperset(node.after))
+    made = {task.handle for task in wl.tasks(body)}
+    return tuple(each for each in wl.waiting(body) if not made.issuperset(each.after))
 
 
-def free_vars(body: wl.Block) -> tuple[Var, ...]:
+def free_vars(body: wl.Body) -> tuple[Var, ...]:
     """Return the loop variables that the body uses and does not bind."""
-    items = tuple(outer_nodes(body))
-    bound = {var.id for item in items for var in wl.bound_vars(item)}
-    used = dict.fromkeys(node for item in items for node in nodes(wl.own_scalars(item)) if isinstance(node, Var))
+    items = tuple(flow.walk(body))
+    bound = {var.id for item in items for var in flow.bound_vars(item)}
+    used = dict.fromkeys(node for item in items for node in nodes(wl.evaluated(item)) if isinstance(node, Var))
     return tuple(var for var in used if var.id not in bound)
-
-
-def outer_nodes(item: wl.Item) -> Iterator[wl.Item]:
-    """Yield the workload nodes of a body, parents first, without kernels."""
-    yield item
-    for inner in wl.inner_items(item):
-        yield from outer_nodes(inner)
 
 
 def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.Workload:
@@ -135,33 +127,34 @@ def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.W
     def handles(of: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(number(wl.Task, handle) for handle in of)
 
-    def walk(item: wl.Item) -> wl.Item:
-        match item:
-            case wl.Task():
-                return replace(item, index=rewrite(item.index, change), args=rewrite(item.args, change),
-                               handle=number(wl.Task, item.handle), after=handles(item.after))
-            case wl.Loop():
-                start, stop, step = (rewrite(part, change) for part in (item.start, item.stop, item.step))
-                return replace(item, axis=rewrite(item.axis, change), var=rewrite(item.var, change), start=start, stop=stop, step=step,
-                               through=rewrite(item.through, change), body=block(item.body))
-            case wl.Choice(branches, otherwise):
-                return wl.Choice(tuple(replace(branch, condition=rewrite(branch.condition, change), body=block(branch.body))
-                                       for branch in branches), block(otherwise))
-            case wl.Send():
-                return replace(item, channel=rewrite(item.channel, change), payload=rewrite(item.payload, change),
-                               after=handles(item.after))
-            case wl.Consume():
-                return replace(item, channel=rewrite(item.channel, change), vars=rewrite(item.vars, change), body=block(item.body))
-            case wl.Pipeline(processes):
-                return replace(item, processes=tuple(
+    def item(old: wl.Item) -> wl.Item:
+        """Renumber what an item evaluates, then what it refers to and binds, then what stands in it."""
+        match old:
+            case flow.Do(wl.Task() as task):
+                return flow.Do(replace(task, index=rewrite(task.index, change), args=rewrite(task.args, change),
+                                       handle=number(wl.Task, task.handle), after=handles(task.after)))
+            case flow.Loop():
+                start, stop, step = (rewrite(part, change) for part in (old.start, old.stop, old.step))
+                return replace(old, note=rewrite(old.note, change), var=rewrite(old.var, change), start=start, stop=stop, step=step,
+                               through=rewrite(old.through, change), body=block(old.body))
+            case flow.Choice(branches, otherwise):
+                return flow.Choice(tuple(replace(branch, condition=rewrite(branch.condition, change), body=block(branch.body))
+                                         for branch in branches), block(otherwise))
+            case flow.Send():
+                return replace(old, channel=rewrite(old.channel, change), payload=rewrite(old.payload, change),
+                               after=handles(old.after))
+            case flow.Consume():
+                return replace(old, channel=rewrite(old.channel, change), vars=rewrite(old.vars, change), body=block(old.body))
+            case flow.Pipeline(processes):
+                return replace(old, processes=tuple(
                     replace(process, consumes=rewrite(process.consumes, change), produces=rewrite(process.produces, change),
                             body=block(process.body)) for process in processes))
-            case wl.SetSlot() | wl.Fresh() | wl.Fixed() | wl.Receive() | wl.Record() | wl.Synchronize():
-                return rewrite(item, change)
-            case wl.Combine() | wl.Block():
-                return wl.with_inner(item, walk)
+            case flow.Sides() | flow.Sequence():
+                return flow.with_bodies(old, block)
+            case _:
+                return rewrite(old, change)
 
-    def block(body: wl.Block) -> wl.Block:
-        return wl.Block(tuple(walk(item) for item in body.items))
+    def block(body: wl.Body) -> wl.Body:
+        return flow.Sequence(tuple(map(item, body.items)))
 
     return replace(workload, body=block(workload.body))

@@ -5,7 +5,8 @@ One table a level lists every class with its tag and fields. A class or field th
     Loop: "Loop: var start ..."             as written
     Repeat: "Loop: var start=first ..."     the class is called Repeat now, and its field `start` is called `first`
 
-The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means.
+The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `!` one
+that data must have although the class has a default. A field that the table of a level leaves out has its default there.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pto_wsp.ir import flow, layout, scalar, tile, view
 from pto_wsp.ir import kernel as k
-from pto_wsp.ir import layout, scalar, tile, view
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
 
@@ -26,11 +27,14 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 
 class FieldTag(NamedTuple):
-    """What a field is called, where a node keeps it (`note.checks`: in its note), and whether it is a part of what the node means."""
+    """What a field is called, where a node keeps it (`note.checks`: in its note), whether it is a part of what the node means, and whether
+    data must have it although the class has a default.
+    """
 
     tag: str
     attribute: str
     counts: bool
+    needed: bool = False
 
 
 class NodeTag(NamedTuple):
@@ -52,13 +56,13 @@ class EnumTag(NamedTuple):
 class Tags:
     """The table of a level: tags of its classes, of its enums, and of all of the level below.
 
-    `nodes` and `enums`: for each class `"Tag: field field=attribute ~field"` and `"Tag: MEMBER MEMBER=NAME"`.
+    `nodes` and `enums`: for each class `"Tag: field field=attribute ~field field!"` and `"Tag: MEMBER MEMBER=NAME"`.
     `wrappers`: classes with one field, which are spelled as what stands in it, each with the classes that stand in it.
     `level`: what the type variables of the control tree are at this level; `note`: the class of its notes, which are spelled in their node.
     """
 
     def __init__(self, nodes: Mapping[type, str], enums: Mapping[type[Enum], str], *, below: Tags | None = None, prefix: str = "",
-                 wrappers: Mapping[type, Iterable[type]] | None = None, level: Mapping[object, type] = MappingProxyType({}),
+                 wrappers: Mapping[type, Iterable[type]] | None = None, level: Mapping[object, object] = MappingProxyType({}),
                  note: type | None = None) -> None:
         self.level, self.note = level, note
         self.nodes: Mapping[type, NodeTag] = {**({} if below is None else below.nodes),
@@ -114,6 +118,16 @@ class Tags:
         """Return what errors call a node, in a wrapper or not."""
         return self.of_node(self.unwrapped(node)).tag
 
+    def shown(self, value: object) -> str:
+        """Return what errors write for a value: as `repr`, with the tags of nodes and fields."""
+        if isinstance(value, tuple):
+            return f"({', '.join(map(self.shown, value))}{',' * (len(value) == 1)})"
+        value = self.unwrapped(value)
+        entry = self.nodes.get(type(value))
+        if entry is None or isinstance(value, tile.TileType):     # which says of itself how users write it
+            return repr(value)
+        return f"{entry.tag}({', '.join(f'{field.tag}={self.shown(value_of(value, field))}' for field in entry.fields if field.counts)})"
+
 
 def _parts(text: str, prefix: str) -> tuple[str, str, Iterator[tuple[str, str]]]:
     """Return the tag of a table's entry, the tag in JSON, and pairs of a part's tag and what Python calls the part."""
@@ -124,7 +138,7 @@ def _parts(text: str, prefix: str) -> tuple[str, str, Iterator[tuple[str, str]]]
 
 def _node(text: str, prefix: str) -> NodeTag:
     tag, json, parts = _parts(text, prefix)
-    return NodeTag(tag, json, tuple(FieldTag(name.lstrip("~"), attribute.lstrip("~"), not name.startswith("~"))
+    return NodeTag(tag, json, tuple(FieldTag(name.strip("~!"), attribute.strip("~!"), not name.startswith("~"), name.endswith("!"))
                                     for name, attribute in parts))
 
 
@@ -215,24 +229,25 @@ WORKLOAD_TAGS = Tags({
     wl.ViewArg: "ViewArg: param view ~span",
     wl.ScalarArg: "ScalarArg: param value ~span",
     wl.Task: "Task: kernel index args handle after ~span",
-    wl.Axis: "Axis: name label tensors rows",
-    wl.Through: "Through: var value",
-    wl.Loop: "Loop: var axis start stop step ordered body through ~span",
-    wl.Branch: "Branch: condition body ~span",
-    wl.Choice: "Choice: branches otherwise",
-    wl.SetSlot: "SetSlot: slot value ~span",
-    wl.Fresh: "Fresh: tensor ~span",
+    wl.Axis: "Axis: name! label! tensors rows",
+    flow.Through: "Through: var value",
+    flow.Loop: "Loop: var axis!=note.axis start stop step ordered body through ~span",
+    flow.Branch: "Branch: condition body ~span",
+    flow.Choice: "Choice: branches otherwise",
+    flow.SetSlot: "SetSlot: slot value ~span",
+    flow.Fresh: "Fresh: tensor ~span",
     wl.Fixed: "Fixed: tensor dim ~span",
-    wl.Combine: "Combine: sides",
+    flow.Sides: "Combine: sides",
     wl.ChannelRef: "ChannelRef: id name depth",
     wl.EventRef: "EventRef: id name",
-    wl.Send: "Send: channel payload after ~span",
-    wl.Receive: "Receive: channel vars ~span",
-    wl.Consume: "Consume: channel vars body ~span",
-    wl.Record: "Record: event ~span",
-    wl.Synchronize: "Synchronize: event ~span",
-    wl.Process: "Process: name body consumes produces replicas ~span",
-    wl.Pipeline: "Pipeline: processes ~span",
-    wl.Block: "Block: items",
+    flow.Send: "Send: channel payload after ~span",
+    flow.Receive: "Receive: channel vars ~span",
+    flow.Consume: "Consume: channel vars body ~span",
+    flow.RecordEvent: "Record: event ~span",
+    flow.AwaitEvent: "Synchronize: event ~span",
+    flow.Process: "Process: name body consumes produces replicas ~span",
+    flow.Pipeline: "Pipeline: processes ~span",
+    flow.Sequence: "Block: items",
     wl.Workload: "Workload: name body",
-}, {}, below=KERNEL_TAGS)
+}, {}, below=KERNEL_TAGS, wrappers={flow.Do: (wl.Task, wl.Fixed)}, note=wl.WorkloadNote, level={
+    flow.Leaf: wl.Leaf, flow.Note: wl.WorkloadNote, flow.Channel: wl.ChannelRef, flow.Event: wl.EventRef, flow.Tensor: layout.TensorRef})

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.scalar import Const, Element, Var, print_scalar
 from pto_wsp.ir.view import print_view
 from pto_wsp.values import dataclass
@@ -104,11 +104,11 @@ def _wrap_at(text: Text, column: int, indent: int, behind: int, width: int) -> s
 # -- workloads ---------------------------------------------------------------------------------------------------------
 def print_workload(workload: wl.Workload) -> str:
     """Return the workload as a program. Handles are shown only if a statement waits for them."""
-    waited = frozenset(handle for item in outer_nodes(workload.body) if isinstance(item, wl.Task | wl.Send) for handle in item.after)
+    waited = frozenset(handle for each in wl.waiting(workload.body) for handle in each.after)
     return "\n".join((f"workload {workload.name}:", *_block(workload.body, 1, waited)))
 
 
-def _block(body: wl.Block, depth: int, waited: frozenset[int]) -> Iterator[str]:
+def _block(body: wl.Body, depth: int, waited: frozenset[int]) -> Iterator[str]:
     if not body.items:
         yield f"{'    ' * depth}pass"
     for item in body.items:
@@ -118,25 +118,25 @@ def _block(body: wl.Block, depth: int, waited: frozenset[int]) -> Iterator[str]:
 def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
     pad = "    " * depth
     match item:
-        case wl.Task():
-            args = tuple(f"{arg.param}={_arg(arg)}" for arg in item.args)
-            index = f"[{', '.join(print_scalar(i) for i in item.index)}]" if item.index else ""
-            after = (f"after=[{', '.join(f'task{h}' for h in item.after)}]",) if item.after else ()
-            name = f"task{item.handle} = " if item.handle in waited else ""
-            call = listed(f"{name}{item.kernel.name}{index}(", (*args, *after), ",", ")")
+        case flow.Do(wl.Task() as task):
+            args = tuple(f"{arg.param}={_arg(arg)}" for arg in task.args)
+            index = f"[{', '.join(print_scalar(i) for i in task.index)}]" if task.index else ""
+            after = (f"after=[{', '.join(f'task{h}' for h in task.after)}]",) if task.after else ()
+            name = f"task{task.handle} = " if task.handle in waited else ""
+            call = listed(f"{name}{task.kernel.name}{index}(", (*args, *after), ",", ")")
             yield from (pad + line for line in wrap_text(call, WIDTH - len(pad)).split("\n"))
-        case wl.Loop():
+        case flow.Loop():
             walk = "P" if item.through is None else "P.sel"
             yield f"{pad}for {item.known_var.name} in {f'{walk}.seq' if item.ordered else walk}({_axis(item)}):"
             yield from _block(item.body, depth + 1, waited)
-        case wl.Combine(sides):
+        case flow.Sides(sides):
             yield f"{pad}combine:"
             for side in sides:
                 yield f"{pad}  side:"
                 yield from _block(side, depth + 1, waited)
-        case wl.Block():
+        case flow.Sequence():
             yield from _block(item, depth, waited)
-        case wl.Choice(branches, otherwise):
+        case flow.Choice(branches, otherwise):
             words = ("when", *("elif_",) * (len(branches) - 1))
             for word, branch in zip(words, branches, strict=True):
                 yield f"{pad}with P.{word}({print_scalar(branch.condition)}):"
@@ -144,13 +144,13 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             if otherwise.items:
                 yield f"{pad}with P.otherwise():"
                 yield from _block(otherwise, depth + 1, waited)
-        case wl.SetSlot(slot, value):
+        case flow.SetSlot(slot, value):
             yield f"{pad}slot_set_u64({slot}, {print_scalar(value)})"
-        case wl.Fresh(tensor):
+        case flow.Fresh(tensor):
             yield f"{pad}{tensor.shown} = Tensor.empty({_shape(tensor)}, DType.{tensor.dtype.name})"
-        case wl.Fixed():      # the extent is printed where it is used
+        case flow.Do(wl.Fixed()):      # the extent is printed where it is used
             return
-        case wl.Pipeline(processes):
+        case flow.Pipeline(processes):
             yield f"{pad}with P.pipe():"
             channels = dict.fromkeys(channel for process in processes for channel in (*process.produces, *process.consumes))
             for channel in channels:
@@ -158,22 +158,22 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             for process in processes:
                 yield f"{pad}    {_process(process)}:"
                 yield from _block(process.body, depth + 2, waited)
-        case wl.Send(channel, payload, after):
+        case flow.Send(channel, payload, after=after):
             sent = (*map("task{}".format, after), *map(print_scalar, payload))
             yield f"{pad}send({', '.join((channel.name, *sent))})"
-        case wl.Receive(channel, variables):
+        case flow.Receive(channel, variables):
             yield f"{pad}{_received(variables)} = receive({channel.name})"
-        case wl.Consume(channel, variables, inner):
+        case flow.Consume(channel, variables, inner):
             received = _received(variables)
             yield f"{pad}with consume({channel.name}) as {f'({received})' if len(variables) > 1 else received}:"
             yield from _block(inner, depth + 1, waited)
-        case wl.Record(event):
+        case flow.RecordEvent(event):
             yield f"{pad}record({event.name})"
-        case wl.Synchronize(event):
+        case flow.AwaitEvent(event):
             yield f"{pad}synchronize({event.name})"
 
 
-def _process(process: wl.Process) -> str:
+def _process(process: wl.WorkloadProcess) -> str:
     """Return the construction of a process without its body: `replicate(process("compute").consumes(tiles), 2)`."""
     made = f"process({process.name!r})"
     made += f".consumes({', '.join(channel.name for channel in process.consumes)})" if process.consumes else ""
@@ -197,13 +197,14 @@ def _arg(arg: wl.Arg) -> str:
             return print_scalar(value)
 
 
-def _axis(loop: wl.Loop) -> str:
+def _axis(loop: wl.WorkloadLoop) -> str:
+    axis = loop.note.axis
     start, stop, step = (print_scalar(bound) for bound in (loop.start, loop.stop, loop.step))
     plain = loop.start == Const(0) and loop.step == Const(1)
     bounds = stop if plain else f"range({start}, {stop}, {step})"
     match loop.through:
-        case wl.Through(_, Element(columns, (position,))) if position == loop.var and loop.step == Const(1):
+        case flow.Through(_, Element(columns, (position,))) if position == loop.var and loop.step == Const(1):
             bounds = f"{columns.shown}[{start}:{stop}]"
-        case wl.Through(_, value):
+        case flow.Through(_, value):
             bounds = f"{print_scalar(value)} for {loop.var.name} in {bounds if not plain else f'range({stop})'}"
-    return f"{loop.axis.name}: {bounds}" if loop.axis.name and loop.axis.name != bounds else bounds
+    return f"{axis.name}: {bounds}" if axis.name and axis.name != bounds else bounds

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Choice, Do, Loop, Send, Sequence, SetSlot, Sides, children
+from pto_wsp.ir.flow import Do, Send, Sequence, Sides, children, with_notes
 from pto_wsp.ir.plan import Check, Item, Precondition, Read, TaskPlan, TensorSlot
 from pto_wsp.ir.plan_walk import map_items
 from pto_wsp.ir.rewrite import nodes
@@ -107,24 +107,14 @@ def with_waits(plan: TaskPlan) -> TaskPlan:
 
 
 def _waiting(item: Item, within: Callable[..., tuple[Read, ...]]) -> Item:
-    def note(of: Precondition, *evaluated: object) -> Precondition:
+    def note(of: Precondition, evaluated: tuple[object, ...]) -> Precondition:
         return replace(of, waits=within(*((check.value, check.lower, check.upper) for check in of.checks), *evaluated))
 
-    match item:
-        case Do(task):
-            parts = tuple((place.offset, place.extent, place.stride) for place in task.places)
-            return Do(replace(task, note=note(task.note, task.index, *parts, task.scalars)))
-        case Loop(through=through):
-            walked = None if through is None else replace(through, note=note(through.note, through.value))
-            return replace(item, note=note(item.note, item.start, item.stop, item.step), through=walked)
-        case Choice(branches):
-            return replace(item, branches=tuple(replace(branch, note=note(branch.note, branch.condition)) for branch in branches))
-        case SetSlot():
-            return replace(item, note=note(item.note, item.value))
-        case Send():
-            return replace(item, note=note(item.note, item.payload))
-        case _:
-            return item
+    if isinstance(item, Do):
+        task = item.leaf
+        parts = tuple((place.offset, place.extent, place.stride) for place in task.places)
+        return Do(replace(task, note=note(task.note, (task.index, *parts, task.scalars))))
+    return with_notes(item, note)
 
 
 Path: TypeAlias = tuple[tuple[int, int], ...]     # (identity of the body, position in it), outermost first

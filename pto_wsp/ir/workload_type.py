@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.kernel import Param, ScalarParamDecl
 from pto_wsp.ir.scalar import print_scalar
@@ -21,7 +22,7 @@ def type_of(workload: wl.Workload, width: int = WIDTH) -> str:
     shows its depth: `tiles[2]`. Statements that make no task (slots, fresh tensors) are left out.
     """
     match _shown(workload.body):
-        case (wl.Combine() | wl.Pipeline() as whole,):
+        case (flow.Sides() | flow.Pipeline() as whole,):
             parts = _parted(whole).parts
         case items:
             parts = listed("", tuple(map(_item, items)) or ("nothing",), ";", "").parts
@@ -42,15 +43,15 @@ def kind_of(workload: wl.Workload) -> str:
 
 def _kind(item: wl.Item) -> str:
     match item:
-        case wl.Combine():
+        case flow.Sides():
             return "Combined"
-        case wl.Choice():
+        case flow.Choice():
             return "Conditional"
-        case wl.Pipeline():
+        case flow.Pipeline():
             return "Pipeline"
-        case wl.Loop(ordered=True):
+        case flow.Loop(ordered=True):
             return "Sequential"
-        case wl.Loop(through=through, body=body):
+        case flow.Loop(through=through, body=body):
             if through is not None:
                 return "Selected"
             inner = _shown(body)
@@ -59,13 +60,18 @@ def _kind(item: wl.Item) -> str:
             return "Independent"
 
 
-def _shown(body: wl.Block) -> tuple[wl.Item, ...]:
+def _shown(body: wl.Body) -> tuple[wl.Item, ...]:
     """Return the statements of a body that its type shows, with nested blocks flattened."""
-    return tuple(inner for item in body.items if not isinstance(item, wl.Fresh | wl.Fixed | wl.SetSlot)
-                 for inner in (_shown(item) if isinstance(item, wl.Block) else (item,)))
+    return tuple(inner for item in body.items if not _is_silent(item)
+                 for inner in (_shown(item) if isinstance(item, flow.Sequence) else (item,)))
 
 
-def _body(body: wl.Block) -> Text:
+def _is_silent(item: wl.Item) -> bool:
+    """Tell whether an item makes no task and has no part that does."""
+    return isinstance(item, flow.Fresh | flow.SetSlot) or (isinstance(item, flow.Do) and isinstance(item.leaf, wl.Fixed))
+
+
+def _body(body: wl.Body) -> Text:
     """Return a body as one text, in braces if it has several statements."""
     items = _shown(body)
     if not items:
@@ -75,42 +81,46 @@ def _body(body: wl.Block) -> Text:
 
 def _item(item: wl.Item) -> Text:
     match item:
-        case wl.Task(kernel=kernel):
+        case flow.Do(leaf):
+            if isinstance(leaf, wl.Fixed):
+                return "nothing"
+            kernel = leaf.kernel
             return listed(f"{kernel.name}(", tuple(_param(param) for param in kernel.params), ",", ")")
-        case wl.Loop(body=body):
-            label = f"{item.axis.name}: {item.axis.label}" if item.axis.name else item.axis.label
+        case flow.Loop(body=body):
+            axis = item.note.axis
+            label = f"{axis.name}: {axis.label}" if axis.name else axis.label
             inner = _shown(body)
-            if len(inner) == 1 and isinstance(inner[0], wl.Loop):
+            if len(inner) == 1 and isinstance(inner[0], flow.Loop):
                 return TextRow((f"{label} × ", _item(inner[0])))
             return TextRow((f"{label} → ", _body(body)))
-        case wl.Choice(branches, otherwise):
+        case flow.Choice(branches, otherwise):
             words = ("when", *("elif_",) * (len(branches) - 1))
             parts: tuple[Text, ...] = tuple(TextRow((f"{word} {print_scalar(branch.condition)} → ", _body(branch.body)))
                                             for word, branch in zip(words, branches, strict=True))
             if otherwise.items:
                 parts = (*parts, TextRow(("otherwise → ", _body(otherwise))))
             return listed("{", parts, ",", "}")
-        case wl.Combine() | wl.Pipeline():
+        case flow.Sides() | flow.Pipeline():
             return replace(_parted(item), head="{", tail="}")
-        case wl.Consume(channel, _, body):
+        case flow.Consume(channel, _, body):
             return TextRow((f"consume {channel_text(channel)} → ", _body(body)))
-        case wl.Receive(channel):
+        case flow.Receive(channel):
             return f"receive {channel_text(channel)}"
-        case wl.Send(channel):
+        case flow.Send(channel):
             return f"send {channel_text(channel)}"
-        case wl.Record(event):
+        case flow.RecordEvent(event):
             return f"record {event.name}"
-        case wl.Synchronize(event):
+        case flow.AwaitEvent(event):
             return f"synchronize {event.name}"
-        case wl.Block():
+        case flow.Sequence():
             return _body(item)
-        case wl.Fresh() | wl.Fixed() | wl.SetSlot():
+        case flow.Fresh() | flow.SetSlot():
             return "nothing"
 
 
-def _parted(item: wl.Combine | wl.Pipeline) -> Listed:
+def _parted(item: wl.WorkloadSides | wl.WorkloadPipeline) -> Listed:
     """Return the parts that run side by side, without brackets."""
-    if isinstance(item, wl.Combine):
+    if isinstance(item, flow.Sides):
         return listed("", tuple(_body(side) for side in item.sides), " |", "")
     return listed("", tuple(_process(process) for process in item.processes), " ∥", "")
 
@@ -120,7 +130,7 @@ def channel_text(channel: wl.ChannelRef) -> str:
     return f"{channel.name}[{channel.depth}]"
 
 
-def _process(process: wl.Process) -> Text:
+def _process(process: wl.WorkloadProcess) -> Text:
     replicas = f" × {process.replicas}" if process.replicas > 1 else ""
     return TextRow((f"{process.name}{replicas}: ", _body(process.body)))
 

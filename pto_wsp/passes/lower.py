@@ -14,7 +14,24 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import Branch, Choice, Consume, Do, Fresh, Loop, Sequence, SetSlot, Sides, Through
+from pto_wsp.ir.flow import (
+    AwaitEvent,
+    Branch,
+    Choice,
+    Consume,
+    Do,
+    Fresh,
+    Loop,
+    Pipeline,
+    Receive,
+    RecordEvent,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    Through,
+    walk,
+)
 from pto_wsp.ir.kernel import Kernel, MemoryParam
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import (
@@ -34,7 +51,7 @@ from pto_wsp.ir.plan import (
     TaskPlan,
     TensorSlot,
 )
-from pto_wsp.ir.rewrite import nodes, outer_nodes
+from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import View, ViewDim, declared, place_of
 from pto_wsp.ir.waits import with_waits
@@ -118,57 +135,57 @@ def lower(workload: wl.Workload) -> TaskPlan:
 
 def _axes(workload: wl.Workload, slots: Mapping[int, int]) -> tuple[BoundAxis, ...]:
     """Return the distinct axes that are bound to tensors."""
-    loops = (node for node in outer_nodes(workload.body) if isinstance(node, wl.Loop) and node.axis.tensors)
-    return tuple(dict.fromkeys(BoundAxis(loop.axis.name, loop.through is not None, tuple(slots.get(ref.id) for ref in loop.axis.tensors),
-                                         loop.axis.rows) for loop in loops))
+    loops = ((node.note.axis, node.through) for node in walk(workload.body) if isinstance(node, Loop) and node.note.axis.tensors)
+    return tuple(dict.fromkeys(BoundAxis(axis.name, through is not None, tuple(slots.get(ref.id) for ref in axis.tensors), axis.rows)
+                               for axis, through in loops))
 
 
-def _block(block: wl.Block, loops: tuple[s.Var, ...], tables: _Tables) -> Body:
+def _block(block: wl.Body, loops: tuple[s.Var, ...], tables: _Tables) -> Body:
     items: list[Item] = []
     for item in block.items:
-        if isinstance(item, wl.Fixed):
-            tables.fix(item)
-            continue
-        items.append(_item(item, loops, tables))
-        if isinstance(item, wl.Receive):
+        lowered = _item(item, loops, tables)
+        items += () if lowered is None else (lowered,)
+        if isinstance(item, Receive):
             loops = (*loops, *item.vars)
     return Sequence(tuple(items))
 
 
-def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item:
+def _item(item: wl.Item, loops: tuple[s.Var, ...], tables: _Tables) -> Item | None:
+    """Return an item of the plan; None for what the plan has in its tables alone."""
     match item:
-        case wl.Task():
-            return Do(_submit(item, loops, tables))
-        case wl.Loop():
+        case Do(leaf):
+            if isinstance(leaf, wl.Task):
+                return Do(_submit(leaf, loops, tables))
+            tables.fix(leaf)
+            return None
+        case Loop():
             return _loop(item, loops, tables)
-        case wl.Choice(branches, otherwise):
+        case Choice(branches, otherwise):
             return Choice(tuple(_branch(branch, loops, tables) for branch in branches), _block(otherwise, loops, tables))
-        case wl.SetSlot(slot, value):
+        case SetSlot(slot, value):
             tables.note(value)
             return SetSlot(slot, value, _checked(element_checks(value, item.span)), item.span)
-        case wl.Fresh(tensor):
+        case Fresh(tensor):
             slot = tables.slot(tensor)
             tables.fresh.setdefault(slot, item.span)
             return Fresh(slot, item.span)
-        case wl.Combine(sides):
+        case Sides(sides):
             return Sides(tuple(_block(side, loops, tables) for side in sides))
-        case wl.Block():
+        case Sequence():
             return _block(item, loops, tables)
-        case wl.Fixed():
-            return _block(wl.Block((item,)), loops, tables)
-        case wl.Pipeline():
+        case Pipeline():
             return tables.network.pipeline(item, lambda body: _block(body, loops, tables))
-        case wl.Send():
+        case Send():
             tables.note(item.payload)
             return tables.network.send(item)
-        case wl.Receive():
+        case Receive():
             return tables.network.receive(item)
-        case wl.Consume(channel, variables, body):
+        case Consume(channel, variables, body):
             number, site = tables.network.channel(channel), tables.network.site()
             return Consume(number, variables, _block(body, (*loops, *variables), tables), site, item.span)
-        case wl.Record():
+        case RecordEvent():
             return tables.network.record(item)
-        case wl.Synchronize():
+        case AwaitEvent():
             return tables.network.synchronize(item)
         case _:
             assert_never(item)
@@ -186,7 +203,7 @@ def _checked(checks: Iterable[Check]) -> Precondition:
     return Precondition(tuple(dict.fromkeys(checks)))
 
 
-def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> PlanLoop:
+def _loop(loop: wl.WorkloadLoop, loops: tuple[s.Var, ...], tables: _Tables) -> PlanLoop:
     tables.note(loop.start, loop.stop, loop.step)
     checks = [check for bound in (loop.start, loop.stop) for check in element_checks(bound, loop.span)]
     if not isinstance(loop.stop, s.Const):   # a negative extent is a mistake, not an empty loop
@@ -196,11 +213,11 @@ def _loop(loop: wl.Loop, loops: tuple[s.Var, ...], tables: _Tables) -> PlanLoop:
         tables.note(loop.through.value)
         tables.positions.add(loop.var.id)
         through = Through(loop.through.var, loop.through.value, Precondition(element_checks(loop.through.value, loop.span)))
-    body = _block(loop.body, (*loops, *wl.bound_vars(loop)), tables)
+    body = _block(loop.body, (*loops, *loop.bound), tables)
     return Loop(loop.var, loop.start, loop.stop, loop.step, loop.ordered, body, _checked(checks), through, loop.span)
 
 
-def _branch(branch: wl.Branch, loops: tuple[s.Var, ...], tables: _Tables) -> PlanBranch:
+def _branch(branch: wl.WorkloadBranch, loops: tuple[s.Var, ...], tables: _Tables) -> PlanBranch:
     tables.note(branch.condition)
     note = _checked(element_checks(branch.condition, branch.span))
     return Branch(branch.condition, _block(branch.body, loops, tables), note, branch.span)

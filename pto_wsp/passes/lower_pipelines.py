@@ -11,9 +11,8 @@ from dataclasses import field
 
 from pto_wsp.errors import InternalError, PipelineError
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.flow import AwaitEvent, Pipeline, Process, Receive, RecordEvent, Send
-from pto_wsp.ir.plan import Body, Channel, Event, PlanPipeline, PlanSend, Precondition
-from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir.flow import AwaitEvent, Consume, Pipeline, Process, Receive, RecordEvent, Send, SetSlot, children, walk
+from pto_wsp.ir.plan import Body, Channel, Event, PlanAwait, PlanPipeline, PlanReceive, PlanRecord, PlanSend, Precondition
 from pto_wsp.ir.tags import WORKLOAD_TAGS
 from pto_wsp.passes.task_checks import element_checks
 from pto_wsp.source import UNKNOWN, Span
@@ -21,7 +20,7 @@ from pto_wsp.values import dataclass
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-def pipeline_errors(body: wl.Block) -> tuple[PipelineError, ...]:
+def pipeline_errors(body: wl.Body) -> tuple[PipelineError, ...]:
     """Return the errors of a workload's pipelines, and of process statements outside a pipeline."""
     return tuple(_program_errors(body))
 
@@ -29,46 +28,46 @@ def pipeline_errors(body: wl.Block) -> tuple[PipelineError, ...]:
 def _program_errors(item: wl.Item) -> Iterator[PipelineError]:
     """Yield the errors of an item of the main program."""
     match item:
-        case wl.Pipeline():
+        case Pipeline():
             yield from _pipeline(item)
-        case wl.Send() | wl.Receive() | wl.Consume() | wl.Record() | wl.Synchronize():
+        case Send() | Receive() | Consume() | RecordEvent() | AwaitEvent():
             yield PipelineError(f"{_spelled(item)} outside a process", item.span,
                                 help="it belongs into the body of a process: with P.pipe(): ..., or process(...).body(...)")
         case _:
-            for inner in wl.inner_items(item):
+            for inner in children(item):
                 yield from _program_errors(inner)
 
 
-def _pipeline(pipeline: wl.Pipeline) -> Iterator[PipelineError]:
+def _pipeline(pipeline: wl.WorkloadPipeline) -> Iterator[PipelineError]:
     for process in pipeline.processes:
         yield from _process_errors(process)
         yield from _declaration_errors(process)
     yield from _names(pipeline.processes)
     yield from _handles(pipeline.processes)
-    sends = tuple(item for process in pipeline.processes for item in outer_nodes(process.body) if isinstance(item, wl.Send))
-    takes = tuple(item for process in pipeline.processes for item in outer_nodes(process.body)
-                  if isinstance(item, wl.Consume | wl.Receive))
+    sends = tuple(item for process in pipeline.processes for item in walk(process.body) if isinstance(item, Send))
+    takes = tuple(item for process in pipeline.processes for item in walk(process.body)
+                  if isinstance(item, Consume | Receive))
     yield from _ends(sends, takes)
     for channel in dict.fromkeys(item.channel for item in (*sends, *takes)):
         yield from _arity(channel, sends, takes)
     yield from _events(pipeline.processes)
 
 
-def _process_errors(process: wl.Process) -> Iterator[PipelineError]:
-    for item in outer_nodes(process.body):
-        if isinstance(item, wl.Pipeline):
+def _process_errors(process: wl.WorkloadProcess) -> Iterator[PipelineError]:
+    for item in walk(process.body):
+        if isinstance(item, Pipeline):
             yield PipelineError(f"a pipeline in process `{process.name}` of another", item.span,
                                 help="connect all processes in one pipeline; the main program may run several, also in a loop")
-        elif isinstance(item, wl.SetSlot):
+        elif isinstance(item, SetSlot):
             yield PipelineError(f"process `{process.name}` sets slot {item.slot}", item.span,
                                 help="slots belong to the main program; processes give each other numbers with send(channel, value)")
 
 
-def _declaration_errors(process: wl.Process) -> Iterator[PipelineError]:
+def _declaration_errors(process: wl.WorkloadProcess) -> Iterator[PipelineError]:
     """Yield the differences between a process's declared channels and those its body uses."""
-    items = tuple(outer_nodes(process.body))
-    received = {item.channel: item.span for item in reversed(items) if isinstance(item, wl.Consume | wl.Receive)}
-    sent = {item.channel: item.span for item in reversed(items) if isinstance(item, wl.Send)}
+    items = tuple(walk(process.body))
+    received = {item.channel: item.span for item in reversed(items) if isinstance(item, Consume | Receive)}
+    sent = {item.channel: item.span for item in reversed(items) if isinstance(item, Send)}
     for used, declared, does, method in ((received, process.consumes, "takes from", "consumes"),
                                          (sent, process.produces, "sends to", "produces")):
         for channel, span in used.items():
@@ -81,8 +80,8 @@ def _declaration_errors(process: wl.Process) -> Iterator[PipelineError]:
                                     process.span, help=f"drop .{method}({channel.name}), or use it in the body")
 
 
-def _names(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
-    first_by_name: dict[str, wl.Process] = {}
+def _names(processes: Iterable[wl.WorkloadProcess]) -> Iterator[PipelineError]:
+    first_by_name: dict[str, wl.WorkloadProcess] = {}
     for process in processes:
         if process.name in first_by_name:
             yield PipelineError(f"two processes are called `{process.name}`", process.span,
@@ -91,20 +90,19 @@ def _names(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
         first_by_name.setdefault(process.name, process)
 
 
-def _handles(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
+def _handles(processes: Iterable[wl.WorkloadProcess]) -> Iterator[PipelineError]:
     """Yield tasks that wait for a task of another process; only tasks of the same process or before the pipeline are allowed."""
-    home = {item.handle: process.name for process in processes for item in outer_nodes(process.body) if isinstance(item, wl.Task)}
+    home = {task.handle: process.name for process in processes for task in wl.tasks(process.body)}
     for process in processes:
-        for item in outer_nodes(process.body):
-            if isinstance(item, wl.Task | wl.Send):
-                for handle in item.after:
-                    other = home.get(handle, process.name)
-                    if other != process.name:
-                        yield PipelineError(f"process `{process.name}` names a task of process `{other}`", item.span,
-                                            help="processes are ordered through channels and events: send(channel, task) gives it on")
+        for each in wl.waiting(process.body):
+            for handle in each.after:
+                other = home.get(handle, process.name)
+                if other != process.name:
+                    yield PipelineError(f"process `{process.name}` names a task of process `{other}`", each.span,
+                                        help="processes are ordered through channels and events: send(channel, task) gives it on")
 
 
-def _ends(sends: Iterable[wl.Send], takes: Iterable[wl.Consume | wl.Receive]) -> Iterator[PipelineError]:
+def _ends(sends: Iterable[wl.WorkloadSend], takes: Iterable[wl.WorkloadConsume | wl.WorkloadReceive]) -> Iterator[PipelineError]:
     sent = {item.channel: item for item in reversed(tuple(sends))}
     received = {item.channel: item for item in reversed(tuple(takes))}
     for channel, send in sent.items():
@@ -115,9 +113,10 @@ def _ends(sends: Iterable[wl.Send], takes: Iterable[wl.Consume | wl.Receive]) ->
             yield PipelineError(f"nobody sends to channel `{channel.name}`", take.span, help=f"send({channel.name}, task)")
 
 
-def _arity(channel: wl.ChannelRef, sends: Iterable[wl.Send], takes: Iterable[wl.Consume | wl.Receive]) -> Iterator[PipelineError]:
+def _arity(channel: wl.ChannelRef, sends: Iterable[wl.WorkloadSend],
+           takes: Iterable[wl.WorkloadConsume | wl.WorkloadReceive]) -> Iterator[PipelineError]:
     """Yield the statements that disagree on the number of values in a channel's tokens; a receiver names all values or none."""
-    first: wl.Send | None = None
+    first: wl.WorkloadSend | None = None
     for send in sends:
         if send.channel != channel:
             continue
@@ -131,34 +130,34 @@ def _arity(channel: wl.ChannelRef, sends: Iterable[wl.Send], takes: Iterable[wl.
                                 expected=_numbers(len(first.payload)), notes=(_at("it is sent", first.span),))
 
 
-def _events(processes: Iterable[wl.Process]) -> Iterator[PipelineError]:
-    recorded: dict[wl.EventRef, tuple[wl.Process, wl.Record]] = {}
+def _events(processes: Iterable[wl.WorkloadProcess]) -> Iterator[PipelineError]:
+    recorded: dict[wl.EventRef, tuple[wl.WorkloadProcess, RecordEvent[wl.EventRef]]] = {}
     for process in processes:
-        for item in outer_nodes(process.body):
-            if isinstance(item, wl.Record):
+        for item in walk(process.body):
+            if isinstance(item, RecordEvent):
                 first_record = recorded.setdefault(item.event, (process, item))
                 if first_record[0] is not process or process.replicas > 1:
                     yield PipelineError(f"event `{item.event.name}` is recorded by more than one process", item.span,
                                         help="one process records an event; several synchronize with it",
                                         notes=() if first_record[0] is process else (_at("also", first_record[1].span),))
     for process in processes:
-        for item in outer_nodes(process.body):
-            if isinstance(item, wl.Synchronize) and item.event not in recorded:
+        for item in walk(process.body):
+            if isinstance(item, AwaitEvent) and item.event not in recorded:
                 yield PipelineError(f"no process of this pipeline records event `{item.event.name}`", item.span,
                                     help=f"record({item.event.name})")
 
 
 def _spelled(item: wl.Item) -> str:
     match item:
-        case wl.Send(channel):
+        case Send(channel):
             return f"send({channel.name}, ...)"
-        case wl.Receive(channel):
+        case Receive(channel):
             return f"receive({channel.name})"
-        case wl.Consume(channel):
+        case Consume(channel):
             return f"consume({channel.name})"
-        case wl.Record(event):
+        case RecordEvent(event):
             return f"record({event.name})"
-        case wl.Synchronize(event):
+        case AwaitEvent(event):
             return f"synchronize({event.name})"
         case _:
             return WORKLOAD_TAGS.name(item)
@@ -201,7 +200,7 @@ class PipelineNumbers:
             raise InternalError(f"event {ref.name} is used outside a pipeline")
         return self._events[ref.id]
 
-    def pipeline(self, pipeline: wl.Pipeline, block: Callable[[wl.Block], Body]) -> PlanPipeline:
+    def pipeline(self, pipeline: wl.WorkloadPipeline, block: Callable[[wl.Body], Body]) -> PlanPipeline:
         """Return a pipeline with its channels and events opened; `block` lowers the body of a process."""
         streams: list[int] = []
         for process in pipeline.processes:
@@ -213,8 +212,8 @@ class PipelineNumbers:
                 if ref.id not in self._channels:
                     self._channels[ref.id] = len(self.channels)
                     self.channels.append(_channel(ref, pipeline, streams))
-            for item in outer_nodes(process.body):
-                if isinstance(item, wl.Record | wl.Synchronize) and item.event.id not in self._events:
+            for item in walk(process.body):
+                if isinstance(item, RecordEvent | AwaitEvent) and item.event.id not in self._events:
                     self._events[item.event.id] = len(self.events)
                     self.events.append(Event(item.event.name, item.event.id))
         opened, events = tuple(self._channels.values()), tuple(self._events.values())
@@ -224,29 +223,29 @@ class PipelineNumbers:
             for process, stream in zip(pipeline.processes, streams, strict=True))
         return Pipeline(processes, opened, events, pipeline.span)
 
-    def send(self, send: wl.Send) -> PlanSend:
+    def send(self, send: wl.WorkloadSend) -> PlanSend:
         """Return a send with its checks; whoever calls notes its scalars."""
         checks = tuple(dict.fromkeys(check for value in send.payload for check in element_checks(value, send.span)))
-        return Send(self.channel(send.channel), send.payload, send.after, self.site(), Precondition(checks), send.span)
+        return Send(self.channel(send.channel), send.payload, Precondition(checks), send.after, self.site(), send.span)
 
-    def receive(self, receive: wl.Receive) -> Receive:
+    def receive(self, receive: wl.WorkloadReceive) -> PlanReceive:
         """Return a lowered receive."""
         return Receive(self.channel(receive.channel), receive.vars, self.site(), receive.span)
 
-    def record(self, record: wl.Record) -> RecordEvent:
+    def record(self, record: RecordEvent[wl.EventRef]) -> PlanRecord:
         """Return a lowered record of an event."""
         return RecordEvent(self.event(record.event), self.site(), record.span)
 
-    def synchronize(self, wait: wl.Synchronize) -> AwaitEvent:
+    def synchronize(self, wait: AwaitEvent[wl.EventRef]) -> PlanAwait:
         """Return a lowered wait for an event."""
         return AwaitEvent(self.event(wait.event), self.site(), wait.span)
 
 
-def _channel(ref: wl.ChannelRef, pipeline: wl.Pipeline, streams: list[int]) -> Channel:
-    def ends(of: Callable[[wl.Process], tuple[wl.ChannelRef, ...]]) -> tuple[int, ...]:
+def _channel(ref: wl.ChannelRef, pipeline: wl.WorkloadPipeline, streams: list[int]) -> Channel:
+    def ends(of: Callable[[wl.WorkloadProcess], tuple[wl.ChannelRef, ...]]) -> tuple[int, ...]:
         return tuple(stream + replica for process, stream in zip(pipeline.processes, streams, strict=True)
                      if any(each.id == ref.id for each in of(process)) for replica in range(process.replicas))
 
-    sent = next((len(item.payload) for process in pipeline.processes for item in outer_nodes(process.body)
-                 if isinstance(item, wl.Send) and item.channel.id == ref.id), 0)
+    sent = next((len(item.payload) for process in pipeline.processes for item in walk(process.body)
+                 if isinstance(item, Send) and item.channel.id == ref.id), 0)
     return Channel(ref.name, ref.depth, sent, ends(lambda process: process.produces), ends(lambda process: process.consumes))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import prod
 
 from pto_wsp.errors import InternalError
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Send, Sequence, SetSlot, Sides, walk
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Pipeline, Sequence, Sides, slots_set, with_notes
 from pto_wsp.ir.kernel import TileParam
 from pto_wsp.ir.plan import Body, Check, Item, PlanBranch, PlanChoice, Precondition, TaskPlan, TensorSlot
 from pto_wsp.ir.plan_walk import numbered_checks, submits
@@ -64,10 +65,10 @@ def _without_repeats(plan: TaskPlan) -> TaskPlan:
                 new.append(check)
         return replace(note, checks=tuple(new))
 
-    def forget(held: set[Check], slots: set[int]) -> None:
+    def forget(held: set[Check], slots: Collection[int]) -> None:
         """Remove the checks that compare these slots, whose values have changed."""
         if slots:
-            held -= {check for check in held if slots & _slots_in(check)}
+            held -= {check for check in held if not _slots_in(check).isdisjoint(slots)}
 
     def sequence(body: Body, held: set[Check]) -> Body:
         return Sequence(tuple(without(item, held) for item in body.items))
@@ -88,32 +89,28 @@ def _without_repeats(plan: TaskPlan) -> TaskPlan:
                 return Do(replace(task, note=fresh(task.note, held)))
             case Loop():
                 note = fresh(item.note, held)
-                forget(held, _set_in(item.body))      # ahead of the body: the turn before may have set them
+                forget(held, slots_set(item.body))      # ahead of the body: the turn before may have set them
                 inside = set(held)                    # the body may never run
                 through = None if item.through is None else replace(item.through, note=fresh(item.through.note, inside))
                 return replace(item, note=note, through=through, body=sequence(item.body, inside))
-            case SetSlot(slot):
-                note = fresh(item.note, held)
-                forget(held, {slot})
-                return replace(item, note=note)
             case Choice(branches, otherwise):
                 decided = choice(branches, otherwise, held)
-                forget(held, _set_in(item))
+                forget(held, slots_set(item))
                 return decided
             case Sides(sides):
                 return Sides(tuple(sequence(side, held) for side in sides))
             case Sequence():
                 return sequence(item, held)
-            case Send():
-                return replace(item, note=fresh(item.note, held))
             case Consume():
-                forget(held, _set_in(item.body))
+                forget(held, slots_set(item.body))
                 return replace(item, body=sequence(item.body, set(held)))
             case Pipeline(processes):
-                forget(held, _set_in(item))           # any process may set them
+                forget(held, slots_set(item))           # any process may set them
                 return replace(item, processes=tuple(replace(each, body=sequence(each.body, set(held))) for each in processes))
             case _:
-                return item
+                changed: Item = with_notes(item, lambda note, _: fresh(note, held))
+                forget(held, slots_set(item))
+                return changed
 
     return replace(plan, body=sequence(plan.body, set()))
 
@@ -133,10 +130,6 @@ def _may_change(check: Check, reads: Reads) -> bool:
 
 def _slots_in(check: Check) -> set[int]:
     return {node.slot for node in nodes((check.value, check.lower, check.upper)) if isinstance(node, SlotValue)}
-
-
-def _set_in(item: Item) -> set[int]:
-    return {inner.slot for inner in walk(item) if isinstance(inner, SetSlot)}
 
 
 def _comparison(check: Check) -> Check:

@@ -176,7 +176,7 @@ class Orchestrator:
             after = self._collecting(body, position, lambda item=item, after=after: self._item(item, after))  # type: ignore[misc]
         for item in body.items:
             if isinstance(item, Fresh):
-                self.sink.release(Released(self.fresh.pop(item.slot)))
+                self.sink.release(Released(self.fresh.pop(item.tensor)))
         return after
 
     def _collecting(self, body: Body | PlanSides, position: int, run: Callable[[], int]) -> int:

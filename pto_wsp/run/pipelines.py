@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pto_wsp.ir.channels import NetworkState, Stuck, Token, Wait
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, Sides, communicates
-from pto_wsp.ir.plan import Body, Item, PlanLoop, PlanPipeline, PlanProcess, PlanSend, PlanSides, TaskPlan
+from pto_wsp.ir.plan import Body, Item, PlanAwait, PlanLoop, PlanPipeline, PlanProcess, PlanRecord, PlanSend, PlanSides, TaskPlan
 from pto_wsp.ir.scalar import Var
 from pto_wsp.run.bound import Bindings
 from pto_wsp.run.failures import describe_check, run_stuck_error
@@ -122,7 +122,7 @@ class _ReplicaStream(Orchestrator):
                     after = yield from self._collected(item, position, self._waiting(inner, after))
                 for inner in items:
                     if isinstance(inner, Fresh):
-                        self.sink.release(Released(self.fresh.pop(inner.slot)))
+                        self.sink.release(Released(self.fresh.pop(inner.tensor)))
                 return after
             case Sides(sides):
                 ends = []
@@ -225,7 +225,7 @@ class _ReplicaStream(Orchestrator):
             self.vars[variable.id] = value
         return node if self.plan.structure else after
 
-    def _record(self, record: RecordEvent, after: int) -> int:
+    def _record(self, record: PlanRecord, after: int) -> int:
         before = () if self.everything is None else tuple(node for node in (self._join(self.everything, -1),) if node >= 0)
         node = self._mark(MarkFlag(0), EdgeReason.EVENT, Stall.NONE, record.site, before, after)
         if self.everything is not None:
@@ -234,7 +234,7 @@ class _ReplicaStream(Orchestrator):
         self.counts.n_steps += 1
         return node if self.plan.structure else after
 
-    def _await(self, item: AwaitEvent, after: int) -> Steps:
+    def _await(self, item: PlanAwait, after: int) -> Steps:
         event, position = self.network.events[item.event], self.n_awaited.get(item.event, 0)
         while (wait := event.waits(position)) is not None:
             row = self._stuck(item.site, wait, item.event, position, event.recorder)

@@ -26,7 +26,7 @@ import numpy as np
 from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
-from pto_wsp.ir.plan import PlanConsume, PlanSend, TaskPlan
+from pto_wsp.ir.plan import PlanCommunication, TaskPlan
 from pto_wsp.run.failures import RecordNames
 from pto_wsp.run.record import NodeKind, RecordColumns
 from pto_wsp.run.simulator import LastWait, SimResult
@@ -305,7 +305,7 @@ class Explainer:
         return "" if item is None else f" at {item.span.short}"
 
     @cached_property
-    def _items(self) -> dict[int, PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent]:
+    def _items(self) -> dict[int, PlanCommunication]:
         return {item.site: item for item in walk(self._plan.body) if isinstance(item, Send | Receive | Consume | RecordEvent | AwaitEvent)}
 
     # -- chains of causes ----------------------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pto_wsp.errors import DataFormatError, PtoError
+from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.codec import dumps, too_deep
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Param
 from pto_wsp.ir.layout import TensorRef
-from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tags import WORKLOAD_TAGS
@@ -108,8 +108,8 @@ def check_workload(workload: wl.Workload, *, bodies: bool = False) -> None:
         if not re.fullmatch(r"[\w<>]+", workload.name):     # including <lambda>
             refuse(f"a workload called {workload.name!r:.60}", expected="the name of a function, or several joined by _")
         seen: set[str] = set()
-        for task in outer_nodes(workload.body):
-            if isinstance(task, wl.Task) and (text := dumps(task.kernel)) not in seen:
+        for task in wl.tasks(workload.body):
+            if (text := dumps(task.kernel)) not in seen:
                 seen.add(text)
                 check_kernel(task.kernel, bodies=bodies)
         _WorkloadChecker().body(workload.body)
@@ -150,67 +150,68 @@ class _WorkloadChecker:
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def body(self, block: wl.Block) -> None:
+    def body(self, block: wl.Body) -> None:
         """Check the items of a block, in order."""
         for item in block.items:
             self._item(item)
 
     def _item(self, item: wl.Item) -> None:
         match item:
-            case wl.Block():
+            case flow.Sequence():
                 self.body(item)
-            case wl.Task():
-                self._task(item)
-            case wl.Loop():
+            case flow.Do(wl.Task() as task):
+                self._task(task)
+            case flow.Loop():
                 self._loop(item)
-            case wl.Choice():
+            case flow.Choice():
                 self._choice(item)
-            case wl.Combine(sides):
+            case flow.Sides(sides):
                 self._apart(sides)
-            case wl.SetSlot(slot, value):
+            case flow.SetSlot(slot, value):
                 if not 0 <= slot < N_SLOTS or self._scalar(value).is_float:
                     refuse(f"slot {slot} set to {print_scalar(value):.80}", expected=f"a whole number in a slot, 0 .. {N_SLOTS - 1}")
-            case wl.Fresh(tensor):
+            case flow.Fresh(tensor):
                 self._make(tensor)
-            case wl.Pipeline(processes):
+            case flow.Pipeline(processes):
                 for process in processes:
                     self._process(process)
-            case wl.Send(channel, payload, after):
+            case flow.Send(channel, payload, after=after):
                 self._end(channel)
                 if len(payload) > MAX_PAYLOAD or not all(self._scalar(each).is_integer for each in payload):
                     refuse(f"a token {payload!r:.200}", expected=f"at most {MAX_PAYLOAD} whole numbers")
                 self._wait(after)
-            case wl.Receive(channel, variables):
+            case flow.Receive(channel, variables):
                 self._end(channel)
                 self._bind(*variables)
-            case wl.Consume(channel, variables, block):
+            case flow.Consume(channel, variables, block):
                 self._end(channel)
                 with self._scope(*variables):
                     self.body(block)
-            case wl.Record(event) | wl.Synchronize(event):
+            case flow.RecordEvent(event) | flow.AwaitEvent(event):
                 self._end(event)
 
-    def _loop(self, loop: wl.Loop) -> None:
-        bounds = (loop.start, loop.stop, loop.step, *(() if loop.axis.rows is None else (loop.axis.rows,)))
+    def _loop(self, loop: wl.WorkloadLoop) -> None:
+        axis = loop.note.axis
+        bounds = (loop.start, loop.stop, loop.step, *(() if axis.rows is None else (axis.rows,)))
         if not all(self._scalar(bound).is_integer for bound in bounds):
             refuse("a loop with bounds that are no whole numbers")
         if not isinstance(loop.step, s.Const) or loop.step.value < 1:
             refuse(f"a loop with the step {print_scalar(loop.step):.80}", expected="a number >= 1")
-        check_text("an axis's name", loop.axis.name)
-        check_text("an axis's label", loop.axis.label)
-        for tensor in loop.axis.tensors:
+        check_text("an axis's name", axis.name)
+        check_text("an axis's label", axis.label)
+        for tensor in axis.tensors:
             self._use(tensor)
         with self._scope(loop.var):
             if loop.through is not None:
                 match loop.through.value:
-                    case s.Element(tensor, (position,)) if position == loop.var and tensor.dtype.is_integer and tensor in loop.axis.tensors:
+                    case s.Element(tensor, (position,)) if position == loop.var and tensor.dtype.is_integer and tensor in axis.tensors:
                         self._scalar(loop.through.value)
                     case _:
                         refuse(f"a walk that leads to {print_scalar(loop.through.value):.80}", expected="an element of the axis's indices")
                 self._bind(loop.through.var)
             self.body(loop.body)
 
-    def _choice(self, choice: wl.Choice) -> None:
+    def _choice(self, choice: wl.WorkloadChoice) -> None:
         if not choice.branches:
             refuse("a choice without a branch")
         for branch in choice.branches:
@@ -218,7 +219,7 @@ class _WorkloadChecker:
                 refuse(f"a branch on {print_scalar(branch.condition):.80}", expected="a condition")
         self._apart((*(branch.body for branch in choice.branches), choice.otherwise))
 
-    def _apart(self, sides: tuple[wl.Block, ...]) -> None:
+    def _apart(self, sides: tuple[wl.Body, ...]) -> None:
         """Check exclusive or unordered bodies, none of which may wait for another's tasks."""
         before, behind = set(self._handles), set(self._handles)
         for side in sides:
@@ -228,7 +229,7 @@ class _WorkloadChecker:
             behind |= self._handles
         self._handles = behind
 
-    def _process(self, process: wl.Process) -> None:
+    def _process(self, process: wl.WorkloadProcess) -> None:
         check_text("a process's name", process.name)
         if not process.name.strip() or not 1 <= process.replicas <= MAX_REPLICAS:
             refuse(f"a process {process.name!r:.60}, {process.replicas} times", expected=f"a name, and 1 .. {MAX_REPLICAS} replicas")

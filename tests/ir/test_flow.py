@@ -19,6 +19,7 @@ from pto_wsp.ir.flow import (
     Pipeline,
     Process,
     Receive,
+    Send,
     Sequence,
     SetSlot,
     Sides,
@@ -26,19 +27,24 @@ from pto_wsp.ir.flow import (
     bound_vars,
     children,
     communicates,
+    converted,
+    evaluations,
     leaves,
     rewrite,
     rewrite_leaves,
+    slots_set,
     walk,
     with_bodies,
+    with_notes,
 )
 from pto_wsp.ir.plan import Precondition
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.scalar import Const, Var
 from pto_wsp.npu.plan.model import Scope
+from pto_wsp.source import Span
 
-Body: TypeAlias = Sequence[str, None]
-Item: TypeAlias = Flow[str, None]
+Body: TypeAlias = Sequence[str, None, int, int, int]
+Item: TypeAlias = Flow[str, None, int, int, int]
 ROW, COL, TOKEN = Var("i", 0), Var("j", 1), Var("t", 2)
 ONE = Const(1)
 WORDS = NodeCodec(PLAN_TAGS, key="node", spans=True)
@@ -118,3 +124,43 @@ def test_a_note_of_another_level_is_refused() -> None:
     with pytest.raises(WorkloadStructureError, match="note"):
         check_types(SetSlot(0, ONE, None), PLAN_TAGS)
     check_types(SetSlot(0, ONE, Precondition()), PLAN_TAGS)
+
+
+def evaluating() -> Body:
+    """Every statement that evaluates scalars, each number once."""
+    loop: Item = Loop(ROW, Const(0), Const(1), Const(2), False, Sequence((SetSlot(7, Const(4), None),)), None, Through(COL, Const(3), None))
+    choice: Item = Choice((Branch(Const(5), do("a"), None), Branch(Const(6), do(), None)), Sequence((Send(0, (Const(7), Const(8)), None),)))
+    return Sequence((loop, choice, Receive(0, (TOKEN,)), SetSlot(5, Const(9), None), SetSlot(7, Const(10), None)))
+
+
+def test_what_an_item_evaluates_comes_in_its_order_without_what_stands_in_it() -> None:
+    found = [tuple(scalar.value for each in evaluations(item) for scalar in each.scalars if isinstance(scalar, Const))
+             for item in walk(evaluating())]
+    assert [each for each in found if each] == [(0, 1, 2, 3), (4,), (5, 6), (7, 8), (9,), (10,)]
+
+
+def test_notes_are_changed_with_the_scalars_behind_them() -> None:
+    seen: list[tuple[object, ...]] = []
+
+    def change(note: None, scalars: tuple[object, ...]) -> None:
+        seen.append(scalars)
+        return note
+
+    body = evaluating()
+    assert rewrite(body, lambda item: with_notes(item, change)) == body
+    assert sorted(map(repr, seen)) == sorted(repr(each.scalars) for item in walk(body) for each in evaluations(item))
+
+
+def test_slots_that_are_set_come_with_the_first_line() -> None:
+    body = Sequence((SetSlot(7, ONE, None, Span("a.py", 1, 0)), Sides((Sequence((SetSlot(7, ONE, None, Span("a.py", 2, 0)),)),))))
+    assert slots_set(body) == {7: Span("a.py", 1, 0)} and list(slots_set(evaluating())) == [7, 5]
+
+
+def test_a_conversion_keeps_everything_but_leaves() -> None:
+    def body(of: Body) -> Body:
+        return Sequence(tuple(converted(item, lambda leaf: do(leaf, leaf.upper()), body) for item in of.items))
+
+    made = body(every_kind())
+    assert "".join(leaves(made)) == "".join(letter + letter.upper() for letter in leaves(every_kind()))
+    assert rewrite(made, lambda item: Do("x") if isinstance(item, Do) else item) == rewrite(
+        every_kind(), lambda item: Sequence((Do("x"), Do("x"))) if isinstance(item, Do) else item)

@@ -28,10 +28,10 @@ from pto_wsp import (
     pto,
     workload,
 )
-from pto_wsp.ir import codec, layout, scalar, tile, view
+from pto_wsp.ir import codec, flow, layout, scalar, tile, view
 from pto_wsp.ir import kernel as kernel_ir
 from pto_wsp.ir import workload as workload_ir
-from pto_wsp.ir.rewrite import canonical, free_vars, nodes, outer_nodes, with_fresh_ids
+from pto_wsp.ir.rewrite import canonical, free_vars, nodes, with_fresh_ids
 from pto_wsp.ir.scalar import Var
 
 F32 = DType.F32
@@ -248,8 +248,8 @@ def test_canonical_of_a_canonical_workload_is_itself() -> None:
 def test_fresh_ids_are_no_variable_s_of_before() -> None:
     before = everything().node.body
     body = with_fresh_ids(before)
-    old, new = ([node.var.id for node in outer_nodes(b) if isinstance(node, workload_ir.Loop)] for b in (before, body))
-    known, handles = ({node.handle for node in outer_nodes(b) if isinstance(node, workload_ir.Task)} for b in (before, body))
+    old, new = ([node.var.id for node in flow.walk(b) if isinstance(node, flow.Loop)] for b in (before, body))
+    known, handles = ({task.handle for task in workload_ir.tasks(b)} for b in (before, body))
     assert len(new) == len(set(new)) == 3 and min(new) > max(old)
     assert len(handles) == 5 and min(handles) > max(known)
     assert canonical(workload_ir.Workload("everything", body)).workload == everything().node
@@ -257,7 +257,7 @@ def test_fresh_ids_are_no_variable_s_of_before() -> None:
 
 def test_fresh_ids_leave_variables_of_loops_around() -> None:
     (loop,) = attention().node.body.items
-    assert isinstance(loop, workload_ir.Loop)
+    assert isinstance(loop, flow.Loop)
     body = with_fresh_ids(loop.body)
     assert free_vars(body) == free_vars(loop.body) == (loop.var,)
     fresh = {node.id for node in nodes(body) if isinstance(node, Var)} - {loop.var.id}

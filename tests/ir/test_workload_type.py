@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel, Role, TileParam
@@ -20,6 +21,7 @@ T = TensorRef(0, (4, 4), DType.F32, "X")
 INDPTR, INDICES = TensorRef(1, (5,), DType.I32, "indptr"), TensorRef(2, (9,), DType.I32, "columns")
 N = SymbolRef("n", 0)
 B, P_, E = Var("b", 0), Var("p", 1), Var("e", 2)
+NOTE = wl.WorkloadNote()
 TILES, DONE = wl.ChannelRef(0, "tiles", 2), wl.EventRef(0, "done")
 META = wl.ChannelRef(1, "meta", 0)
 
@@ -36,33 +38,33 @@ def task(name: str = "k", *roles: Role, handle: int = 0, after: tuple[int, ...] 
     return wl.Task(kernel(name, *roles), (B,), args, handle, after)
 
 
-def block(*items: wl.Item) -> wl.Block:
+def block(*items: wl.Item | wl.Task) -> wl.Body:
     """Items in order."""
-    return wl.Block(items)
+    return flow.Sequence(tuple(flow.Do(item) if isinstance(item, wl.Task) else item for item in items))
 
 
-def loop(*items: wl.Item, ordered: bool = False, name: str = "batch") -> wl.Loop:
+def loop(*items: wl.Item | wl.Task, ordered: bool = False, name: str = "batch") -> wl.WorkloadLoop:
     """A loop over four positions."""
-    return wl.Loop(B, wl.Axis(name, "Dense[4]"), Const(0), Const(4), Const(1), ordered, block(*items))
+    return flow.Loop(B, Const(0), Const(4), Const(1), ordered, block(*items), wl.WorkloadNote(wl.Axis(name, "Dense[4]")))
 
 
-def chosen(*items: wl.Item, ordered: bool = False) -> wl.Loop:
+def chosen(*items: wl.Item | wl.Task, ordered: bool = False) -> wl.WorkloadLoop:
     """A walk along row b of a sparse axis."""
-    return wl.Loop(P_, wl.Axis("routing", "Sparse"), Element(INDPTR, (B,)), Element(INDPTR, (Binary(Op.ADD, B, Const(1)),)), Const(1),
-                   ordered, block(*items), wl.Through(E, Element(INDICES, (P_,))))
+    return flow.Loop(P_, Element(INDPTR, (B,)), Element(INDPTR, (Binary(Op.ADD, B, Const(1)),)), Const(1), ordered, block(*items),
+                     wl.WorkloadNote(wl.Axis("routing", "Sparse")), flow.Through(E, Element(INDICES, (P_,)), NOTE))
 
 
 POSITIVE = Binary(Op.GT, N, Const(0))
-TWO = wl.Choice((wl.Branch(POSITIVE, block(task("big"))), wl.Branch(Binary(Op.EQ, N, Const(0)), block(task("none")))),
+TWO = flow.Choice((flow.Branch(POSITIVE, block(task("big")), NOTE), flow.Branch(Binary(Op.EQ, N, Const(0)), block(task("none")), NOTE)),
                 block(task("small")))
-ONE = wl.Choice((wl.Branch(POSITIVE, block(task())),), block())
-PIPE = wl.Pipeline((
-    wl.Process("load", block(loop(task("fetch", handle=7), wl.Send(TILES, (B,), (7,)))), produces=(TILES,)),
-    wl.Process("compute", block(wl.Consume(TILES, (E,), block(task("gemm"), task("norm", Role.INOUT)))), consumes=(TILES,), replicas=2),
+ONE = flow.Choice((flow.Branch(POSITIVE, block(task()), NOTE),), block())
+PIPE = flow.Pipeline((
+    flow.Process("load", block(loop(task("fetch", handle=7), flow.Send(TILES, (B,), NOTE, (7,)))), produces=(TILES,)),
+    flow.Process("compute", block(flow.Consume(TILES, (E,), block(task("gemm"), task("norm", Role.INOUT)))), consumes=(TILES,), replicas=2),
 ))
 K = "k(x: In, y: Out)"
 
-TYPES: dict[str, tuple[wl.Block, str, str]] = {
+TYPES: dict[str, tuple[wl.Body, str, str]] = {
     "nothing": (block(), "nothing", "Independent"),
     "task": (block(task()), K, "Independent"),
     "two tasks": (block(task(), task()), f"{K}; {K}", "Sequential"),
@@ -81,29 +83,30 @@ TYPES: dict[str, tuple[wl.Block, str, str]] = {
     "choice without otherwise": (block(ONE), f"{{when n > 0 → {K}}}", "Conditional"),
     "choice in a loop": (block(loop(ONE)), f"batch: Dense[4] → {{when n > 0 → {K}}}", "Conditional"),
     "choice and a task in a loop": (block(loop(ONE, task())), f"batch: Dense[4] → {{{{when n > 0 → {K}}}; {K}}}", "Independent"),
-    "sides": (block(wl.Combine((block(task()), block(task("other"))))), f"{K} | other(x: In, y: Out)", "Combined"),
-    "sides in a loop": (block(loop(wl.Combine((block(task()), block(task()))))), f"batch: Dense[4] → {{{K} | {K}}}", "Combined"),
-    "sides of several": (block(wl.Combine((block(task(), task()), block(task())))), f"{{{K}; {K}}} | {K}", "Combined"),
-    "sides among others": (block(task(), wl.Combine((block(task()), block(task())))), f"{K}; {{{K} | {K}}}", "Sequential"),
-    "sides in sides": (block(wl.Combine((block(task()), block(wl.Combine((block(task()), block(task()))))))), f"{K} | {{{K} | {K}}}",
+    "sides": (block(flow.Sides((block(task()), block(task("other"))))), f"{K} | other(x: In, y: Out)", "Combined"),
+    "sides in a loop": (block(loop(flow.Sides((block(task()), block(task()))))), f"batch: Dense[4] → {{{K} | {K}}}", "Combined"),
+    "sides of several": (block(flow.Sides((block(task(), task()), block(task())))), f"{{{K}; {K}}} | {K}", "Combined"),
+    "sides among others": (block(task(), flow.Sides((block(task()), block(task())))), f"{K}; {{{K} | {K}}}", "Sequential"),
+    "sides in sides": (block(flow.Sides((block(task()), block(flow.Sides((block(task()), block(task()))))))), f"{K} | {{{K} | {K}}}",
                        "Combined"),
     "a block in a block": (block(block(block(task()))), K, "Independent"),
     "blocks one behind the other": (block(block(task()), block(block(), task())), f"{K}; {K}", "Sequential"),
-    "fresh tensor": (block(loop(wl.Fresh(T), task())), f"batch: Dense[4] → {K}", "Independent"),
-    "slot": (block(wl.SetSlot(0, N), task()), K, "Independent"),
-    "only a slot": (block(wl.SetSlot(0, N)), "nothing", "Independent"),
-    "event": (block(wl.Pipeline((wl.Process("a", block(task(), wl.Record(DONE))), wl.Process("b", block(wl.Synchronize(DONE), task()))))),
+    "fresh tensor": (block(loop(flow.Fresh(T), task())), f"batch: Dense[4] → {K}", "Independent"),
+    "slot": (block(flow.SetSlot(0, N, NOTE), task()), K, "Independent"),
+    "only a slot": (block(flow.SetSlot(0, N, NOTE)), "nothing", "Independent"),
+    "event": (block(flow.Pipeline((flow.Process("a", block(task(), flow.RecordEvent(DONE))),
+                                  flow.Process("b", block(flow.AwaitEvent(DONE), task()))))),
               f"a: {{{K}; record done}} ∥ b: {{synchronize done; {K}}}", "Pipeline"),
-    "rendezvous": (block(wl.Pipeline((wl.Process("a", block(wl.Send(META, (N,))), produces=(META,)),
-                                      wl.Process("b", block(wl.Receive(META, (E,)), task()), consumes=(META,))))),
+    "rendezvous": (block(flow.Pipeline((flow.Process("a", block(flow.Send(META, (N,), NOTE)), produces=(META,)),
+                                      flow.Process("b", block(flow.Receive(META, (E,)), task()), consumes=(META,))))),
                    f"a: send meta[0] ∥ b: {{receive meta[0]; {K}}}", "Pipeline"),
-    "pipeline and a task": (block(wl.Pipeline((wl.Process("a", block(task())),)), task()), f"{{a: {K}}}; {K}", "Sequential"),
-    "process without a body": (block(wl.Pipeline((wl.Process("a", block()),))), "a: nothing", "Pipeline"),
+    "pipeline and a task": (block(flow.Pipeline((flow.Process("a", block(task())),)), task()), f"{{a: {K}}}; {K}", "Sequential"),
+    "process without a body": (block(flow.Pipeline((flow.Process("a", block()),))), "a: nothing", "Pipeline"),
 }
 
 
 @pytest.mark.parametrize(("body", "text", "kind"), TYPES.values(), ids=TYPES)
-def test_a_type_shows_the_body_and_its_kind(body: wl.Block, text: str, kind: str) -> None:
+def test_a_type_shows_the_body_and_its_kind(body: wl.Body, text: str, kind: str) -> None:
     workload = wl.Workload("w", body)
     assert type_of(workload, width=500) == f"Workload[{text}, {kind}]"
     assert kind_of(workload) == kind
@@ -130,15 +133,15 @@ Workload[
 
 def test_no_line_of_a_type_is_wider_than_asked_for() -> None:
     wide = replace(task(), kernel=kernel("a_kernel_with_a_long_name", Role.IN, Role.INOUT, Role.OUT))
-    choice = wl.Choice((wl.Branch(POSITIVE, block(wide)),), block(wide))
-    text = type_of(wl.Workload("w", block(loop(wl.Combine((block(wide, wide), block(choice)))))), width=60)
+    choice = flow.Choice((flow.Branch(POSITIVE, block(wide), NOTE),), block(wide))
+    text = type_of(wl.Workload("w", block(loop(flow.Sides((block(wide, wide), block(choice)))))), width=60)
     assert max(map(len, text.split("\n"))) <= 60
     assert text.count("a_kernel_with_a_long_name(") == 4
 
 
 # ---- print(w) ----
 
-PROGRAMS: dict[str, tuple[wl.Block, str]] = {
+PROGRAMS: dict[str, tuple[wl.Body, str]] = {
     "choice": (block(TWO), """\
     with P.when(n > 0):
         big[b](x=X[b], y=X[b])
@@ -149,7 +152,7 @@ PROGRAMS: dict[str, tuple[wl.Block, str]] = {
     "choice without otherwise": (block(ONE), """\
     with P.when(n > 0):
         k[b](x=X[b], y=X[b])"""),
-    "branch without statements": (block(wl.Choice((wl.Branch(POSITIVE, block()),), block(task()))), """\
+    "branch without statements": (block(flow.Choice((flow.Branch(POSITIVE, block(), NOTE),), block(task()))), """\
     with P.when(n > 0):
         pass
     with P.otherwise():
@@ -158,11 +161,11 @@ PROGRAMS: dict[str, tuple[wl.Block, str]] = {
     for b in P(batch: 4):
         for e in P.sel(routing: columns[indptr[b]:indptr[b + 1]]):
             k[b](x=X[b], y=X[b])"""),
-    "sparse through a sum": (block(replace(chosen(task()), through=wl.Through(E, Binary(Op.ADD, Element(INDICES, (P_,)), N)))), """\
+    "sparse through a sum": (block(replace(chosen(task()), through=flow.Through(E, Binary(Op.ADD, Element(INDICES, (P_,)), N), NOTE))), """\
     for e in P.sel(routing: columns[p] + n for p in range(indptr[b], indptr[b + 1], 1)):
         k[b](x=X[b], y=X[b])"""),
-    "slots": (block(wl.SetSlot(3, SlotValue(2))), "    slot_set_u64(3, slot_u64(2))"),
-    "fresh": (block(loop(wl.Fresh(T), wl.Fresh(INDPTR), task())), """\
+    "slots": (block(flow.SetSlot(3, SlotValue(2), NOTE)), "    slot_set_u64(3, slot_u64(2))"),
+    "fresh": (block(loop(flow.Fresh(T), flow.Fresh(INDPTR), task())), """\
     for b in P(batch: 4):
         X = Tensor.empty((4, 4), DType.F32)
         indptr = Tensor.empty((5,), DType.I32)
@@ -178,9 +181,10 @@ PROGRAMS: dict[str, tuple[wl.Block, str]] = {
             with consume(tiles) as e:
                 gemm[b](x=X[b], y=X[b])
                 norm[b](x=X[b])"""),
-    "tokens": (block(wl.Pipeline((wl.Process("a", block(wl.Send(META, (B, N)), wl.Record(DONE))),
-                                  wl.Process("b", block(wl.Receive(META, (B, E)), wl.Synchronize(DONE), wl.Receive(TILES, ()),
-                                                        wl.Consume(META, (B, E), block()), wl.Consume(TILES, (), block(task()))))))), """\
+    "tokens": (block(flow.Pipeline((flow.Process("a", block(flow.Send(META, (B, N), NOTE), flow.RecordEvent(DONE))),
+                                  flow.Process("b", block(flow.Receive(META, (B, E)), flow.AwaitEvent(DONE), flow.Receive(TILES, ()),
+                                                        flow.Consume(META, (B, E), block()),
+                                                            flow.Consume(TILES, (), block(task()))))))), """\
     with P.pipe():
         process('a'):
             send(meta, b, n)
@@ -201,7 +205,7 @@ PROGRAMS: dict[str, tuple[wl.Block, str]] = {
 
 
 @pytest.mark.parametrize(("body", "text"), PROGRAMS.values(), ids=PROGRAMS)
-def test_a_workload_prints_as_a_program(body: wl.Block, text: str) -> None:
+def test_a_workload_prints_as_a_program(body: wl.Body, text: str) -> None:
     assert print_workload(wl.Workload("w", body)) == f"workload w:\n{text}"
 
 

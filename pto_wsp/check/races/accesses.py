@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
 from pto_wsp.ir.flow import (
-    AwaitEvent,
     Choice,
     Consume,
     Do,
@@ -27,11 +26,10 @@ from pto_wsp.ir.flow import (
     Pipeline,
     Process,
     Receive,
-    RecordEvent,
-    Send,
     Sequence,
-    SetSlot,
     Sides,
+    Through,
+    evaluations,
 )
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.layout import Layout
@@ -41,12 +39,12 @@ from pto_wsp.ir.plan import (
     PlanBranch,
     PlanChoice,
     PlanConsume,
+    PlanEvaluating,
     PlanLoop,
     PlanPipeline,
     PlanProcess,
-    PlanSend,
+    PlanReceive,
     PlanSides,
-    PlanSlot,
     Submit,
     TaskPlan,
 )
@@ -177,8 +175,8 @@ def token_number(consumer: PlanConsume) -> Var:
 
 _TOKEN_NUMBERS = -(1 << 32)      # variable ids, disjoint from those of loops
 
-Level: TypeAlias = PlanLoop | Taken | PlanConsume | Receive | PlanProcess
-Statement: TypeAlias = Submit | PlanLoop | PlanBranch | PlanSlot | PlanSend
+Level: TypeAlias = PlanLoop | Taken | PlanConsume | PlanReceive | PlanProcess
+Statement: TypeAlias = Submit | PlanEvaluating
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,14 +310,13 @@ class _AccessWalk:
                 self._meet(item, len(levels), parts, item)
                 self.around = None
                 return _merged(parts)
-            case SetSlot(value=value):
-                return self._read(item, levels, value)
-            case Send(payload=payload):
-                return self._read(item, levels, payload)
-            case Fresh() | Receive() | RecordEvent() | AwaitEvent():
-                return {}
             case _:
-                assert_never(item)
+                return self._own_reads(item, levels)
+
+    def _own_reads(self, item: Item, levels: tuple[Level, ...]) -> BySlot:
+        """The elements that the workload reads for a statement without parts."""
+        return _merged(tuple(self._read(each.node, levels, *each.scalars) for each in evaluations(item)
+                             if not isinstance(each.node, Through)))
 
     def _read(self, statement: Statement, levels: tuple[Level, ...], *roots: object) -> BySlot:
         """The elements that the workload reads for a statement, of tensors that tasks write."""

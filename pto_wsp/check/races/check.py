@@ -27,7 +27,7 @@ from pto_wsp.check.skeleton import Uncountable
 from pto_wsp.check.verdict import Finding, Verdict
 from pto_wsp.errors import RaceError, UnprovedOrderError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Loop, Pipeline, Process, SetSlot, Sides, communicates, walk
+from pto_wsp.ir.flow import Loop, Pipeline, Process, Sides, communicates, slots_set, walk
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import Item, PlanLoop, PlanPipeline, PlanProcess, PlanSides, Submit, TaskPlan
 from pto_wsp.ir.plan_walk import submits
@@ -280,7 +280,7 @@ def _runs_again(loop: PlanLoop) -> bool:
 
 def _has_other_order(item: Item) -> bool:
     """Tell whether iterations hand something on beside elements: slots, tokens, events."""
-    return communicates(item) or any(isinstance(inner, SetSlot) for inner in walk(item))
+    return communicates(item) or bool(slots_set(item))
 
 
 def _handles(plan: TaskPlan, data: Data) -> Iterator[Finding]:

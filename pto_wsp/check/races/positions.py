@@ -14,12 +14,11 @@ from typing import TypeAlias
 from pto_wsp.check.races.accesses import Level, Taken, token_number
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Loop, Receive, RecordEvent, Send, Sequence, Sides, children
-from pto_wsp.ir.plan import Item, PlanConsume, PlanLoop, PlanPipeline, PlanProcess, PlanSend, Submit
+from pto_wsp.ir.plan import Item, PlanCommunication, PlanConsume, PlanLoop, PlanPipeline, PlanProcess, Submit
 from pto_wsp.ir.scalar import Op
 from pto_wsp.values import dataclass
 
 Path: TypeAlias = tuple[tuple[Item, int], ...]      # from a body down to an item: what is around it, and which of its parts leads on
-EndStatement: TypeAlias = PlanSend | Receive | PlanConsume | RecordEvent | AwaitEvent
 Repeats: TypeAlias = PlanLoop | PlanConsume
 
 
@@ -28,7 +27,7 @@ class End:
     """A statement at one end of a channel or event. `levels`: the levels around, outermost first; a consumer is a level of itself."""
 
     process: PlanProcess
-    statement: EndStatement
+    statement: PlanCommunication
     levels: tuple[Level, ...]
     path: Path
 
@@ -167,7 +166,7 @@ def next_of(end: End, other: End, *, structure: bool) -> s.Scalar | None:
 
 
 def _ends(item: Item, kinds: tuple[type, ...], number: int, levels: tuple[Level, ...],
-          path: Path) -> Iterator[tuple[EndStatement, tuple[Level, ...], Path]]:
+          path: Path) -> Iterator[tuple[PlanCommunication, tuple[Level, ...], Path]]:
     match item:
         case Send(channel=own) | Receive(channel=own):
             if own == number and isinstance(item, kinds):

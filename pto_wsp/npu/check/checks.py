@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.check.verdict import Finding, Verdict
-from pto_wsp.ir.flow import Choice, Do, Loop, Send, SetSlot, walk
+from pto_wsp.ir.flow import Do, evaluations, walk
 from pto_wsp.npu.check.flags import check_flags, check_hazards
 from pto_wsp.npu.check.forms import check_forms
 from pto_wsp.npu.check.places import check_places
@@ -43,17 +43,10 @@ def with_late_checks(findings: Sequence[Finding], plan: NpuPlan) -> tuple[Findin
 
 def _checked(plan: NpuPlan) -> Iterator[Checked]:
     for item in walk(plan.body):
-        match item:
-            case Do(launch):
-                yield launch
-            case SetSlot() | Send():
-                yield item
-            case Loop(through=through):
-                yield from (item,) if through is None else (item, through)
-            case Choice(branches):
-                yield from branches
-            case _:
-                pass
+        if isinstance(item, Do):
+            yield item.leaf
+        else:
+            yield from (each.node for each in evaluations(item))
 
 
 TILE_PROGRAM_CHECKS = (

@@ -25,7 +25,6 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Fresh,
@@ -40,7 +39,7 @@ from pto_wsp.ir.flow import (
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.kernel_walk import operand_types, piece_of, uses_of, writes_buffer
-from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.plan_walk import slots_used
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
 from pto_wsp.npu.emit.golden_text import INDENT, Lines, NameScope, spell_dtype, spell_op, spell_scalar
@@ -252,8 +251,7 @@ class _TaskWriter:
                  scope: NameScope) -> None:
         self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
         self.variables: dict[s.Var, str] = {}
-        held = sorted({node.slot for node in nodes(plan.body) if isinstance(node, s.SlotValue | SetSlot)})
-        self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in held}
+        self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in slots_used(plan)}
         self.ends: dict[tuple[str, int], str] = {}      # channels and events, by number
         self.stream = ""                                # of the current process
         self.lines = Lines()
@@ -324,7 +322,7 @@ class _TaskWriter:
                             for what, numbers in (("channel", pipeline.channels), ("event", pipeline.events)))
         self.lines.put(depth, f"_take_turns({{{', '.join(running)}}}, [{channels}], [{events}])", pipeline.span)
 
-    def communicate(self, item: Communication[m.Precondition] | m.PlanConsume, depth: int) -> None:
+    def communicate(self, item: m.PlanCommunication, depth: int) -> None:
         """Add what a process does with a channel or an event."""
         match item:
             case Send(channel, payload):

@@ -38,7 +38,6 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import (
     AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Loop,
@@ -53,7 +52,7 @@ from pto_wsp.ir.flow import (
     walk,
 )
 from pto_wsp.ir.flow import Sequence as PlanSequence
-from pto_wsp.ir.plan import Check, Precondition, is_float_symbol
+from pto_wsp.ir.plan import Check, is_float_symbol
 from pto_wsp.ir.waits import TrackedHandle
 from pto_wsp.npu.emit.orchestration_launches import (
     FunctionScope,
@@ -68,7 +67,20 @@ from pto_wsp.npu.emit.orchestration_launches import (
 from pto_wsp.npu.plan.arguments import allocated_by_launches, tensor_directions
 from pto_wsp.npu.plan.descriptors import runtime_errors
 from pto_wsp.npu.plan.guards import Checked, Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, Late, guards_of
-from pto_wsp.npu.plan.model import NpuBody, NpuChoice, NpuConsume, NpuItem, NpuLoop, NpuPipeline, NpuPlan, NpuProcess, NpuSides, Scope
+from pto_wsp.npu.plan.model import (
+    NpuBody,
+    NpuChoice,
+    NpuCommunication,
+    NpuItem,
+    NpuLoop,
+    NpuPipeline,
+    NpuPlan,
+    NpuProcess,
+    NpuSend,
+    NpuSides,
+    NpuSlot,
+    Scope,
+)
 from pto_wsp.npu.plan.places import IntermediateOf, Resource, Statement, TaskItems, TensorOf, n_launches, statements, surely_submits
 from pto_wsp.npu.plan.waits import UNKNOWN_TASKS, last_tasks, waits_of
 from pto_wsp.source import Span
@@ -125,7 +137,7 @@ class BodyLowering(LaunchLowering):
             case _:
                 assert_never(statement)
 
-    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+    def _communicate(self, statement: NpuPipeline | NpuCommunication, after: str | None) -> Iterator[c.Stmt]:
         """A pipeline, or what a process in it does with channels and events."""
         raise InternalError(f"{type(statement).__name__} without a lowering of pipelines")
 
@@ -169,7 +181,7 @@ class BodyLowering(LaunchLowering):
         self.scope.names, self.short = names, known[0] & known[1]
         yield c.If(asked, bodies[0], bodies[1])
 
-    def _set(self, item: SetSlot[Precondition]) -> Iterator[c.Stmt]:
+    def _set(self, item: NpuSlot) -> Iterator[c.Stmt]:
         yield from self._checked(item)
         yield c.Assign(self.scope.slot(item.slot), self.scope.scalar(item.value))
 
@@ -425,7 +437,7 @@ class PipelineLowering(BodyLowering):
 
     # -- processes
 
-    def _communicate(self, statement: NpuPipeline | NpuConsume | Communication[Precondition], after: str | None) -> Iterator[c.Stmt]:
+    def _communicate(self, statement: NpuPipeline | NpuCommunication, after: str | None) -> Iterator[c.Stmt]:
         if isinstance(statement, Pipeline):
             yield from self._network(statement, after)
             return
@@ -466,7 +478,7 @@ class PipelineLowering(BodyLowering):
                 yield call(f"{called}.await", count, c.Name(list_))
                 yield c.Assign(count, c.Int(1), "+=")
 
-    def _send(self, send: Send[Precondition], after: str) -> Iterator[c.Stmt]:
+    def _send(self, send: NpuSend, after: str) -> Iterator[c.Stmt]:
         called = self.channels[send.channel]
         yield c.Comment(f"{send.span.short}: send")
         yield self._wait(c.Call(f"{called}.may_send", (_STREAM,)), send.span, f"send({self.scope.plan.channels[send.channel].name})")

@@ -21,7 +21,7 @@ from pto_wsp.errors import DeviceLimitError, PtoError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import Choice, Do, Loop, Send, SetSlot, children, leaves, walk
+from pto_wsp.ir.flow import Do, children, evaluations, leaves, walk
 from pto_wsp.ir.kernel import Kernel, MemoryParam, TileParam
 from pto_wsp.ir.layout import Layout
 from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
@@ -282,18 +282,10 @@ def _evaluated_scalars(item: NpuItem) -> Iterator[tuple[Span, object]]:
     match item:
         case Do(launch):
             yield launch.span, launch
-        case SetSlot(value=value):
-            yield item.span, value
-        case Send(payload=payload):
-            yield item.span, payload
-        case Loop(start=start, stop=stop, step=step, through=through):
-            yield item.span, (start, stop, step, () if through is None else through.value)
-        case Choice(branches):
-            yield from ((branch.span, branch.condition) for branch in branches)
         case Scope(intermediates=intermediates) if intermediates:
             yield next(leaves(item)).span, intermediates
         case _:
-            pass
+            yield from ((each.span, each.scalars) for each in evaluations(item))
 
 
 _READABLE = (DType.I8, DType.I16, DType.I32, DType.I64, DType.U8, DType.U16, DType.U32, DType.U64, DType.BOOL, DType.F32, DType.F64)

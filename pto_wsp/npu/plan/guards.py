@@ -17,15 +17,15 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Branch, Choice, Consume, Do, Loop, Receive, Send, SetSlot, Through, children, walk
+from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Receive, Send, SetSlot, Through, children, walk
 from pto_wsp.ir.plan import Check, Precondition
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Op
 from pto_wsp.ir.waits import waited_for
-from pto_wsp.npu.plan.model import Launch, NpuChoice, NpuItem, NpuLoop, NpuPlan
+from pto_wsp.npu.plan.model import Launch, NpuChoice, NpuEvaluating, NpuItem, NpuLoop, NpuPlan
 from pto_wsp.values import dataclass
 
-Checked: TypeAlias = Launch | NpuLoop | Through[Precondition] | Branch[Launch, Precondition] | SetSlot[Precondition] | Send[Precondition]
+Checked: TypeAlias = Launch | NpuEvaluating | Through[Precondition]
 
 
 class Late:

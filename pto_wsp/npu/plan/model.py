@@ -11,7 +11,22 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.flow import Choice, Consume, Do, Flow, Loop, Pipeline, Process, Sequence, Sides, children
+from pto_wsp.ir.flow import (
+    Choice,
+    Communication,
+    Consume,
+    Do,
+    Evaluating,
+    Flow,
+    Loop,
+    Pipeline,
+    Process,
+    Send,
+    Sequence,
+    SetSlot,
+    Sides,
+    children,
+)
 from pto_wsp.ir.kernel import Kernel, Role
 from pto_wsp.ir.plan import Channel, Precondition, ScalarValue, TensorSlot
 from pto_wsp.ir.scalar import Scalar, SymbolRef
@@ -93,19 +108,23 @@ class Launch:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-NpuItem: TypeAlias = Flow[Launch, Precondition]
-NpuBody: TypeAlias = Sequence[Launch, Precondition]
-NpuLoop: TypeAlias = Loop[Launch, Precondition]
-NpuChoice: TypeAlias = Choice[Launch, Precondition]
-NpuSides: TypeAlias = Sides[Launch, Precondition]
-NpuConsume: TypeAlias = Consume[Launch, Precondition]
-NpuPipeline: TypeAlias = Pipeline[Launch, Precondition]
-NpuProcess: TypeAlias = Process[Launch, Precondition]
+NpuItem: TypeAlias = Flow[Launch, Precondition, int, int, int]
+NpuBody: TypeAlias = Sequence[Launch, Precondition, int, int, int]
+NpuEvaluating: TypeAlias = Evaluating[Launch, Precondition, int, int, int]
+NpuLoop: TypeAlias = Loop[Launch, Precondition, int, int, int]
+NpuChoice: TypeAlias = Choice[Launch, Precondition, int, int, int]
+NpuSides: TypeAlias = Sides[Launch, Precondition, int, int, int]
+NpuCommunication: TypeAlias = Communication[Launch, Precondition, int, int, int]
+NpuSlot: TypeAlias = SetSlot[Precondition]
+NpuSend: TypeAlias = Send[Precondition, int]
+NpuConsume: TypeAlias = Consume[Launch, Precondition, int, int, int]
+NpuPipeline: TypeAlias = Pipeline[Launch, Precondition, int, int, int]
+NpuProcess: TypeAlias = Process[Launch, Precondition, int, int, int]
 Around: TypeAlias = NpuLoop | NpuChoice | NpuConsume | NpuPipeline      # what makes it depend on a run how often something inside is done
 
 
 @dataclass(frozen=True, slots=True)
-class Scope(Sequence[Launch, Precondition]):
+class Scope(Sequence[Launch, Precondition, int, int, int]):
     """Items with intermediates of their own, freed behind them. One whose launches have one source is that task, whatever loops it has.
 
     `tensors`: slots of the workload's own intermediate tensors, which are made where the scope begins where no launch in it allocates

@@ -19,21 +19,17 @@ from typing import TypeAlias
 from pto_wsp.errors import unreachable
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import (
-    AwaitEvent,
     Choice,
-    Communication,
     Consume,
     Do,
     Fresh,
     Loop,
     Pipeline,
     Receive,
-    RecordEvent,
-    Send,
-    SetSlot,
     Sides,
     children,
     leaves,
+    slots_set,
     walk,
 )
 from pto_wsp.ir.flow import Sequence as PlanSequence
@@ -45,12 +41,14 @@ from pto_wsp.npu.plan.model import (
     Launch,
     NpuBody,
     NpuChoice,
+    NpuCommunication,
     NpuConsume,
     NpuItem,
     NpuLoop,
     NpuPipeline,
     NpuPlan,
     NpuSides,
+    NpuSlot,
     Passed,
     Scope,
     Window,
@@ -77,8 +75,8 @@ class TaskItems:
         return total(n_launches(item) for item in self.items)
 
 
-Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | SetSlot[Precondition] | NpuSides | NpuBody | NpuPipeline | NpuConsume
-                        | Communication[Precondition])
+Statement: TypeAlias = (TaskItems | NpuLoop | NpuChoice | NpuSlot | NpuSides | NpuBody | NpuPipeline
+                        | NpuCommunication)
 
 
 def statements(block: NpuBody) -> tuple[Statement, ...]:
@@ -126,7 +124,7 @@ def surely_submits(statement: Statement) -> bool:
             return any(map(surely_submits, sides))
         case PlanSequence():
             return any(map(surely_submits, statements(statement)))
-        case SetSlot() | Pipeline() | Consume() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case _:
             return False
 
 
@@ -176,7 +174,7 @@ def n_launches(item: NpuItem) -> int | None:
             return total(n_launches(part) for part in parts)
         case Pipeline() | Consume():
             return None
-        case SetSlot() | Fresh() | Send() | Receive() | RecordEvent() | AwaitEvent():
+        case _:
             return 0
 
 
@@ -204,7 +202,7 @@ def always_changing(plan: NpuPlan) -> Moved:
     """Return what may change between any two tasks: slots that are set, what tokens carry, and elements that are read and that tasks
     write."""
     items = tuple(walk(plan.body))
-    return frozenset((*(s.SlotValue(item.slot) for item in items if isinstance(item, SetSlot)),
+    return frozenset((*map(s.SlotValue, slots_set(plan.body)),
                       *(var for item in items if isinstance(item, Receive | Consume) for var in item.vars),
                       *(Contents(slot.ref.id) for slot in plan.tensors if waited_for(slot))))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import assert_never
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.errors import ArchOptionError, raise_all
@@ -19,21 +18,10 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import (
-    AwaitEvent,
-    Branch,
-    Choice,
-    Consume,
     Do,
     Fresh,
-    Loop,
-    Pipeline,
-    Process,
-    Receive,
-    RecordEvent,
-    Send,
     Sequence,
-    SetSlot,
-    Sides,
+    converted,
 )
 from pto_wsp.ir.plan import Body, Item, Precondition, ScalarValue, Submit, TaskPlan
 from pto_wsp.npu.plan.arguments import add_allocations, with_known_extents
@@ -96,41 +84,16 @@ class _PlanLowering:
     def rest(self, items: tuple[Item, ...]) -> NpuBody:
         """Return items in order. Tensors that are made anew lie in one scope, from the first of them to the end."""
         def is_made(item: Item) -> bool:
-            return isinstance(item, Fresh) and self.plan.tensors[item.slot].allocated     # the tensors of a .pto file are not allocated
+            return isinstance(item, Fresh) and self.plan.tensors[item.tensor].allocated     # the tensors of a .pto file are not allocated
 
-        made = tuple(item.slot for item in items if isinstance(item, Fresh) and is_made(item))
+        made = tuple(item.tensor for item in items if isinstance(item, Fresh) and is_made(item))
         first = next((position for position, item in enumerate(items) if is_made(item)), len(items))
         before, rest = (tuple(self.item(item) for item in part if not is_made(item)) for part in (items[:first], items[first:]))
         return Sequence((*before, Scope(rest, (), made)) if made else before)
 
     def item(self, item: Item) -> NpuItem:
         """Return the item of the NPU plan for an item of the task plan."""
-        match item:
-            case Do(task):
-                return self.task(task)
-            case Loop():
-                return Loop(item.var, item.start, item.stop, item.step, item.ordered, self.block(item.body), item.note, item.through,
-                            item.span)
-            case Choice(branches, otherwise):
-                return Choice(tuple(Branch(one.condition, self.block(one.body), one.note, one.span) for one in branches),
-                              self.block(otherwise))
-            case SetSlot():
-                return item
-            case Sides(sides):
-                return Sides(tuple(self.block(side) for side in sides))
-            case Sequence():
-                return self.block(item)
-            case Pipeline(processes, channels, events):
-                return Pipeline(tuple(Process(one.name, self.block(one.body), one.consumes, one.produces, one.replicas, one.stream,
-                                              one.span) for one in processes), channels, events, item.span)
-            case Consume(channel, variables, body, site):
-                return Consume(channel, variables, self.block(body), site, item.span)
-            case Send() | Receive() | RecordEvent() | AwaitEvent():
-                return item
-            case Fresh():
-                return Sequence(())
-            case _:
-                assert_never(item)
+        return Sequence(()) if isinstance(item, Fresh) else converted(item, self.task, self.block)
 
     def task(self, task: Submit) -> NpuItem:
         """Return the launch of a task, or the launches of its parts, in a scope if values cross between them."""

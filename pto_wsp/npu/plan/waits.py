@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field, replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, SetSlot, Sides
+from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, Sides
 from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.waits import HandleTask, HandleUses, Path, TrackedHandle, tracked_uses
 from pto_wsp.npu.plan.model import Descriptor, Launch, NpuBody, NpuChoice, NpuLoop, NpuPipeline, NpuPlan, NpuSides, Passed, Scope, Window
@@ -234,8 +234,6 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
             return _seen_from_outside(_block(statement, before, found), statement, 1)
         case Sequence():
             return _block(statement, before, found)
-        case SetSlot():
-            return before
         case Pipeline(stages):
             return _union(*(tuple(replace(last, count=times(last.count, stage.replicas)) for last in _block(stage.body, before, found))
                              for stage in stages))
@@ -250,8 +248,8 @@ def _statement_of(statement: Statement, before: tuple[Last, ...], found: Program
         case RecordEvent():
             found.counts.update(map(_source, before))
             return before
-        case _:
-            assert_never(statement)
+        case _:        # it submits no task, and no other process waits for it
+            return before
 
 
 def _seen_from_outside(lasts: Iterable[Last], what: NpuLoop | Scope, turns: int | None) -> tuple[Last, ...]:
@@ -334,7 +332,7 @@ def waits_of(plan: NpuPlan) -> Waits:
                     walk(inner, (*loops, token_loop(part)), here)
                 case Sequence() | Choice() | Sides() | Pipeline():
                     walk(part, loops, here)
-                case SetSlot() | Send() | Receive() | RecordEvent() | AwaitEvent():      # a token waits for the statement before it
+                case _:      # a token waits for the statement before it
                     pass
 
     walk(plan.body, (), ())

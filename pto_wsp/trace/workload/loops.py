@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError, WorkloadStructureError
+from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Column, Sparse, SparseRow, Walk, walk_of
@@ -55,7 +56,7 @@ class _Opened:
     scope: TraceScope
     entered_at: int
     held: Mapping[str, object]
-    before: wl.Choice | None
+    before: wl.WorkloadChoice | None
 
 
 class WorkloadBranch:
@@ -83,7 +84,7 @@ class WorkloadBranch:
         body = trace.scope(choice=choice)
         self._opened.append(_Opened(body, body.__enter__(), entered_at, held, before))
 
-    def _continued(self, around: TraceScope) -> tuple[wl.Choice, object]:
+    def _continued(self, around: TraceScope) -> tuple[wl.WorkloadChoice, object]:
         """Return the choice that this branch continues.
 
         Raises: W102 if none ends directly before it.
@@ -115,13 +116,14 @@ class WorkloadBranch:
         """End the body, and append it to its choice."""
         opened = self._opened.pop()
         opened.body.__exit__(None, None, None)
-        body = wl.Block(tuple(opened.scope.items))
+        body = flow.Sequence(tuple(opened.scope.items))
         enclosing = self._trace.scopes[-1]
-        before = opened.before or wl.Choice((), wl.Block())
+        before = opened.before or flow.Choice((), flow.Sequence())
         if self._condition is None:
             choice, goes_on = replace(before, otherwise=body), False
         else:
-            choice, goes_on = replace(before, branches=(*before.branches, wl.Branch(self._condition, body, self._span))), True
+            side = flow.Branch(self._condition, body, wl.WorkloadNote(), self._span)
+            choice, goes_on = replace(before, branches=(*before.branches, side)), True
         if opened.before is not None:
             enclosing.items.pop()
         self._trace.append(choice)
@@ -341,7 +343,7 @@ def slot_set_u64(slot: int, value: object) -> None:
     node = trace.use(as_scalar(value), frame, span)
     if s.scalar_dtype(node).is_float:
         raise NumberError("a slot holds a whole number", span, found=f"a float: {print_scalar(node)}")
-    trace.append(wl.SetSlot(number, node, span))
+    trace.append(flow.SetSlot(number, node, wl.WorkloadNote(), span))
 
 
 def slot_load_u64(slot: int, view: TensorView, row: object = 0, col: object = 0) -> None:

@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError, SymbolicControlError
+from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.source import UNKNOWN, Span, here, user_frame
@@ -113,11 +113,12 @@ def send_placed_task(channel: object, body: wl.Item) -> None:
     """
     trace, span = current_trace("send(...)"), here()
     ref = _channel("send", channel, span)
-    items = tuple(item for item in outer_nodes(body) if not isinstance(item, wl.Block))
-    if len(items) != 1 or not isinstance(items[0], wl.Task):
+    items = tuple(item for item in flow.walk(body) if not isinstance(item, flow.Sequence))
+    tasks = tuple(wl.tasks(body))
+    if len(items) != 1 or not tasks:
         raise ChannelError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
                            help="send each task where it is made: send(channel, kernel[i](...))")
-    send_payload(trace, ref, items[0].index, (items[0].handle,), span)
+    send_payload(trace, ref, tasks[0].index, (tasks[0].handle,), span)
 
 
 def send_payload(trace: WorkloadTrace, ref: wl.ChannelRef, payload: tuple[s.Scalar, ...], after: tuple[int, ...], span: Span) -> None:
@@ -128,7 +129,7 @@ def send_payload(trace: WorkloadTrace, ref: wl.ChannelRef, payload: tuple[s.Scal
     if len(payload) > MAX_PAYLOAD:
         raise ChannelError(f"a token of `{ref.name}` is too long", span, expected=f"at most {MAX_PAYLOAD} numbers",
                            found=str(len(payload)))
-    trace.append(wl.Send(ref, payload, after, span))
+    trace.append(flow.Send(ref, payload, wl.WorkloadNote(), after, span=span))
 
 
 class Consumer:
@@ -172,7 +173,7 @@ class Consumer:
         self._close()
 
     def _close(self) -> None:
-        self._trace.append(wl.Consume(self._channel, self._vars, wl.Block(tuple(self._scope.items)), self._span))
+        self._trace.append(flow.Consume(self._channel, self._vars, flow.Sequence(tuple(self._scope.items)), span=self._span))
 
     def run(self, body: Callable[..., object], embed: Callable[[object], None]) -> None:
         """Trace a function of the token's numbers as the body; `embed` places the function's result."""
@@ -205,20 +206,20 @@ def receive(channel: Channel) -> Any:
     ref = _channel("receive", channel, span)
     variables = _new_vars(trace, target_of(user_frame()))
     trace.bind(variables)
-    trace.append(wl.Receive(ref, variables, span))
+    trace.append(flow.Receive(ref, variables, span=span))
     return _value_of(variables)
 
 
 def record(event: Event) -> None:
     """Record an event after everything before this statement in its process has completed."""
     trace, span = current_trace("record(...)"), here()
-    trace.append(wl.Record(_event("record", event, span), span))
+    trace.append(flow.RecordEvent(_event("record", event, span), span=span))
 
 
 def synchronize(event: Event) -> None:
     """Make the following statements of the process wait for the event: the n-th call waits for its n-th record."""
     trace, span = current_trace("synchronize(...)"), here()
-    trace.append(wl.Synchronize(_event("synchronize", event, span), span))
+    trace.append(flow.AwaitEvent(_event("synchronize", event, span), span=span))
 
 
 def query(event: Event) -> bool:
@@ -267,9 +268,9 @@ def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
                                 help="a process sends tasks of its own: make the task and send it in one body")
     for scope in reversed(trace.scopes):
         for item in reversed(scope.items):
-            for node in outer_nodes(item):
-                if isinstance(node, wl.Task) and node.handle == handle.id:
-                    return node
+            for task in wl.tasks(item):
+                if task.handle == handle.id:
+                    return task
     raise ChannelError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
 
 
@@ -327,7 +328,7 @@ class Pipe:
             raise ProcessError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
                                help="here every statement is a process already: write its body in place; or "
                                     "connect([process(...), ...], [...]) without P.pipe()")
-        self._trace.append(wl.Pipeline(tuple(_processes(_parts(self._scope.items))), self._span))
+        self._trace.append(flow.Pipeline(tuple(_processes(_parts(self._scope.items))), span=self._span))
 
     def __repr__(self) -> str:
         return "P.pipe()"
@@ -355,57 +356,59 @@ def pipe() -> Pipe:
     return Pipe(current_trace("P.pipe()"), here())
 
 
-def _parts(items: Iterable[wl.Item]) -> Iterator[wl.Block]:
+def _parts(items: Iterable[wl.Item]) -> Iterator[wl.Body]:
     """Yield the statements; a task and the send of it that follows directly are one statement."""
     part: list[wl.Item] = []
     for item in items:
-        sent = isinstance(item, wl.Send) and part and isinstance(part[-1], wl.Task) and part[-1].handle in item.after
+        sent = isinstance(item, flow.Send) and part and isinstance(part[-1], flow.Do) and any(
+            task.handle in item.after for task in wl.tasks(part[-1]))
         if part and not sent:
-            yield wl.Block(tuple(part))
+            yield flow.Sequence(tuple(part))
             part = []
         part.append(item)
     if part:
-        yield wl.Block(tuple(part))
+        yield flow.Sequence(tuple(part))
 
 
-def _processes(parts: Iterable[wl.Block]) -> Iterator[wl.Process]:
+def _processes(parts: Iterable[wl.Body]) -> Iterator[wl.WorkloadProcess]:
     names: dict[str, int] = {}
     for body in parts:
         name = _name_of(body)
         names[name] = names.get(name, 0) + 1
-        yield wl.Process(name if names[name] == 1 else f"{name} ({names[name]})", body, *channels_of(body), span=_span_of(body))
+        yield flow.Process(name if names[name] == 1 else f"{name} ({names[name]})", body, *channels_of(body), span=_span_of(body))
 
 
-def channels_of(body: wl.Block) -> tuple[tuple[wl.ChannelRef, ...], tuple[wl.ChannelRef, ...]]:
+def channels_of(body: wl.Body) -> tuple[tuple[wl.ChannelRef, ...], tuple[wl.ChannelRef, ...]]:
     """Return the channels that a body receives from, and those it sends to, in program order."""
-    received = dict.fromkeys(item.channel for item in outer_nodes(body) if isinstance(item, wl.Consume | wl.Receive))
-    sent = dict.fromkeys(item.channel for item in outer_nodes(body) if isinstance(item, wl.Send))
+    received = dict.fromkeys(item.channel for item in flow.walk(body) if isinstance(item, flow.Consume | flow.Receive))
+    sent = dict.fromkeys(item.channel for item in flow.walk(body) if isinstance(item, flow.Send))
     return tuple(received), tuple(sent)
 
 
-def _name_of(body: wl.Block) -> str:
+def _name_of(body: wl.Body) -> str:
     """Return the name of a statement: its first kernel, or the channel or event it uses."""
-    for item in outer_nodes(body):
-        if isinstance(item, wl.Task):
-            return item.kernel.name
-    for item in outer_nodes(body):
+    for task in wl.tasks(body):
+        return task.kernel.name
+    for item in flow.walk(body):
         match item:
-            case wl.Consume(channel) | wl.Receive(channel):
+            case flow.Consume(channel) | flow.Receive(channel):
                 return f"consume {channel.name}"
-            case wl.Send(channel):
+            case flow.Send(channel):
                 return f"send {channel.name}"
-            case wl.Record(event) | wl.Synchronize(event):
+            case flow.RecordEvent(event) | flow.AwaitEvent(event):
                 return event.name
             case _:
                 pass
     return "process"
 
 
-def _span_of(body: wl.Block) -> Span:
-    for item in outer_nodes(body):
+def _span_of(body: wl.Body) -> Span:
+    for item in flow.walk(body):
         match item:
-            case wl.Block() | wl.Combine() | wl.Choice():
+            case flow.Sequence() | flow.Sides() | flow.Choice():
                 pass
+            case flow.Do(leaf):
+                return leaf.span
             case _:
                 return item.span
     return UNKNOWN

@@ -26,6 +26,7 @@ from pto_wsp.errors import (
     PtoError,
     ValueScopeError,
 )
+from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
@@ -76,7 +77,7 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
                          found=str(len(index)))
     bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
     handle = trace.new_handle(definition.name)
-    trace.append(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span))
+    trace.append(flow.Do(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span)))
     return handle
 
 

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from types import FrameType
 
 from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
-from pto_wsp.ir import rewrite
+from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.axes import Walk
@@ -42,7 +42,7 @@ class TraceScope:
     var: s.Var | None = None
     closed: bool = False
     choice: object = None
-    decided: tuple[wl.Choice, object] | None = None
+    decided: tuple[wl.WorkloadChoice, object] | None = None
     received: list[s.Var] = field(default_factory=list)   # variables bound by statements (receive) until the end of the body
     is_pipe: bool = False    # its statements are processes; tensors made between them belong to the body around
     loose: dict[Span, str] = field(default_factory=dict)    # processes made directly in a pipe and not connected yet
@@ -136,7 +136,7 @@ class WorkloadTrace:
         tensor.made_in = self.called_in if scope is self.scopes[0] else scope
         if tensor.made_in is not None:
             tensor.rename(assigned_name(user_frame()) or "")
-            scope.items.append(wl.Fresh(tensor.ref, here()))
+            scope.items.append(flow.Fresh(tensor.ref, here()))
 
     def read_extent(self, ref: TensorRef, dim: int) -> None:
         """Record that the body uses the extent of a tensor's dimension as a Python number."""
@@ -152,9 +152,9 @@ class WorkloadTrace:
         label = print_scalar(stop) if isinstance(walk.source, Symbolic) else walk.label   # with the user's names
         through = None
         if position is not None and walk.leads_to is not None:
-            through = wl.Through(var, s.Element(self.named_ref(walk.leads_to.ref, frame, span), (position,)))
-        self.append(wl.Loop(position or var, wl.Axis(name, label, refs, rows), start, stop, step, ordered,
-                            wl.Block(tuple(inner.items)), through, span))
+            through = flow.Through(var, s.Element(self.named_ref(walk.leads_to.ref, frame, span), (position,)), wl.WorkloadNote())
+        self.append(flow.Loop(position or var, start, stop, step, ordered, flow.Sequence(tuple(inner.items)),
+                              wl.WorkloadNote(wl.Axis(name, label, refs, rows)), through, span))
 
     def finish(self) -> wl.Workload:
         """Return the workload.
@@ -168,7 +168,8 @@ class WorkloadTrace:
         if len(self.scopes) > 1:
             raise SymbolicControlError("a workload's loop was begun and never ended", here(),
                                        help="loop with a plain `for b in P(axis):`; P is no list, and next() takes only its first step")
-        body = wl.Block((*self.fixed.values(), *self.scopes[0].items))
+        fixed: list[wl.Item] = [flow.Do(each) for each in self.fixed.values()]
+        body = flow.Sequence((*fixed, *self.scopes[0].items))
         for node in rewrite.free_handles(body):
             raise LoopVariableError("after= names a task that has been put into another workload since", node.span,
                                     help="order whole workloads with sequential(a, b) or a >> b")
@@ -215,8 +216,9 @@ class WorkloadTrace:
                 name = self._tensor_name(node, frame)
                 if isinstance(tensor.made_in, TraceScope) and not tensor.ref.name:     # the statement that made the tensor gave no name
                     tensor.rename(name)
-                    tensor.made_in.items[:] = [wl.Fresh(tensor.ref, item.span) if isinstance(item, wl.Fresh) and item.tensor.id == node.id
-                                               else item for item in tensor.made_in.items]
+                    tensor.made_in.items[:] = [
+                        replace(item, tensor=tensor.ref) if isinstance(item, flow.Fresh) and item.tensor.id == node.id else item
+                        for item in tensor.made_in.items]
                 return replace(node, name=name, contracts=self.tensors[node.id].ref.contracts)
             case s.SymbolRef(name="") if node.id in self.symbol_names:
                 return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
@@ -360,7 +362,7 @@ def stands_here(placed: Placed | None) -> bool:
     return trace is not None and placed is not None and (placed.scope is trace.scopes[-1] or placed.scope.closed)
 
 
-def place(body: wl.Block, tensors: Mapping[int, Tensor]) -> Placed | None:
+def place(body: wl.Body, tensors: Mapping[int, Tensor]) -> Placed | None:
     """Append a body, with new ids, to the workload being traced; return None if none is being traced.
 
     Raises: W103 for a loop variable outside its loop.

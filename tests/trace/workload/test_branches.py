@@ -28,9 +28,9 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.ir import codec
+from pto_wsp.ir import codec, flow
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import free_vars, outer_nodes
+from pto_wsp.ir.rewrite import free_vars
 
 I64 = DType.I64
 Y = Tensor(np.zeros((6, 1), np.int64), name="Y")
@@ -50,9 +50,9 @@ def text(body: Callable[[], object]) -> str:
     return "\n".join(line[4:] for line in str(workload(body)()).splitlines()[1:])
 
 
-def choice(body: Callable[[], object]) -> wl.Choice:
+def choice(body: Callable[[], object]) -> wl.WorkloadChoice:
     """Return the one choice of a body."""
-    (found,) = (node for node in outer_nodes(workload(body)().node.body) if isinstance(node, wl.Choice))
+    (found,) = (node for node in flow.walk(workload(body)().node.body) if isinstance(node, flow.Choice))
     return found
 
 
@@ -140,8 +140,8 @@ def test_json_and_repr_read_back() -> None:
 def test_a_workload_put_into_another_keeps_its_variables_apart() -> None:
     part = whole()
     both = part >> part
-    loops = [node for node in outer_nodes(both.node.body) if isinstance(node, wl.Loop)]
-    bound = [var.id for loop in loops for var in wl.bound_vars(loop)]
+    loops = [node for node in flow.walk(both.node.body) if isinstance(node, flow.Loop)]
+    bound = [var.id for loop in loops for var in flow.bound_vars(loop)]
     assert len(bound) == len(set(bound)) == 6 and not free_vars(both.node.body)
     assert str(both).count("e.position") == 2 and Workload.from_json(both.to_json()) == both
 
@@ -157,7 +157,7 @@ def test_a_workload_in_a_branch_is_that_branch_s() -> None:
                 combine(part(b), part(b))
             with P.otherwise():
                 part(b)
-    assert [len(tuple(outer_nodes(branch.body))) for branch in choice(body).branches] == [7]
+    assert [len(tuple(flow.walk(branch.body))) for branch in choice(body).branches] == [7]
     assert len(choice(body).otherwise.items) == 1
 
 

@@ -29,8 +29,8 @@ from pto_wsp import (
     send,
     workload,
 )
+from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import outer_nodes
 from pto_wsp.ir.scalar import print_scalar
 
 F32 = DType.F32
@@ -43,7 +43,7 @@ def copy(x: In[Tile[1, 4, F32]], y: Out[Tile[1, 4, F32]]) -> None:
 
 
 def nodes(body: Callable[[], None]) -> list[wl.Item]:
-    return list(outer_nodes(workload(body)().node.body))
+    return list(flow.walk(workload(body)().node.body))
 
 
 def only(kind: type, items: list[wl.Item]) -> wl.Item:
@@ -63,18 +63,18 @@ def test_names_are_those_of_the_statement() -> None:
         copy[one, two](x=X[three:three + 1], y=Y[0:1])
 
     items = nodes(body)
-    taken = only(wl.Consume, items)
-    assert isinstance(taken, wl.Consume) and [var.name for var in taken.vars] == ["batch", "head"]
-    received = [[var.name for var in item.vars] for item in items if isinstance(item, wl.Receive)]
+    taken = only(flow.Consume, items)
+    assert isinstance(taken, flow.Consume) and [var.name for var in taken.vars] == ["batch", "head"]
+    received = [[var.name for var in item.vars] for item in items if isinstance(item, flow.Receive)]
     assert received == [["one"], ["two", "three"], []]
 
 
 def test_a_function_names_what_it_takes_by_its_parameters() -> None:
     a = Channel("a")
     items = nodes(lambda: consume(a, lambda batch, head: copy[batch, head](x=X[batch:batch + 1], y=Y[head:head + 1])))
-    taken = only(wl.Consume, items)
-    assert isinstance(taken, wl.Consume) and [var.name for var in taken.vars] == ["batch", "head"]
-    assert isinstance(only(wl.Task, items), wl.Task)
+    taken = only(flow.Consume, items)
+    assert isinstance(taken, flow.Consume) and [var.name for var in taken.vars] == ["batch", "head"]
+    assert isinstance(only(flow.Do, items), flow.Do)
 
 
 def test_what_a_token_carries() -> None:
@@ -92,8 +92,8 @@ def test_what_a_token_carries() -> None:
             send(a, i + 1, i > 2, True, np.int32(5))
             send(a)
 
-    sends = [item for item in nodes(body) if isinstance(item, wl.Send)]
-    tasks = [item for item in nodes(body) if isinstance(item, wl.Task)]
+    sends = [item for item in nodes(body) if isinstance(item, flow.Send)]
+    tasks = [item.leaf for item in nodes(body) if isinstance(item, flow.Do)]
     assert [[print_scalar(value) for value in item.payload] for item in sends] == [
         ["i", "7"], ["i"], ["i + 1", "where(i > 2, 1, 0)", "1", "5"], []]
     assert [item.after for item in sends] == [(tasks[0].handle,), (tasks[1].handle,), (), ()]
@@ -118,8 +118,8 @@ def test_every_statement_of_a_pipe_is_a_process_named_after_what_it_is() -> None
                 pass
             pto_wsp.synchronize(ready)
 
-    pipeline = only(wl.Pipeline, nodes(body))
-    assert isinstance(pipeline, wl.Pipeline)
+    pipeline = only(flow.Pipeline, nodes(body))
+    assert isinstance(pipeline, flow.Pipeline)
     assert [process.name for process in pipeline.processes] == ["copy", "copy (2)", "consume a", "consume b", "ready"]
     assert [[c.name for c in process.consumes] for process in pipeline.processes] == [[], [], ["a"], ["b"], []]
     assert [[c.name for c in process.produces] for process in pipeline.processes] == [["a"], ["a"], ["b"], [], []]
@@ -140,18 +140,18 @@ def test_connect_gives_a_workload_that_can_be_put_together() -> None:
     source = process("from").produces(a).body(sending())
     whole = connect([source, replicate(process("to").consumes(a).body(taking), 2)], [a])
     (pipeline,) = whole.node.body.items
-    assert isinstance(pipeline, wl.Pipeline)
+    assert isinstance(pipeline, flow.Pipeline)
     assert [(process.name, process.replicas) for process in pipeline.processes] == [("from", 1), ("to", 2)]
     assert whole.name == "from_to" and "Pipeline" in whole.type
     twice = whole >> whole
-    assert sum(isinstance(item, wl.Pipeline) for item in outer_nodes(twice.node.body)) == 2
+    assert sum(isinstance(item, flow.Pipeline) for item in flow.walk(twice.node.body)) == 2
 
     @workload
     def around() -> None:
         for _ in P.seq(3):
             connect([process("from").produces(a).body(sending()), process("to").consumes(a).body(taking)], [a])
 
-    inside = [type(item).__name__ for item in outer_nodes(around().node.body)]
+    inside = [type(item).__name__ for item in flow.walk(around().node.body)]
     assert inside.count("Pipeline") == 1 and inside.count("Send") == 1     # taken out of where they were called
 
 

@@ -11,9 +11,7 @@ import pytest
 
 from pto_wsp import DType, In, Out, P, PtoError, Tensor, Tile, Workload, combine, kernel, pto, sequential, workload
 from pto_wsp.errors import WorkloadStructureError
-from pto_wsp.ir import codec
-from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir import codec, flow
 
 F32 = DType.F32
 X, Y = Tensor(np.zeros((4, 1, 4), np.float32), name="X"), Tensor(np.zeros((4, 1, 4), np.float32), name="Y")
@@ -35,7 +33,7 @@ def text(value: Workload) -> list[str]:
 
 
 def made(value: Workload) -> list[str]:
-    return [node.tensor.name for node in outer_nodes(value.node.body) if isinstance(node, wl.Fresh)]
+    return [node.tensor.name for node in flow.walk(value.node.body) if isinstance(node, flow.Fresh)]
 
 
 def refused(body: Callable[[], object]) -> PtoError:
@@ -113,7 +111,7 @@ def test_one_made_between_the_statements_of_a_pipeline_belongs_to_the_body_aroun
                 copy(x=X[0], y=tmp)
                 copy(x=tmp, y=Y[0])
     (loop,) = piped(2).node.body.items
-    assert isinstance(loop, wl.Loop) and [type(item) for item in loop.body.items] == [wl.Fresh, wl.Pipeline]
+    assert isinstance(loop, flow.Loop) and [type(item) for item in loop.body.items] == [flow.Fresh, flow.Pipeline]
     assert made(piped(0)) == []
 
 
@@ -151,7 +149,7 @@ def test_two_that_are_made_side_by_side_are_apart() -> None:
             first, second = Tensor.empty((1, 4), F32), Tensor.empty((1, 4), F32)
             copy[b](x=X[b], y=first)
             copy[b](x=X[b], y=second)
-    fresh = [node.tensor for node in outer_nodes(rows().node.body) if isinstance(node, wl.Fresh)]
+    fresh = [node.tensor for node in flow.walk(rows().node.body) if isinstance(node, flow.Fresh)]
     assert len({tensor.id for tensor in fresh}) == 2
     assert [tensor.name for tensor in fresh] == ["first", "second"]      # found where they are used
 

@@ -35,7 +35,6 @@ from pto_wsp import (
 )
 from pto_wsp.errors import ArityError, LoopVariableError, OutsideTraceError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import outer_nodes
 
 F32 = DType.F32
 X, Y = Tensor(np.arange(96, dtype=np.float32).reshape(4, 6, 4), name="X"), Tensor(np.zeros((4, 6, 4), np.float32), name="Y")
@@ -59,7 +58,7 @@ def text(body: Callable[[], object]) -> str:
 
 def tasks(w: Workload) -> list[wl.Task]:
     """Return the task sites of a workload."""
-    return [node for node in outer_nodes(w.node.body) if isinstance(node, wl.Task)]
+    return list(wl.tasks(w.node.body))
 
 
 def refused(body: Callable[[], object]) -> PtoError:

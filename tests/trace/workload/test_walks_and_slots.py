@@ -28,8 +28,7 @@ from pto_wsp import (
     slot_u64,
     workload,
 )
-from pto_wsp.ir import workload as wl
-from pto_wsp.ir.rewrite import outer_nodes
+from pto_wsp.ir import flow
 
 I64 = DType.I64
 Y = Tensor(np.zeros((6, 1), np.int64), name="Y")
@@ -93,9 +92,9 @@ def test_the_loop_says_where_its_variable_comes_from() -> None:
     def body() -> None:
         for b, e in P(routing):
             add(Y[e], b)
-    _, row = (node for node in outer_nodes(workload(body)().node.body) if isinstance(node, wl.Loop))
+    _, row = (node for node in flow.walk(workload(body)().node.body) if isinstance(node, flow.Loop))
     assert row.through is not None and (row.var.name, row.through.var.name) == ("e.position", "e")
-    assert [ref.name for ref in row.axis.tensors] == ["indptr", "indices"] and row.axis.label == "Sparse"
+    assert [ref.name for ref in row.note.axis.tensors] == ["indptr", "indices"] and row.note.axis.label == "Sparse"
 
 
 def test_an_inner_axis_may_depend_on_a_column() -> None:
