@@ -92,7 +92,7 @@ def test_a_sanitized_run_finds_the_races_that_there_are(recipe: WorkloadRecipe) 
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_a_sanitized_run_finds_the_races_that_there_are_in_many(recipe: WorkloadRecipe) -> None:
     check(recipe)
 
@@ -176,7 +176,7 @@ def test_a_sanitized_run_is_the_plain_program(recipe: WorkloadRecipe, schedule: 
 
 @pytest.mark.slow
 @given(workload_recipes(control=True), schedule_recipes())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_a_sanitized_run_is_the_plain_program_under_many_schedules(recipe: WorkloadRecipe, schedule: ScheduleRecipe) -> None:
     check_is_the_plain_program(recipe, schedule)
 

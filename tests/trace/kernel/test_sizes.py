@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from pto_wsp import Constexpr, DType, In, InOut, Out, P, PtoError, Symbol, Tensor, Tile, Workload, ceildiv, kernel, pto, workload
-from pto_wsp.api.kernel import Kernel
 
 F32 = DType.F32
 R, C, M, K = "R", "C", "M", "K"
@@ -131,9 +130,3 @@ def test_a_size_has_no_name_of_a_parameter() -> None:
         @kernel
         def twice(x: In[Tile[R, 4, F32]], R: Constexpr[int], y: Out[Tile[2, 4, F32]]) -> None:
             pto.store(y, x * R)
-
-
-def test_a_kernel_keeps_its_specialisations() -> None:
-    assert isinstance(scale, Kernel)
-    made = scale._definition.sized({"R": 2, "C": 3})
-    assert made is scale._definition.sized({"R": 2, "C": 3}) and made is not scale._definition.sized({"R": 3, "C": 3})
