@@ -1,0 +1,244 @@
+"""Trace rings: channels of buffers, which a process fills and another one reads, with credits for the buffers that are free.
+
+>>> tiles = Ring((64, 64), DType.F32, slots=2, name="tiles")
+>>> with P.pipe():
+...     for i in P.seq(n):
+...         with produce(tiles) as tile:
+...             load[i](x=X[i], out=tile)
+...     with consume(tiles) as tile:
+...         scale(x=tile, out=...)
+
+A ring is two channels and a tensor, and `produce` and `consume` are statements of these. Token number k of `full` is sent when buffer
+k mod slots has been filled, and carries k; a token is sent to `free` before a buffer is filled, and received when it has been read.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, NoReturn
+
+from pto_wsp.errors import ChannelError, SymbolicControlError
+from pto_wsp.ir import flow
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir import workload as wl
+from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.symbolic import Symbolic
+from pto_wsp.ir.tensor import Tensor, TensorView
+from pto_wsp.source import Span, here, user_frame
+from pto_wsp.trace.bytecode import AssignTarget, left_early, target_of
+from pto_wsp.trace.workload.pipelines import MAX_PAYLOAD, Channel, send_payload, token_numbers
+from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
+from pto_wsp.values import dataclass
+
+MAX_SLOTS = 1 << 12
+
+
+class Ring:
+    """`Ring((rows, cols), dtype, slots=2)`: buffers that go round between a process that fills them and one that reads them.
+
+    `shape`: of one buffer; `slots`: their number, 2 for a double buffer. A process that fills waits while no buffer is free, one that reads
+    waits while none is full; buffers are filled and read in the same order.
+    """
+
+    __slots__ = ("buffers", "free", "full", "slots")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, slots: int = 2, name: str = "ring") -> None:
+        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
+            raise ChannelError(f"ring `{name}` has a number of buffers that there is none of", here(),
+                               expected=f"a whole number, 1 .. {MAX_SLOTS}", found=repr(slots))
+        if not isinstance(shape, tuple | list) or not shape:
+            raise ChannelError(f"ring `{name}` needs the shape of a buffer", here(), expected="Ring((rows, cols), dtype, slots)",
+                               found=repr(shape))
+        self.full, self.free = Channel(name, slots), Channel(f"{name} (free)", slots)
+        self.buffers = Tensor.empty((slots, *shape), dtype, name=name)
+        self.slots = slots
+
+    @property
+    def name(self) -> str:
+        """The ring's name, also that of its buffers and of the channel of full ones."""
+        return self.full.name
+
+    @property
+    def channels(self) -> tuple[Channel, Channel]:
+        """The channel of full buffers, and the channel of credits for free ones."""
+        return self.full, self.free
+
+    def buffer(self, token: s.Scalar) -> TensorView:
+        """Return the view of the buffer of a token, by the token's number."""
+        return self.buffers[Symbolic(s.binary(s.Op.MOD, token, s.Const(self.slots)))]
+
+    def __iter__(self) -> NoReturn:
+        raise ChannelError(f"ring `{self.name}` is no loop", here(), help=f"with consume({self.name}) as buffer: ... takes its buffers")
+
+    def __repr__(self) -> str:
+        return f"Ring({self.buffers.shape[1:]}, {self.buffers.dtype}, slots={self.slots}, name={self.name!r})"
+
+
+class Filled:
+    """The result of `produce(ring, …)`: `with` waits for a free buffer, and sends it as full when the tasks of the body have completed."""
+
+    __slots__ = ("_entered_at", "_first", "_numbers", "_ring", "_scope", "_span", "_token", "_trace")
+
+    def __init__(self, trace: WorkloadTrace, ring: Ring, numbers: tuple[s.Scalar, ...], span: Span) -> None:
+        self._trace, self._ring, self._numbers, self._span = trace, ring, numbers, span
+        self._scope: TraceScope | None = None
+        trace.unopened.append((self, span))
+
+    def __enter__(self) -> TensorView:
+        if self._trace is not current_trace("produce(...)") or self._scope is not None:
+            raise ChannelError(f"produce({self._ring.name}) is opened where it was not made", here(),
+                               help=f"write it here: with produce({self._ring.name}) as buffer: ...")
+        _opened(self._trace, self)
+        self._entered_at = user_frame().f_lasti
+        self._token = token_number(self._trace, self._ring, self._span)
+        send_payload(self._trace, self._ring.free.ref, (self._token,), (), self._span)
+        self._scope = self._trace.scopes[-1]
+        self._first = len(self._scope.items)
+        return self._ring.buffer(self._token)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is not None or self._scope is None:
+            return
+        _refuse_left_early(f"produce({self._ring.name})", self._entered_at)
+        made = tuple(task.handle for item in self._scope.items[self._first:] for task in wl.tasks(item))
+        if not made:
+            raise ChannelError(f"no task fills the buffer of `{self._ring.name}`", self._span,
+                               help=f"call a kernel in the body: with produce({self._ring.name}) as buffer: load[i](..., out=buffer)")
+        send_payload(self._trace, self._ring.full.ref, (self._token, *self._numbers), made, self._span)
+
+    def __repr__(self) -> str:
+        return f"produce({self._ring.name})"
+
+
+class Taken:
+    """The result of `consume(ring)` or `receive(ring)`: `with` gives the next full buffer, and frees it at the end of the body.
+
+    `every`: the body runs for every buffer until the ring is closed and empty; else for one.
+    """
+
+    __slots__ = ("_body", "_entered_at", "_ring", "_scope", "_span", "_trace", "_vars", "every")
+
+    def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span, *, every: bool) -> None:
+        self._trace, self._ring, self._span, self.every = trace, ring, span, every
+        self._vars: tuple[s.Var, ...] = ()
+        self._scope: TraceScope | None = None
+        self._body: AbstractContextManager[TraceScope] | None = None
+        trace.unopened.append((self, span))
+
+    def __enter__(self) -> Any:
+        if self._trace is not current_trace(f"{self!r}") or self._vars:
+            raise ChannelError(f"{self!r} is opened where it was not made", here(), help=f"write it here: with {self!r} as buffer: ...")
+        frame = user_frame()
+        self._entered_at = frame.f_lasti
+        return self.open(target_of(frame))
+
+    def open(self, target: AssignTarget) -> Any:
+        """Open the body, and return the buffer, with the numbers that came with it if the target names any."""
+        _opened(self._trace, self)
+        names = target.names[1:] or tuple(f"t{k}" for k in range(1, target.count))
+        token, *numbers = self._vars = tuple(self._trace.new_var(name) for name in (f"{self._ring.name}.number", *names))
+        if self.every:
+            self._body = self._trace.scope(*self._vars)
+            self._scope = self._body.__enter__()
+            self._scope.token = token
+        else:
+            self._trace.bind(self._vars)
+            self._trace.append(flow.Receive(self._ring.full.ref, self._vars, span=self._span))
+        buffer = self._ring.buffer(token)
+        return buffer if not numbers else (buffer, *map(Symbolic, numbers))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            _refuse_left_early(repr(self), self._entered_at)
+            self.close()
+        elif self._body is not None:
+            self._body.__exit__(None, None, None)
+
+    def close(self) -> None:
+        """End the body: the buffer is free behind it."""
+        self._trace.append(flow.Receive(self._ring.free.ref, (), span=self._span))
+        if self._body is not None and self._scope is not None:
+            self._body.__exit__(None, None, None)
+            self._trace.append(flow.Consume(self._ring.full.ref, self._vars, flow.Sequence(tuple(self._scope.items)), span=self._span))
+
+    def __repr__(self) -> str:
+        return f"{'consume' if self.every else 'receive'}({self._ring.name})"
+
+
+def fill(ring: object, numbers: tuple[object, ...]) -> Filled:
+    """Return the context manager that fills the next buffer of a ring; the numbers go with it.
+
+    Raises: K105 outside a workload, W109 for what is no ring, T209 for what is no number.
+    """
+    trace, span = current_trace("produce(...)"), here()
+    if not isinstance(ring, Ring):
+        raise ChannelError("produce takes a ring", span, expected="a Ring", found=f"{type(ring).__name__}: {ring!r:.60}",
+                           help="send(channel, task) gives to a channel")
+    if len(numbers) >= MAX_PAYLOAD:
+        raise ChannelError(f"a buffer of `{ring.name}` takes too many numbers along", span, expected=f"at most {MAX_PAYLOAD - 1}",
+                           found=str(len(numbers)))
+    return Filled(trace, ring, token_numbers(trace, ring.full, numbers, span), span)
+
+
+def take(ring: Ring, *, every: bool) -> Taken:
+    """Return the context manager that takes full buffers of a ring: every one in turn, or one.
+
+    Raises: K105 outside a workload.
+    """
+    return Taken(current_trace(f"{'consume' if every else 'receive'}({ring.name})"), ring, here(), every=every)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A loop around the place where a ring is filled: the number of the iteration, and how many there are (None: not known)."""
+
+    number: s.Scalar
+    count: s.Scalar | None
+
+
+def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
+    """Return how many buffers of a ring have been filled before, as an expression of the loops of the process.
+
+    Raises: W109 where the loops do not tell: an unordered loop, a condition, a loop whose length differs from turn to turn.
+    """
+    def refuse(why: str, help: str) -> NoReturn:
+        raise ChannelError(f"ring `{ring.name}` is filled {why}", span, expected="P.seq(...) loops, or with consume(ring), of the process "
+                           "itself, each as long in every turn", help=help)
+
+    begin = next((k + 1 for k in range(len(trace.scopes) - 1, -1, -1) if trace.scopes[k].is_pipe), 1)
+    if begin == 1 and trace.called_in is not None:
+        refuse("in a workload that another one calls", "fill it where the process is written")
+    around: list[_Counted] = []
+    for scope in trace.scopes[begin:]:
+        walk = scope.walk
+        if scope.token is not None:
+            around.append(_Counted(scope.token, None))
+        elif scope.choice is not None:
+            refuse("under a condition", "fill a buffer in any case, and send a number that says what it is: produce(ring, kind)")
+        elif walk is None or scope.var is None:
+            refuse("in the body of another channel", "take from a ring there, or loop with P.seq")
+        elif not scope.ordered:
+            refuse("in an unordered loop", "buffers are filled one after the other: P.seq(...) in place of P(...)")
+        elif walk.leads_to is not None:
+            refuse("in a loop over a sparse row", "loop over positions: P.seq(n)")
+        else:
+            number = s.floordiv(s.sub(scope.var, walk.start), walk.step)
+            around.append(_Counted(number, s.ceildiv(s.sub(walk.stop, walk.start), walk.step)))
+    position: s.Scalar = s.Const(0)
+    variables = {leaf.id for each in around for leaf in s.leaves(each.number) if isinstance(leaf, s.Var)}
+    for k, each in enumerate(around):
+        if k and (each.count is None or any(isinstance(leaf, s.Var) and leaf.id in variables for leaf in s.leaves(each.count))):
+            refuse("in a loop whose length differs from turn to turn", "make one loop of the two: P.seq(total)")
+        position = each.number if not k else s.add(s.mul(position, each.count or s.Const(1)), each.number)
+    return position
+
+
+def _opened(trace: WorkloadTrace, which: object) -> None:
+    trace.unopened = [(each, span) for each, span in trace.unopened if each is not which]
+
+
+def _refuse_left_early(which: str, entered_at: int) -> None:
+    if left_early(user_frame(), entered_at):
+        raise SymbolicControlError(f"the body of {which} is left early", here(),
+                                   help="it is traced once and stands for every buffer, so break and return have no meaning in it")
