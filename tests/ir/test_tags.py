@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -14,7 +14,7 @@ from pto_wsp.errors import DataFormatError
 from pto_wsp.ir import execution_rules, flow, layout, plan, scalar, tile, view
 from pto_wsp.ir import kernel as kernel_ir
 from pto_wsp.ir import workload as workload_ir
-from pto_wsp.ir.codec import NodeCodec
+from pto_wsp.ir.codec import NodeCodec, check_types
 from pto_wsp.ir.digest import kernel_digest, plan_digest
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.tags import KERNEL_TAGS, WORKLOAD_TAGS, Tags
@@ -144,6 +144,16 @@ def test_a_wrapper_is_spelled_as_what_stands_in_it_and_comes_back() -> None:
     data = NodeCodec(WORKLOAD_TAGS).to_data(item)
     assert data == NodeCodec(WORKLOAD_TAGS).to_data(item.leaf) and NodeCodec(WORKLOAD_TAGS).from_data(data) == item
     assert WORKLOAD_TAGS.name(item) == "Task"
+
+
+def test_errors_write_values_by_their_tags() -> None:
+    (loop, _) = whole().node.body.items
+    assert isinstance(loop, flow.Loop)
+    assert WORKLOAD_TAGS.shown(loop).startswith(f"Loop(var={loop.var!r}, axis=Axis(name='', label='")
+    task = next(inner for inner in flow.walk(loop) if isinstance(inner, flow.Do))
+    assert WORKLOAD_TAGS.shown((task,)) == f"({task.leaf!r},)"
+    with pytest.raises(DataFormatError, match=r"Loop\.var is Block\(items=\(Choice\(branches="):
+        check_types(replace(loop, var=loop.body))   # type: ignore[arg-type]
 
 
 def test_data_must_have_what_a_table_marks_whatever_the_class_says() -> None:
