@@ -156,13 +156,24 @@ def test_errors_write_values_by_their_tags() -> None:
         check_types(replace(loop, var=loop.body))   # type: ignore[arg-type]
 
 
-def test_data_must_have_what_a_table_marks_whatever_the_class_says() -> None:
-    process = flow.Process[Any, Any, int, int, Any]("p", flow.Sequence(), (1,), (), 1, 1)
-    data = NodeCodec(PLAN_TAGS).to_data(process)
-    assert isinstance(data, dict) and NodeCodec(PLAN_TAGS).from_data(data) == process
-    for tag in ("consumes", "produces", "replicas", "stream"):
-        with pytest.raises(DataFormatError, match=f"without {tag}"):
-            NodeCodec(PLAN_TAGS).from_data({name: value for name, value in data.items() if name != tag})
+NEEDED = {
+    "workload": "Axis: name, label; Loop: var, axis, start, stop, step, ordered, body; Through: var, value; Branch: condition, body; "
+                "Choice: branches, otherwise; SetSlot: slot, value; Fresh: tensor; Combine: sides; Send: channel, payload; "
+                "Receive: channel, vars; Consume: channel, vars, body; Record: event; Synchronize: event; Process: name, body; "
+                "Pipeline: processes",
+    "plan": "plan.Loop: var, start, stop, step, ordered, body; plan.Through: var, value; plan.Branch: condition, body; "
+            "plan.Choice: branches, otherwise; plan.SetSlot: slot, value; plan.Fresh: slot; plan.Sides: sides; "
+            "plan.Send: channel, payload, after, site; plan.Receive: channel, vars, site; plan.Consume: channel, vars, body, site; "
+            "plan.RecordEvent: event, site; plan.AwaitEvent: event, site; "
+            "plan.Process: name, body, consumes, produces, replicas, stream; plan.Pipeline: processes"}
+
+
+@pytest.mark.parametrize(("level", "tags"), [("workload", WORKLOAD_TAGS), ("plan", PLAN_TAGS)])
+def test_a_level_needs_the_fields_of_its_format_whatever_default_a_class_has(level: str, tags: Tags) -> None:
+    for entry in NEEDED[level].split("; "):
+        kind, _, fields_needed = entry.partition(": ")
+        with pytest.raises(DataFormatError, match=f"{kind} without {fields_needed}$"):
+            NodeCodec(tags).from_data({"kind": kind})
 
 
 def test_two_classes_of_one_tag_are_refused() -> None:
