@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, make_dataclass
+from dataclasses import fields, is_dataclass, make_dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -14,7 +14,7 @@ from pto_wsp.errors import DataFormatError
 from pto_wsp.ir import execution_rules, flow, layout, plan, scalar, tile, view
 from pto_wsp.ir import kernel as kernel_ir
 from pto_wsp.ir import workload as workload_ir
-from pto_wsp.ir.codec import NodeCodec
+from pto_wsp.ir.codec import NodeCodec, check_types
 from pto_wsp.ir.digest import kernel_digest, plan_digest
 from pto_wsp.ir.plan_tags import PLAN_TAGS
 from pto_wsp.ir.tags import KERNEL_TAGS, WORKLOAD_TAGS, Tags
@@ -146,13 +146,34 @@ def test_a_wrapper_is_spelled_as_what_stands_in_it_and_comes_back() -> None:
     assert WORKLOAD_TAGS.name(item) == "Task"
 
 
-def test_data_must_have_what_a_table_marks_whatever_the_class_says() -> None:
-    process = flow.Process[Any, Any, int, int, Any]("p", flow.Sequence(), (1,), (), 1, 1)
-    data = NodeCodec(PLAN_TAGS).to_data(process)
-    assert isinstance(data, dict) and NodeCodec(PLAN_TAGS).from_data(data) == process
-    for tag in ("consumes", "produces", "replicas", "stream"):
-        with pytest.raises(DataFormatError, match=f"without {tag}"):
-            NodeCodec(PLAN_TAGS).from_data({name: value for name, value in data.items() if name != tag})
+def test_errors_write_values_by_their_tags() -> None:
+    (loop, _) = whole().node.body.items
+    assert isinstance(loop, flow.Loop)
+    assert WORKLOAD_TAGS.shown(loop).startswith(f"Loop(var={loop.var!r}, axis=Axis(name='', label='")
+    task = next(inner for inner in flow.walk(loop) if isinstance(inner, flow.Do))
+    assert WORKLOAD_TAGS.shown((task,)) == f"({task.leaf!r},)"
+    with pytest.raises(DataFormatError, match=r"Loop\.var is Block\(items=\(Choice\(branches="):
+        check_types(replace(loop, var=loop.body))   # type: ignore[arg-type]
+
+
+NEEDED = {
+    "workload": "Axis: name, label; Loop: var, axis, start, stop, step, ordered, body; Through: var, value; Branch: condition, body; "
+                "Choice: branches, otherwise; SetSlot: slot, value; Fresh: tensor; Combine: sides; Send: channel, payload; "
+                "Receive: channel, vars; Consume: channel, vars, body; Record: event; Synchronize: event; Process: name, body; "
+                "Pipeline: processes",
+    "plan": "plan.Loop: var, start, stop, step, ordered, body; plan.Through: var, value; plan.Branch: condition, body; "
+            "plan.Choice: branches, otherwise; plan.SetSlot: slot, value; plan.Fresh: slot; plan.Sides: sides; "
+            "plan.Send: channel, payload, after, site; plan.Receive: channel, vars, site; plan.Consume: channel, vars, body, site; "
+            "plan.RecordEvent: event, site; plan.AwaitEvent: event, site; "
+            "plan.Process: name, body, consumes, produces, replicas, stream; plan.Pipeline: processes"}
+
+
+@pytest.mark.parametrize(("level", "tags"), [("workload", WORKLOAD_TAGS), ("plan", PLAN_TAGS)])
+def test_a_level_needs_the_fields_of_its_format_whatever_default_a_class_has(level: str, tags: Tags) -> None:
+    for entry in NEEDED[level].split("; "):
+        kind, _, fields_needed = entry.partition(": ")
+        with pytest.raises(DataFormatError, match=f"{kind} without {fields_needed}$"):
+            NodeCodec(tags).from_data({"kind": kind})
 
 
 def test_two_classes_of_one_tag_are_refused() -> None:

@@ -66,7 +66,7 @@ from pto_wsp.npu.emit.orchestration_launches import (
 )
 from pto_wsp.npu.plan.arguments import allocated_by_launches, tensor_directions
 from pto_wsp.npu.plan.descriptors import runtime_errors
-from pto_wsp.npu.plan.guards import Checked, Guard, GuardFork, GuardLet, GuardLoop, GuardSlot, Late, guards_of
+from pto_wsp.npu.plan.guards import Checked, Guard, GuardLet, Late, guards_of
 from pto_wsp.npu.plan.model import (
     NpuBody,
     NpuChoice,
@@ -646,21 +646,21 @@ def _guard_function(guards: Sequence[c.Stmt], scope: FunctionScope) -> Iterator[
 def _guards(guards: Sequence[Guard], scope: FunctionScope) -> Iterator[c.Stmt]:
     for position, guard in enumerate(guards):
         match guard:
-            case Check():
-                yield unless_within(guard, scope, c.Return(c.Name("false")))
-            case GuardLoop(var, start, stop, step, body):
+            case Do(Check() as check):
+                yield unless_within(check, scope, c.Return(c.Name("false")))
+            case Loop(var, start, stop, step, body=body):
                 low, name = scope.scalar(start), scope.loop_variable(var)
                 (before, high), (also, by) = scope.once(stop, f"{name}_stop"), scope.once(step, f"{name}_step")
                 yield from (*before, *also)
-                yield c.For("int64_t", name, low, high, by, tuple(_guards(body, scope)), wraps=c.may_wrap(high, by))
-            case GuardLet(var, value):
+                yield c.For("int64_t", name, low, high, by, tuple(_guards(body.items, scope)), wraps=c.may_wrap(high, by))
+            case Do(GuardLet(var, value)):
                 rest = tuple(_guards(guards[position + 1:], scope))
                 yield from (*scope.let(var, value), *rest)
                 return
-            case GuardFork(condition, then, other):
-                asked = scope.scalar(condition)
-                yield c.If(asked, tuple(_guards(then, scope)), tuple(_guards(other, scope)))
-            case GuardSlot(slot, value):
+            case Choice((way,), other):
+                asked = scope.scalar(way.condition)
+                yield c.If(asked, tuple(_guards(way.body.items, scope)), tuple(_guards(other.items, scope)))
+            case SetSlot(slot, value):
                 yield c.Assign(scope.slot(slot), scope.scalar(value))
 
 

@@ -12,12 +12,29 @@ checks with a fixed-point iteration over slots; the orchestration tests them whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.flow import Choice, Consume, Do, Loop, Receive, Send, SetSlot, Through, children, walk
+from pto_wsp.ir.flow import (
+    Branch,
+    Choice,
+    Consume,
+    Do,
+    Flow,
+    Loop,
+    Receive,
+    Send,
+    Sequence,
+    SetSlot,
+    Through,
+    children,
+    evaluations,
+    walk,
+    with_bodies,
+)
 from pto_wsp.ir.plan import Check, Precondition
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Op
@@ -100,17 +117,6 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardLoop:
-    """Guards tested in every iteration of a loop."""
-
-    var: s.Var
-    start: s.Scalar
-    stop: s.Scalar
-    step: s.Scalar
-    body: tuple[Guard, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class GuardLet:
     """A variable binding in each iteration of the enclosing loop."""
 
@@ -118,25 +124,9 @@ class GuardLet:
     value: s.Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class GuardFork:
-    """Guards for a condition that holds (`then`), and for one that does not (`other`)."""
-
-    condition: s.Scalar
-    then: tuple[Guard, ...]
-    other: tuple[Guard, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GuardSlot:
-    """An assignment to a slot that later guards read."""
-
-    slot: int
-    value: s.Scalar
-
-
 _Comparison: TypeAlias = tuple[s.Scalar, s.Scalar, s.Scalar]
-Guard: TypeAlias = Check | GuardLoop | GuardLet | GuardFork | GuardSlot
+# A loop, a choice of two, and a slot that later guards read, around checks and bindings.
+Guard: TypeAlias = Flow[Check | GuardLet, None, int, int, int]
 
 
 def guards_of(plan: NpuPlan, late: Late | None = None) -> tuple[Guard, ...]:
@@ -157,23 +147,19 @@ def slots_read(guards: Iterable[Guard], needed: frozenset[int]) -> frozenset[int
 
     for guard in guards:
         match guard:
-            case Check(value=value, lower=lower, upper=upper):
+            case Do(Check(value=value, lower=lower, upper=upper)):
                 note(value, lower, upper)
-            case GuardLet(value=value):
+            case Do(GuardLet(value=value)):
                 note(value)
-            case GuardSlot(slot, value):
+            case SetSlot(slot, value):
                 if slot in needed:
                     note(value)
-            case GuardLoop(_, start, stop, step, body):
-                inner = slots_read(body, needed)
-                if _prune(body, inner):
-                    note(start, stop, step)
-                found |= inner
-            case GuardFork(condition, then, other):
-                inner = slots_read((*then, *other), needed)
-                if _prune((*then, *other), inner):
-                    note(condition)
-                found |= inner
+            case _:
+                inside = tuple(inner for body in children(guard) for inner in children(body))
+                inner_slots = slots_read(inside, needed)
+                if _prune(inside, inner_slots):
+                    note(*(scalar for each in evaluations(guard) for scalar in each.scalars))
+                found |= inner_slots
     return frozenset(found)
 
 
@@ -181,24 +167,20 @@ def _prune(guards: Iterable[Guard], needed: frozenset[int]) -> tuple[Guard, ...]
     """Return the guards without unneeded slot assignments and without empty loops and forks."""
     kept: list[Guard] = []
     for guard in guards:
-        match guard:
-            case GuardSlot(slot):
-                kept += [guard] if slot in needed else []
-            case GuardLoop(body=body):
-                kept += _loop(guard, _prune(body, needed))
-            case GuardFork(condition, then, other):
-                kept += _fork(condition, _prune(then, needed), _prune(other, needed))
-            case _:
-                kept.append(guard)
+        if isinstance(guard, SetSlot):
+            kept += [guard] if guard.slot in needed else []
+        else:
+            kept += _with_bodies(guard, lambda inside: _prune(inside, needed))
     return tuple(kept)
 
 
-def _loop(loop: GuardLoop, body: tuple[Guard, ...]) -> list[Guard]:
-    return [replace(loop, body=body)] if any(not isinstance(one, GuardLet) for one in body) else []
-
-
-def _fork(condition: s.Scalar, then: tuple[Guard, ...], other: tuple[Guard, ...]) -> list[Guard]:
-    return [GuardFork(condition, then, other)] if then or other else []
+def _with_bodies(guard: Guard, change: Callable[[tuple[Guard, ...]], tuple[Guard, ...]]) -> list[Guard]:
+    """Return a guard with its bodies changed; nothing for a loop or a fork in which nothing is left to check or to set."""
+    if isinstance(guard, Do):
+        return [guard]
+    made = with_bodies(guard, lambda body: Sequence(change(body.items)))
+    left = (inner for body in children(made) for inner in children(body))
+    return [made] if any(not (isinstance(inner, Do) and isinstance(inner.leaf, GuardLet)) for inner in left) else []
 
 
 def _drop_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tuple[Guard, ...]:
@@ -206,33 +188,31 @@ def _drop_repeated(guards: Iterable[Guard], held: frozenset[_Comparison]) -> tup
     kept: list[Guard] = []
     for guard in guards:
         match guard:
-            case Check(value=value, lower=lower, upper=upper):
+            case Do(Check(value=value, lower=lower, upper=upper)):
                 if (value, lower, upper) not in held:
                     kept.append(guard)
                     held |= frozenset() if _reads_slots(guard) else {(value, lower, upper)}
-            case GuardLoop(body=body):
-                kept += _loop(guard, _drop_repeated(body, held))
-            case GuardFork(condition, then, other):
-                kept += _fork(condition, _drop_repeated(then, held), _drop_repeated(other, held))
-            case _:
+            case SetSlot():
                 kept.append(guard)
+            case _:
+                kept += _with_bodies(guard, partial(_drop_repeated, held=held))
     return tuple(kept)
 
 
 def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
     match item:
         case Do(launch):
-            yield from late.early_checks_of(launch)
+            yield from map(Do, late.early_checks_of(launch))
         case Send():
-            yield from late.early_checks_of(item)
+            yield from map(Do, late.early_checks_of(item))
         case Consume():
             pass           # nobody knows yet how many tokens come, or what they carry
         case SetSlot(slot, value):
-            yield from late.early_checks_of(item)
+            yield from map(Do, late.early_checks_of(item))
             if not late.is_late(s.SlotValue(slot)):
-                yield GuardSlot(slot, value)
+                yield SetSlot(slot, value, None)
         case Loop():
-            yield from late.early_checks_of(item)
+            yield from map(Do, late.early_checks_of(item))
             if not late.is_late(item.start, item.stop, item.step):
                 yield from _around(item, _once(_iteration_guards(item, late)))
         case Choice():
@@ -244,9 +224,9 @@ def _guards(item: NpuItem, late: Late) -> Iterator[Guard]:
 
 def _iteration_guards(loop: NpuLoop, late: Late) -> Iterator[Guard]:
     if loop.through is not None:
-        yield from late.early_checks_of(loop.through)
+        yield from map(Do, late.early_checks_of(loop.through))
         if not late.is_late(loop.through.value):
-            yield GuardLet(loop.through.var, loop.through.value)
+            yield Do(GuardLet(loop.through.var, loop.through.value))
     yield from _guards(loop.body, late)
 
 
@@ -256,28 +236,35 @@ def _ways(fork: NpuChoice, position: int, late: Late) -> Iterator[Guard]:
         yield from _guards(fork.otherwise, late)
         return
     way = fork.branches[position]
-    yield from late.early_checks_of(way)
+    yield from map(Do, late.early_checks_of(way))
     if not late.is_late(way.condition):      # a late condition leaves the branch unknown
-        yield GuardFork(way.condition, _once(_guards(way.body, late)), _once(_ways(fork, position + 1, late)))
+        then, other = Sequence(_once(_guards(way.body, late))), Sequence(_once(_ways(fork, position + 1, late)))
+        yield Choice((Branch(way.condition, then, None),), other)
 
 
 def _once(guards: Iterable[Guard]) -> tuple[Guard, ...]:
     """Return the guards without those that always hold and without those that a sharper guard implies."""
     kept: dict[object, Guard] = {}
     for guard in guards:
-        if not isinstance(guard, Check) or _reads_slots(guard):
+        check = _check_of(guard)
+        if check is None or _reads_slots(guard):
             kept.setdefault(len(kept) if _reads_slots(guard) else guard, guard)
-        elif not _always_holds(guard):
-            key = _subject(guard)
-            sharpest = kept.get(key)
-            if not isinstance(sharpest, Check) or _number(guard.value) > _number(sharpest.value):
+        elif not _always_holds(check):
+            key = _subject(check)
+            sharpest = _check_of(kept.get(key))
+            if sharpest is None or _number(check.value) > _number(sharpest.value):
                 kept[key] = guard
     return tuple(kept.values())
 
 
+def _check_of(guard: Guard | None) -> Check | None:
+    """Return the check that a guard is; None of anything else."""
+    return guard.leaf if isinstance(guard, Do) and isinstance(guard.leaf, Check) else None
+
+
 def _reads_slots(guard: Guard) -> bool:
     """Return whether a guard may mean something else when repeated, because it reads or sets a slot."""
-    return any(isinstance(node, s.SlotValue | GuardSlot) for node in nodes(guard))
+    return any(isinstance(node, s.SlotValue | SetSlot) for node in nodes(guard))
 
 
 def _subject(check: Check) -> object:
@@ -307,15 +294,16 @@ def _around(loop: NpuLoop, guards: tuple[Guard, ...]) -> Iterator[Guard]:
                 return
             inside: list[Guard] = []
             for guard in guards:
-                outside = _at_extremes(guard, loop.var, turns) if isinstance(guard, Check) and not _is_bound(guard, loop) else None
+                check = _check_of(guard)
+                outside = None if check is None or _is_bound(check, loop) else _at_extremes(check, loop.var, turns)
                 if outside is None:
                     inside.append(guard)
                 else:
-                    yield from outside
+                    yield from map(Do, outside)
         case _:
             inside = list(guards)
     if inside:
-        yield GuardLoop(loop.var, loop.start, loop.stop, loop.step, tuple(inside))
+        yield Loop(loop.var, loop.start, loop.stop, loop.step, True, Sequence(tuple(inside)), None)
 
 
 def _is_bound(check: Check, loop: NpuLoop) -> bool:

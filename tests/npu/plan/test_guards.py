@@ -12,7 +12,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Loop, Sequence
 from pto_wsp.ir.plan import Check, CheckKind, Precondition
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.npu.plan.guards import Guard, GuardLoop, guards_of
+from pto_wsp.npu.plan.guards import Guard, guards_of
 from pto_wsp.npu.plan.model import Launch, NpuPlan
 from tests.npu.submits import npu_plan
 
@@ -30,10 +30,11 @@ def shown(guards: tuple[Guard, ...], level: int = 0) -> list[str]:
     """Return guards as lines."""
     lines: list[str] = []
     for guard in guards:
-        if isinstance(guard, GuardLoop):
-            lines += [f"{'  ' * level}for {guard.var.name}", *shown(guard.body, level + 1)]
+        if isinstance(guard, Loop):
+            lines += [f"{'  ' * level}for {guard.var.name}", *shown(guard.body.items, level + 1)]
         else:
-            lines.append("  " * level + " <= ".join(print_scalar(node) for node in (guard.lower, guard.value, guard.upper)))
+            assert isinstance(guard, Do) and isinstance(guard.leaf, Check)
+            lines.append("  " * level + " <= ".join(print_scalar(node) for node in (guard.leaf.lower, guard.leaf.value, guard.leaf.upper)))
     return lines
 
 
@@ -114,11 +115,12 @@ def holds(check: Check, known: dict[s.Scalar, int]) -> bool:
 def all_hold(guards: tuple[Guard, ...], known: dict[s.Scalar, int]) -> bool:
     """Tell whether guards hold, by running their loops."""
     for guard in guards:
-        if isinstance(guard, Check):
-            if not holds(guard, known):
+        if isinstance(guard, Do) and isinstance(guard.leaf, Check):
+            if not holds(guard.leaf, known):
                 return False
         else:
+            assert isinstance(guard, Loop)
             turns = range(*(int(s.evaluate(node, known.__getitem__)) for node in (guard.start, guard.stop, guard.step)))
-            if not all(all_hold(guard.body, known | {guard.var: turn}) for turn in turns):
+            if not all(all_hold(guard.body.items, known | {guard.var: turn}) for turn in turns):
                 return False
     return True
