@@ -243,6 +243,13 @@ class Arch(Model):
         """
         return self.model_copy(update={"aicpu": self.aicpu.model_copy(update=numbers)})
 
+    def with_channels(self, **numbers: object) -> Arch:
+        """Return the arch with another transport of tokens: `arch.with_channels(latency_cycles=5)`.
+
+        Raises: C110 for an impossible number.
+        """
+        return self.model_copy(update={"channels": self.channels.model_copy(update=numbers)})
+
     def with_clock(self, ghz: float) -> Arch:
         """Return the arch with another clock in GHz: `arch.with_clock(1.85)`.
 

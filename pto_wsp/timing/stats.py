@@ -157,6 +157,10 @@ class Stats:
     n_cores: int = 0
     causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain, by kind
 
+    def __call__(self) -> Stats:
+        """Return the figures themselves, so that `program.stats()` is `program.stats`."""
+        return self
+
     @property
     def lower_bound(self) -> int:
         """The makespan in cycles that no schedule on these executors can beat.

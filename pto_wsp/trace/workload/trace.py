@@ -345,15 +345,15 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
 
 @dataclass(slots=True)
 class Placed:
-    """A workload placed by a call inside another workload: the scope and the item."""
+    """A workload placed by a call inside another workload: the scope and the items, which follow each other."""
 
     scope: TraceScope
-    item: wl.Item
+    items: tuple[wl.Item, ...]
 
 
-def place_last(trace: WorkloadTrace) -> Placed:
-    """Return the last item of the body being written as a placed workload."""
-    return Placed(trace.scopes[-1], trace.scopes[-1].items[-1])
+def place_last(trace: WorkloadTrace, before: int) -> Placed:
+    """Return the items of the body being written, from index `before` on, as a placed workload."""
+    return Placed(trace.scopes[-1], tuple(trace.scopes[-1].items[before:]))
 
 
 def stands_here(placed: Placed | None) -> bool:
@@ -377,7 +377,7 @@ def place(body: wl.Body, tensors: Mapping[int, Tensor]) -> Placed | None:
     fresh = rewrite.with_fresh_ids(body)
     trace.tensors.update(tensors)
     trace.append(fresh)
-    return Placed(trace.scopes[-1], fresh)
+    return Placed(trace.scopes[-1], (fresh,))
 
 
 def unplace(placed: Placed) -> None:
@@ -389,7 +389,7 @@ def unplace(placed: Placed) -> None:
         raise ValueScopeError("a workload made in a loop's body is put together after the loop", here(),
                               help="put it together in the body, or call the function again: each call is a workload "
                                    "of its own")
-    placed.scope.items[:] = [item for item in placed.scope.items if item is not placed.item]
+    placed.scope.items[:] = [item for item in placed.scope.items if not any(item is part for part in placed.items)]
 
 
 def axis(name: str) -> Symbolic:
