@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import EnumMeta
 from functools import wraps
 from inspect import BoundArguments, Parameter, Signature, signature
 from types import FrameType, FunctionType, TracebackType, UnionType
-from typing import Annotated, Any, Literal, NoReturn, Protocol, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, Protocol, Self, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Decorator(Protocol):
 
 
 _LONGEST_SHOWN = 40
+_OF_CLASS = "{class}"      # in the name of a method, for that of the object's class
 # Methods of Python's own protocols whose arguments a user writes.
 _CALLED = frozenset({"__init__", "__call__"})
 
@@ -52,23 +54,24 @@ def user_call(called: str = "", /, **other_names: str) -> Decorator:
     return decorate
 
 
-def user_calls(name: str = "", *, leave_out: Collection[str] = ()) -> Callable[[C], C]:
+def user_calls(name: str = "", *, leave_out: Collection[str] = (), also_of: type | None = None) -> Callable[[C], C]:
     """Decorate a class: its constructor, its `__call__` and its public methods are checked as by `user_call`.
 
-    `name`: the name of an instance in user code, where there is only one, such as `P`; else that of the class.
+    `name`: the name of an instance in user code, where there is only one, such as `P`; else that of the object's class.
+    `also_of`: a base whose public methods are checked, too.
     """
     def decorate(cls: C) -> C:
-        shown = name or cls.__name__
-        for attribute, value in list(vars(cls).items()):
+        shown = name or _OF_CLASS
+        for attribute, value in {**(vars(also_of) if also_of is not None else {}), **vars(cls)}.items():
             if attribute in leave_out or (attribute.startswith("_") and attribute not in _CALLED):
                 continue
             called = shown if attribute == "__init__" or (name and attribute == "__call__") else f"{shown}.{attribute}"
             match value:
                 case staticmethod():
-                    setattr(cls, attribute, staticmethod(_checked(value.__func__, called, {})))
+                    setattr(cls, attribute, staticmethod(_checked(value.__func__, called.replace(_OF_CLASS, cls.__name__), {})))
                 case classmethod():
                     setattr(cls, attribute, classmethod(_checked(value.__func__, called, {})))
-                case FunctionType() if not hasattr(value, "__user_call__"):
+                case FunctionType() if not hasattr(value, "__user_call__") and not getattr(value, "__isabstractmethod__", False):
                     setattr(cls, attribute, _checked(value, called, {}))
                 case _:
                     pass
@@ -108,6 +111,43 @@ def _renamed(name: str, kwargs: Mapping[str, Any], other_names: Mapping[str, str
     return renamed
 
 
+# -- classes that are names --------------------------------------------------------------------------------------------
+class NoValues:
+    """Base of classes that only have names, and types in brackets: a call of the class is refused."""
+
+    def __new__(cls, *args: object, **names: object) -> Self:
+        """Refuse the call.
+
+        Raises: T101.
+        """
+        raise _no_values(cls)
+
+
+def _no_values(cls: type) -> ArityError:
+    made = [f"{cls.__name__}.{name}(...)" for name in vars(cls) if not name.startswith("_")]
+    return ArityError(f"`{cls.__name__}(...)` makes no value", here(), expected=", ".join(made) or f"{cls.__name__}[...]")
+
+
+class NamedMembers(EnumMeta):
+    """The type of enums whose call by a user is checked: `DType("f32")` finds a member by its value."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return the member of a value.
+
+        Raises: T101 for other than one value, T205 for a value that no member has.
+        """
+        try:
+            return super().__call__(*args, **kwargs)
+        except (TypeError, ValueError):
+            if is_internal(sys._getframe(1).f_code):
+                raise
+        members = ", ".join(f"{cls.__name__}.{name}" for name in cls.__members__)
+        if len(args) == 1 and not kwargs:
+            raise ArgumentKindError(f"{cls.__name__} has no member of this value", here(), expected=f"one of {members}",
+                                    found=_shown(args[0]))
+        raise ArityError(f"`{cls.__name__}` takes the value of a member", here(), expected=f"one of {members}")
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 def bind(name: str, expected: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments of a call by parameter, in parameter order, with defaults.
@@ -131,6 +171,8 @@ def _refusal(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
         return None
     expected = signature(function)
     if next(iter(expected.parameters), "") in ("self", "cls"):      # a user does not write the object itself
+        owner = args[0] if isinstance(args[0], type) else type(args[0])
+        name = name.replace(_OF_CLASS, owner.__name__)
         expected, args = expected.replace(parameters=list(expected.parameters.values())[1:]), args[1:]
     found = _bound(name, expected, args, kwargs)
     if isinstance(found, ArityError):

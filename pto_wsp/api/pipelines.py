@@ -42,6 +42,18 @@ class Process:
     replicas: int = 1
     span: Span = field(default=UNKNOWN, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse what is no process.
+
+        Raises: W108 for a name, a body or a number of replicas that there is none of, W109 for what is no channel.
+        """
+        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
+            raise ProcessError("a process needs a name", here(), expected='text, e.g. process("load")', found=f"{self.name!r:.60}")
+        _channels("a process", (*self.takes, *self.gives))
+        if not isinstance(self.node, flow.Sequence | None) or not isinstance(self.replicas, int):
+            raise ProcessError(f"process `{self.name}` is made of parts that are none", here(),
+                               help="process(name).consumes(...).produces(...).body(...), and replicate(process, n)")
+
     def consumes(self, *channels: Channel) -> Process:
         """Set the channels that the body receives tokens from."""
         return replace(self, takes=(*self.takes, *_channels("consumes", channels)))
@@ -71,11 +83,10 @@ class Process:
 @user_call("process")
 def process(name: str) -> Process:
     """Create a process: `process("load").produces(tiles).body(loading)`."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ProcessError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
     span = here()
+    made = Process(name, span=span)
     note_process(name, span)
-    return Process(name, span=span)
+    return made
 
 
 @user_call("replicate")

@@ -22,6 +22,7 @@ import numpy as np
 from pto_wsp import doors
 from pto_wsp.api.bindings import ProgramBindings
 from pto_wsp.arch.model import Arch
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.rewrite import Canonical
@@ -87,6 +88,7 @@ class RunEnd:
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
+@user_calls()
 class Program:
     """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
 
@@ -578,6 +580,7 @@ def _at_the_users_line() -> Iterator[None]:
         raise
 
 
+@user_call()
 def load(folder: str | Path, *, threads: int | None = None) -> Program:
     """Return the program that `save` wrote to a folder; it runs, and everything about it can be inspected.
 

@@ -10,6 +10,7 @@ from dataclasses import field
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
@@ -129,6 +130,7 @@ _BUSY = 0.95           # of the makespan: an executor busy for so long has no sl
 _MUCH_MEMORY = 0.25
 
 
+@user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True)
 class Stats:
     """The figures of a run. Cycles are of the arch model: equal on every machine and for any number of threads.

@@ -20,7 +20,7 @@ from pto_wsp.errors import ArityError, InstructionOperandError, MixedDTypeError,
 from pto_wsp.ir import kernel as k
 from pto_wsp.ops.entries import compare, create, elementwise, matmul, movement
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.entry import Operand, bind, is_active
+from pto_wsp.ops.entry import Operand, bind, is_active, user_call
 from pto_wsp.ops.spec import ColReduce, Elementwise, RowReduce
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.source import here
@@ -214,6 +214,7 @@ class ValueForm:
 _TMP: Mapping[str, object] = {"tmp": None}
 
 
+@user_call("ptoisa.Tile")
 def declare(rows: object, cols: object, dtype: object) -> BufferRef:
     """Declare a tile of the chip: `t = ptoisa.Tile(16, 128, DType.F32)`. Its contents are undefined until an instruction writes it."""
     if not is_active():

@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from types import FrameType
 
-from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
+from pto_wsp.calls import user_call
+from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -392,8 +393,14 @@ def unplace(placed: Placed) -> None:
     placed.scope.items[:] = [item for item in placed.scope.items if not any(item is part for part in placed.items)]
 
 
+@user_call()
 def axis(name: str) -> Symbolic:
-    """Return the variable of the innermost loop with that name."""
+    """Return the variable of the innermost loop with that name.
+
+    Raises: W106 for what is no name; W103 in a workload without a loop of that name around.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise AxisError("axis takes the name of a loop variable", here(), expected='axis("b")', found=f"{name!r:.60}")
     trace = _current.get()
     if trace is None:
         return Symbolic(s.AxisName(name))
