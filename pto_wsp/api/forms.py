@@ -81,8 +81,8 @@ def cond(condition: object, then: Callable[[], object] | Workload, otherwise: Ca
 
 @user_call("task")
 def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[object] | Mapping[str, object] = (), *,
-         after: object = ()) -> TaskForm:
-    """Add one task, like `kernel[indices](*arguments, after=after)`. Arguments are positional, or a dict by name.
+         after: object = (), label: str | None = None) -> TaskForm:
+    """Add one task, like `kernel[indices](*arguments, after=after, label=label)`. Arguments are positional, or a dict by name.
 
     Raises: T205 for a value that is not a kernel; the errors of a kernel call.
     """
@@ -98,7 +98,8 @@ def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[obj
     by_name = dict(arguments) if isinstance(arguments, Mapping) else {}
     positional = () if isinstance(arguments, Mapping) else tuple(arguments)
     handles: list[TaskHandle] = []
-    written = make_form(kernel.name, lambda: handles.append(call_kernel(kernel._definition, tuple(indices), positional, by_name, after)))
+    written = make_form(kernel.name, lambda: handles.append(call_kernel(kernel._definition, tuple(indices), positional, by_name, after,
+                                                                       label)))
     result = TaskForm(written._node, written._tensors, handles[0])
     result._placed = written._placed
     return result

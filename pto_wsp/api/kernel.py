@@ -113,8 +113,8 @@ class Kernel(KernelNamed):
         """Return the kernel with bracket indices by name: `k.at(b=b, t=t)(x=…)` is `k[b, t](x=…)`."""
         return BoundKernel(self._definition, tuple(index.values()))
 
-    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
-        """Add a task without bracket indices to the workload being traced.
+    def __call__(self, /, *args: object, after: object = (), label: object = None, **kwargs: object) -> TaskHandle:
+        """Add a task without bracket indices to the workload being traced; `after` and `label` are as for a kernel with indices.
 
         Raises: K105 outside a workload, with a hint to use `run`.
         """
@@ -122,7 +122,7 @@ class Kernel(KernelNamed):
             raise OutsideTraceError(f"kernel `{self.name}` was called outside a workload", here(),
                                     help=f"call it in a function decorated with @workload; for NumPy arrays at once: "
                                          f"{self.name}.run(...)")
-        return call_kernel(self._definition, (), args, kwargs, after)
+        return call_kernel(self._definition, (), args, kwargs, after, label)
 
     def run(self, /, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
         """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple in the order of the parameters.
@@ -161,12 +161,12 @@ class BoundKernel:
         self._definition = definition
         self._index = index
 
-    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
+    def __call__(self, /, *args: object, after: object = (), label: object = None, **kwargs: object) -> TaskHandle:
         """Add a task to the workload being traced.
 
-        `after`: the handles of tasks that must run earlier.
+        `after`: the handles of tasks that must run earlier. `label`: text that is a part of the task's name in traces, graph and errors.
         """
-        return call_kernel(self._definition, self._index, args, kwargs, after)
+        return call_kernel(self._definition, self._index, args, kwargs, after, label)
 
     def __repr__(self) -> str:
         return f"kernel {self._definition.name}[{', '.join(map(repr, self._index))}]"
