@@ -48,6 +48,11 @@ TARGETS = {
     "ascend_npu": ("pto_wsp.targets.ascend_npu", "ASCEND_NPU"),
     "pto": ("pto_wsp.targets.pto", "PTO"),
 }
+# Further names of targets: the target, and the options that the name stands for.
+TARGET_ALIASES = {
+    "pto_runtime_host_build_graph": ("ascend_npu", {"runtime": "host_build_graph"}),
+    "pto_runtime_tensormap_and_ringbuffer": ("ascend_npu", {"runtime": "tensormap_and_ringbuffer"}),
+}
 # Modules of the targets, and what a program from the cache does without: it builds nothing.
 LATE_MODULES = frozenset({module for module, _ in TARGETS.values()} | {f"pto_wsp.{name}" for name in (
     "passes.kernel.check_finite", "run.pass_check", "targets.cpu_sim_build", "targets.load", "targets.save")})

@@ -34,6 +34,12 @@ class ProgramBindings:
         self._contracts = ContractChecks(plan)
         self._last: Bindings | None = None
 
+    def of_plan(self, plan: TaskPlan) -> ProgramBindings:
+        """Return the same arrays and values for another plan of the same workload."""
+        same = ProgramBindings(plan, self._wrapped)
+        same.advice, same._values = self.advice, dict(self._values)
+        return same
+
     def set(self, name: str, value: object) -> None:
         """Set the value of a symbol or an axis for all later runs.
 

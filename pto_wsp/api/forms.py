@@ -13,6 +13,7 @@ from typing import Any
 
 from pto_wsp.api.kernel import Kernel
 from pto_wsp.api.workload import Workload, embed
+from pto_wsp.calls import user_call
 from pto_wsp.errors import ArgumentKindError, WorkloadStructureError
 from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
@@ -39,6 +40,7 @@ class TaskForm(Workload, MadeTask):
         return self._handle
 
 
+@user_call("parallel_for")
 def parallel_for(axis: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> Workload:
     """Loop over an axis with unordered iterations: `parallel_for(batch, lambda b: k[b](…))`. The parameter names the loop variable.
 
@@ -47,16 +49,19 @@ def parallel_for(axis: object, body: Callable[..., object], *, names: Sequence[s
     return _loop("parallel_for", P, axis, body, names)
 
 
+@user_call("for_each")
 def for_each(axis: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> Workload:
     """Loop over an axis in order, like `P.seq(axis)`."""
     return _loop("for_each", P.seq, axis, body, names)
 
 
+@user_call("select")
 def select(row: object, body: Callable[..., object], *, names: Sequence[str] | None = None) -> Workload:
     """Iterate over the columns of a sparse row, or the rows and columns of a whole Sparse, like `P.sel(row)`."""
     return _loop("select", P.sel, row, body, names)
 
 
+@user_call("cond")
 def cond(condition: object, then: Callable[[], object] | Workload, otherwise: Callable[[], object] | Workload | None = None) -> Workload:
     """Run one body if a condition holds and another if it does not, like `P.when` and `P.otherwise`.
 
@@ -71,18 +76,21 @@ def cond(condition: object, then: Callable[[], object] | Workload, otherwise: Ca
         if len(sides) > 1:
             run_branch("P.otherwise", sides[1])
 
-    return _form("cond", write)
+    return make_form("cond", write)
 
 
+@user_call("task")
 def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[object] | Mapping[str, object] = (), *,
-         after: object = ()) -> TaskForm:
-    """Add one task, like `kernel[indices](*arguments, after=after)`. Arguments are positional, or a dict by name.
+         after: object = (), label: str | None = None) -> TaskForm:
+    """Add one task, like `kernel[indices](*arguments, after=after, label=label)`. Arguments are positional, or a dict by name.
 
     Raises: T205 for a value that is not a kernel; the errors of a kernel call.
     """
     if not isinstance(kernel, Kernel):
         raise ArgumentKindError("task takes a kernel", here(), expected="what @kernel returns",
-                                found=type(kernel).__name__)
+                                found=f"{type(kernel).__name__}: {kernel!r:.60}" if isinstance(kernel, str) else type(kernel).__name__,
+                                help="a kernel's name alone says nothing of its parameters: pass the function that @kernel decorates"
+                                if isinstance(kernel, str) else None)
     if isinstance(indices, str) or not isinstance(indices, Iterable):
         raise ArgumentKindError("task takes the indices as a list", here(), expected="[b, t]", found=repr(indices))
     if not isinstance(arguments, Mapping) and (isinstance(arguments, str) or not isinstance(arguments, Iterable)):
@@ -90,7 +98,8 @@ def task(kernel: Kernel, indices: Sequence[object] = (), arguments: Sequence[obj
     by_name = dict(arguments) if isinstance(arguments, Mapping) else {}
     positional = () if isinstance(arguments, Mapping) else tuple(arguments)
     handles: list[TaskHandle] = []
-    written = _form(kernel.name, lambda: handles.append(call_kernel(kernel._definition, tuple(indices), positional, by_name, after)))
+    written = make_form(kernel.name, lambda: handles.append(call_kernel(kernel._definition, tuple(indices), positional, by_name, after,
+                                                                       label)))
     result = TaskForm(written._node, written._tensors, handles[0])
     result._placed = written._placed
     return result
@@ -110,7 +119,7 @@ def _loop(how: str, walk: Callable[..., Iterator[Any]], axis: object, body: obje
         for variable in walk(axis, names=names or parameters):
             embed(body(*variable) if n_variables > 1 else body(variable))
 
-    return _form(how, write)
+    return make_form(how, write)
 
 
 def _side(which: str, body: object) -> Callable[[], None]:
@@ -129,15 +138,16 @@ def _parameters(body: Callable[..., object]) -> tuple[str, ...]:
                  if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) and p.default is Parameter.empty)
 
 
-def _form(how: str, write: Callable[[], object]) -> Workload:
-    """Run `write`, which adds one item, in the workload being traced or in a separate one."""
+def make_form(how: str, write: Callable[[], object]) -> Workload:
+    """Run `write`, which adds items, in the workload being traced or in a separate one, and return them as a workload."""
     trace = running_trace()
     if trace is None:
         node, trace = trace_workload(how, write)
         return Workload(wl.Workload(_name_of(node.body, how), node.body), trace.tensors)
+    before = len(trace.scopes[-1].items)
     write()
-    placed = place_last(trace)
-    result = Workload(wl.Workload(how, flow.Sequence((placed.item,))), trace.tensors)
+    placed = place_last(trace, before)
+    result = Workload(wl.Workload(how, flow.Sequence(placed.items)), trace.tensors)
     result._placed = placed
     return result
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from pto_wsp import doors
 from pto_wsp.arch.model import Arch
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel as KernelIR
@@ -20,7 +20,7 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import listed, wrap_text
 from pto_wsp.ops.entry import is_active
 from pto_wsp.schedule.keys import KernelNamed
-from pto_wsp.source import here
+from pto_wsp.source import here, user_frame
 from pto_wsp.trace.kernel.annotations import ConstexprAnnotation, TensorAnnotation
 from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.task_call import call_kernel
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pto_wsp.check.capacity import MemoryMap
 
 
+@user_calls(leave_out=("__call__",))
 class Kernel(KernelNamed):
     """A kernel: `k[b, t](x=…, out=…)` in a workload adds a task; `k.run(x, …)` evaluates its NumPy meaning on arrays."""
 
@@ -112,8 +113,8 @@ class Kernel(KernelNamed):
         """Return the kernel with bracket indices by name: `k.at(b=b, t=t)(x=…)` is `k[b, t](x=…)`."""
         return BoundKernel(self._definition, tuple(index.values()))
 
-    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
-        """Add a task without bracket indices to the workload being traced.
+    def __call__(self, /, *args: object, after: object = (), label: object = None, **kwargs: object) -> TaskHandle:
+        """Add a task without bracket indices to the workload being traced; `after` and `label` are as for a kernel with indices.
 
         Raises: K105 outside a workload, with a hint to use `run`.
         """
@@ -121,7 +122,7 @@ class Kernel(KernelNamed):
             raise OutsideTraceError(f"kernel `{self.name}` was called outside a workload", here(),
                                     help=f"call it in a function decorated with @workload; for NumPy arrays at once: "
                                          f"{self.name}.run(...)")
-        return call_kernel(self._definition, (), args, kwargs, after)
+        return call_kernel(self._definition, (), args, kwargs, after, label)
 
     def run(self, /, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
         """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple in the order of the parameters.
@@ -160,14 +161,18 @@ class BoundKernel:
         self._definition = definition
         self._index = index
 
-    def __call__(self, /, *args: object, after: object = (), **kwargs: object) -> TaskHandle:
-        """Add a task to the workload being traced; `after` is the handles of tasks that must run earlier."""
-        return call_kernel(self._definition, self._index, args, kwargs, after)
+    def __call__(self, /, *args: object, after: object = (), label: object = None, **kwargs: object) -> TaskHandle:
+        """Add a task to the workload being traced.
+
+        `after`: the handles of tasks that must run earlier. `label`: text that is a part of the task's name in traces, graph and errors.
+        """
+        return call_kernel(self._definition, self._index, args, kwargs, after, label)
 
     def __repr__(self) -> str:
         return f"kernel {self._definition.name}[{', '.join(map(repr, self._index))}]"
 
 
+@user_call()
 def kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
     """Decorate a function as a kernel. Its parameters are annotated; its body computes on tiles and is traced, not run.
 
@@ -177,12 +182,13 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
 
     Raises: K101 for missing or invalid annotations; K107 for bodies that cannot be used.
     """
-    frame = sys._getframe(1)
+    frame = user_frame()
     if function is None:
         return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options)
     return Kernel(function, _enclosing_names(frame, function), options)
 
 
+@user_call()
 def ptoisa_kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
     """Decorate a function as a kernel of instructions: the body declares tiles, and each `ptoisa.` call adds an instruction, in order.
 
@@ -190,7 +196,7 @@ def ptoisa_kernel(function: Callable[..., object] | None = None, **options: obje
 
     Raises: K111 for an op without a destination.
     """
-    frame = sys._getframe(1)
+    frame = user_frame()
     if function is None:
         return lambda inner: Kernel(inner, _enclosing_names(frame, inner), options, instructions=True)
     return Kernel(function, _enclosing_names(frame, function), options, instructions=True)

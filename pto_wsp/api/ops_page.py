@@ -14,7 +14,20 @@ from pto_wsp.api.pto import OpFunction, members
 from pto_wsp.ir.dtype import DType
 from pto_wsp.npu.rules.operands import ON_CHIP
 from pto_wsp.npu.select.select import npu_form, npu_lacks
-from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
+from pto_wsp.ops.entries import (
+    broadcast,
+    cast,
+    compare,
+    create,
+    elementwise,
+    functions,
+    index,
+    matmul,
+    movement,
+    quantize,
+    reduce,
+    topk_steps,
+)
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.rounding import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
@@ -30,7 +43,7 @@ _FAMILIES: Sequence[tuple[str, Sequence[Op], Sequence[Callable[..., object]]]] =
     ("Reductions", reduce.ENTRIES, ()),
     ("Matrix product", matmul.ENTRIES, ()),
     ("Movement", movement.ENTRIES, ()),
-    ("Order and place", index.ENTRIES, index.FUNCTIONS),
+    ("Order and place", index.ENTRIES, (*index.FUNCTIONS, *topk_steps.FUNCTIONS)),
     ("New tiles", create.ENTRIES, create.FUNCTIONS),
     ("Conversion", cast.ENTRIES, quantize.FUNCTIONS),
 )

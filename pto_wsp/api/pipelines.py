@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+from pto_wsp.api.forms import make_form
 from pto_wsp.api.workload import Workload, WorkloadFunction, embed
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ChannelError, PipelineError, ProcessError
 from pto_wsp.ir import flow
 from pto_wsp.ir import workload as wl
@@ -21,12 +23,13 @@ from pto_wsp.ir.tensor import Tensor
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span, here
 from pto_wsp.trace.workload.pipelines import MAX_REPLICAS, Channel, consumer, note_connected, note_process, send_placed_task, send_token
-from pto_wsp.trace.workload.trace import place, trace_workload, unplace
+from pto_wsp.trace.workload.trace import Placed, is_tracing, place, trace_workload, unplace
 from pto_wsp.values import dataclass
 
 _LONGEST_NAME = 60
 
 
+@user_calls()
 @dataclass(frozen=True, slots=True, eq=False)
 class Process:
     """A part of a pipeline with a program order of its own. Every method returns a new value."""
@@ -38,6 +41,18 @@ class Process:
     tensors: Mapping[int, Tensor] = field(default_factory=dict, repr=False)
     replicas: int = 1
     span: Span = field(default=UNKNOWN, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no process.
+
+        Raises: W108 for a name, a body or a number of replicas that there is none of, W109 for what is no channel.
+        """
+        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
+            raise ProcessError("a process needs a name", here(), expected='text, e.g. process("load")', found=f"{self.name!r:.60}")
+        _channels("a process", (*self.takes, *self.gives))
+        if not isinstance(self.node, flow.Sequence | None) or not isinstance(self.replicas, int):
+            raise ProcessError(f"process `{self.name}` is made of parts that are none", here(),
+                               help="process(name).consumes(...).produces(...).body(...), and replicate(process, n)")
 
     def consumes(self, *channels: Channel) -> Process:
         """Set the channels that the body receives tokens from."""
@@ -65,15 +80,16 @@ class Process:
         return replace(self, node=node.body, tensors=trace.tensors)
 
 
+@user_call("process")
 def process(name: str) -> Process:
     """Create a process: `process("load").produces(tiles).body(loading)`."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ProcessError("a process needs a name", here(), expected='text, e.g. process("load")', found=repr(name))
     span = here()
+    made = Process(name, span=span)
     note_process(name, span)
-    return Process(name, span=span)
+    return made
 
 
+@user_call("replicate")
 def replicate(which: Process, n: int) -> Process:
     """Return the process replicated n times; its channels distribute their tokens to the replicas in turn.
 
@@ -87,6 +103,7 @@ def replicate(which: Process, n: int) -> Process:
     return replace(which, replicas=which.replicas * n)
 
 
+@user_call("connect")
 def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Workload:
     """Return the workload in which processes run concurrently, ordered only by their channels and events.
 
@@ -122,30 +139,49 @@ def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Worklo
     return whole
 
 
-def send(channel: Channel, *what: object) -> None:
+@user_call("send")
+def send(channel: Channel, *what: object) -> Workload:
     """Send a token to a channel: `send(ch, kernel[i](…))`, `send(ch, part(i))` for a workload of one task, or `send(ch, i, j)`.
 
     A task's token carries its bracket indices and appears when it has completed. Whole numbers and truth values can be sent.
-    Raises: W109 and T209 for what is no token, W103 for what is out of scope, K105 outside a workload.
+    Outside a workload the result is a workload, such as the body of a process: `send(ch, task(kernel, [0], [X, Y]))`.
+    Raises: W109 and T209 for what is no token, W103 for what is out of scope.
     """
-    if len(what) == 1 and isinstance(what[0], Workload) and what[0]._placed is not None:
-        send_placed_task(channel, what[0]._placed.item)
-    else:
-        send_token(channel, what)
+    sent = what[0] if len(what) == 1 else None
+    if not isinstance(sent, Workload):
+        return make_form("send", lambda: send_token(channel, what))
+    if sent._placed is None or not is_tracing():
+        return make_form("send", lambda: _send_workload(channel, sent))
+    task = sent._placed
+    form = make_form("send", lambda: send_placed_task(channel, task.items))
+    if form._placed is None or form._placed.scope is not task.scope:
+        return form
+    whole = Placed(task.scope, (*task.items, *form._placed.items))      # taken elsewhere, the task goes along
+    result = Workload(wl.Workload("send", flow.Sequence(whole.items)), form._tensors)
+    result._placed = whole
+    return result
 
 
+def _send_workload(channel: Channel, what: Workload) -> None:
+    """Place a workload of one task here and send the task."""
+    placed = place(what._node.body, what._tensors)
+    assert placed is not None
+    send_placed_task(channel, placed.items)
+
+
+@user_call("consume")
 def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
     """Receive tokens until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
 
-    Raises: K105 outside a workload, W109 for what is no channel.
+    With a body, outside a workload, the result is a workload, such as the body of a process.
+    Raises: K105 outside a workload for the form without a body, W109 for what is no channel.
     """
-    opened = consumer(channel)
     if body is None:
-        return opened
-    if not callable(body):
-        raise ChannelError("consume takes a function of the token's numbers", here(), found=repr(body))
-    opened.run(body, embed)
-    return None
+        return consumer(channel)
+    if isinstance(body, Workload) or not callable(body):
+        raise ChannelError("consume takes a function of the token's numbers", here(), found=f"{type(body).__name__}: {body!r:.60}",
+                           help="consume(channel, lambda i: ...)")
+    return make_form("consume", lambda: consumer(channel).run(body, embed))
 
 
 def _name_of(parts: Sequence[Process]) -> str:

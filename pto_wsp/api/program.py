@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from _thread import start_new_thread as start_thread
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
@@ -21,6 +21,8 @@ import numpy as np
 
 from pto_wsp import doors
 from pto_wsp.api.bindings import ProgramBindings
+from pto_wsp.arch.model import Arch
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.ir.rewrite import Canonical
@@ -34,7 +36,7 @@ from pto_wsp.source import here
 from pto_wsp.targets import Asked, compile_workload, lower_workload
 from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import read_options
-from pto_wsp.trace.workload.pipelines import Event, live_event
+from pto_wsp.trace.workload.pipelines import Channel, Event, live_channel, live_event
 from pto_wsp.values import dataclass
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
     from pto_wsp.timing.retime import Simulation
     from pto_wsp.timing.stats import Stats
     from pto_wsp.timing.trace import Trace, WallTrace
+
+
+CHANNEL_LATENCY = "__pto_wsp_channel_latency_cycles"
 
 
 # -- runs in a thread --------------------------------------------------------------------------------------------------
@@ -83,18 +88,22 @@ class RunEnd:
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
+@user_calls()
 class Program:
     """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
 
-    def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = ()) -> None:
+    def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = (),
+                 channels: Sequence[Channel] = (), remake: Callable[[Arch], Compiled] | None = None) -> None:
         """Create a program.
 
         `wrapped` holds the workload's own tensor for each tensor slot; `events`, the events of this process by their numbers in the
-        workload.
+        workload; `channels`, its channels; `remake` compiles the workload again for another arch.
         """
         self._compiled = compiled
         self._wrapped = list(wrapped)
         self._events = tuple(events)
+        self._channels = tuple(channels)
+        self._remake = remake
         self._given = ProgramBindings(self.plan, wrapped)
         self._over: RunEnd | None = None      # of a run that was started and not yet awaited
         self._call: object | None = None       # the call that prepares or executes a run
@@ -104,8 +113,11 @@ class Program:
         self._ran = False
         self._execute_time_ms = 0.0
         self._finished: FinishedRun | None = None
-        if compiled.runner is not None and self.plan.rules.calendar:
-            compiled.runner.look_first = partial(doors.check_recorded, self.plan)
+        self._watch_calendar()
+
+    def _watch_calendar(self) -> None:
+        if self._compiled.runner is not None and self.plan.rules.calendar:
+            self._compiled.runner.look_first = partial(doors.check_recorded, self.plan)
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -218,6 +230,8 @@ class Program:
         self._ran = True
         for number, event in self._events:
             event.was_recorded = partial(self._was_recorded, number)
+        for channel in self._channels:
+            channel.is_over = True
 
     def _show_prints(self) -> None:
         prints = self._runner.take_prints()
@@ -285,8 +299,31 @@ class Program:
         return self._call is None and (self._over is None or self._over.is_set())
 
     def set_symbol_u64(self, name: str, value: int) -> None:
-        """Set the value of a symbol (or DenseDyn axis) for all later runs."""
-        self._given.set(name, value)
+        """Set the value of a symbol (or DenseDyn axis) for all later runs.
+
+        The symbol `__pto_wsp_channel_latency_cycles` is the number `channels.latency_cycles` of the arch: the program is compiled again.
+        Raises: R102 for an unknown name; R103 during a run, and for the latency of a program that was loaded; C110 for an impossible one.
+        """
+        if name == CHANNEL_LATENCY:
+            self._set_channel_latency(value)
+        else:
+            self._given.set(name, value)
+
+    def _set_channel_latency(self, cycles: object) -> None:
+        if self._remake is None:
+            raise ProgramStateError("the channel latency of a loaded program is what it was saved with", here(),
+                                    help='compile the workload: compile(arch=builtin_arch("unit").with_channels(latency_cycles=...))')
+        arch = self._compiled.arch.with_channels(latency_cycles=cycles)
+        call = object()
+        try:
+            self._enter(call)
+            self._compiled = self._remake(arch)
+            self._watch_calendar()
+            self._given = self._given.of_plan(self.plan)
+            self._ran, self._finished = False, None
+        finally:
+            if self._call is call:
+                self._call = None
 
     def set_symbol_f32(self, name: str, value: float) -> None:
         """Set the value of a float symbol for all later runs."""
@@ -334,6 +371,11 @@ class Program:
         return self._compiled.artifact_dir
 
     codegen_artifact_dir = artifact_dir
+
+    @property
+    def using_cpp_backend(self) -> bool:
+        """Whether runs execute generated native code; False for interp, and for a package, which does not run here."""
+        return isinstance(self._compiled.runner, Engine)
 
     def save(self, folder: str | Path) -> Path:
         """Write the program to an empty or new folder and return the folder; `load` and C programs read it.
@@ -503,7 +545,9 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
         compiled = compile_workload(_asked(canonical, tensors, schedule, asked))
     wrapped = [tensors.get(canonical.tensors[slot.ref.id]) for slot in compiled.plan.tensors]
     events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
-    return Program(compiled, wrapped, events)
+    channels = [channel for known in canonical.channels if (channel := live_channel(known)) is not None]
+    return Program(compiled, wrapped, events, channels,
+                   lambda arch: compile_workload(_asked(canonical, tensors, schedule, {**asked, "arch": arch})))
 
 
 def lower_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, until: object,
@@ -536,6 +580,7 @@ def _at_the_users_line() -> Iterator[None]:
         raise
 
 
+@user_call()
 def load(folder: str | Path, *, threads: int | None = None) -> Program:
     """Return the program that `save` wrote to a folder; it runs, and everything about it can be inspected.
 

@@ -1,5 +1,7 @@
 """Define `ptoisa`, the namespace of PTO ISA instructions that the body of a `@ptoisa_kernel` calls; destinations are the first operand.
 
+In lower case an instruction declares its destination itself and returns it: `y = ptoisa.texp(x)`.
+
 >>> ptoisa.TADD.__doc__
 'Return x + y. dst = add(src0, src1), tiles of one shape.'
 """
@@ -9,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pto_wsp.errors import UnknownNameError
+from pto_wsp.ops.other_names import instead_of
 from pto_wsp.source import here
-from pto_wsp.trace.kernel.instructions import CmpMode, declare, instructions
+from pto_wsp.trace.kernel.instructions import CmpMode, Intrinsic, ValueForm, declare, instructions
 from pto_wsp.wording import nearest
 
 
@@ -31,9 +34,12 @@ class IsaNamespace:
             return function
         if name.startswith("__"):
             raise AttributeError(name)
+        upper = self._names.get(name.upper()) if name.islower() else None
+        if isinstance(upper, Intrinsic):
+            return ValueForm(upper)
         near = nearest(name.upper(), self._names)
-        raise UnknownNameError(f"`ptoisa` has no instruction `{name}`", here(), help=f"did you mean ptoisa.{near}?" if near else
-                               "dir(ptoisa) lists the instructions")
+        raise UnknownNameError(f"`ptoisa` has no instruction `{name}`", here(), help=instead_of(name) or (
+            f"did you mean ptoisa.{near}?" if near else "dir(ptoisa) lists the instructions"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"ptoisa.{name} cannot be set")

@@ -26,6 +26,7 @@ from pto_wsp.api.search_space import Candidate, Decision, Draw, answered, questi
 from pto_wsp.api.tunable import Tunable, tunables_of
 from pto_wsp.api.workload import Workload, WorkloadFunction
 from pto_wsp.arch.model import Arch
+from pto_wsp.calls import user_call
 from pto_wsp.errors import AutoScheduleError, PtoError
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import here
@@ -415,6 +416,7 @@ def _rich_bar() -> Progress:
     return Progress(console=Console(stderr=True))
 
 
+@user_call()
 def auto_schedule(what: Workload | Callable[..., Workload], *, arch: object = None, budget: int = 100, seed: int = 0,
                   executor: Executor | None = None, bindings: Mapping[str, object] | None = None, overheads: bool = False,
                   progress: bool | None = None) -> AutoSchedule:

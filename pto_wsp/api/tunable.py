@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import TunableError
 from pto_wsp.source import here
 
 
+@user_calls()
 class Tunable:
     """The values that a parameter may have, the default first: `def scores(rows=Tunable(16, 32, 64))`.
 

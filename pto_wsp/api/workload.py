@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pto_wsp import doors
 from pto_wsp.api.tunable import tunables_of, usual_value
+from pto_wsp.calls import bind, user_call, user_calls
 from pto_wsp.errors import ArityError, DataFormatError, LoopVariableError, UnknownNameError, WorkloadDepthError, WorkloadStructureError
 from pto_wsp.ir import codec, flow
 from pto_wsp.ir import workload as wl
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pto_wsp.run.task_list import TaskList
 
 
+@user_calls()
 class Workload(Scheduled):
     """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
 
@@ -214,13 +216,17 @@ class Workload(Scheduled):
                                     help="compile the workload that has both tasks")
 
 
+@user_calls(leave_out=("__call__",))
 class WorkloadFunction:
     """The result of `@workload`: a call traces the function's body once and returns the Workload."""
 
     def __init__(self, function: Callable[..., object]) -> None:
+        if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            raise WorkloadStructureError("a workload is a plain function", here(), expected="def name(...): ...", found=repr(function),
+                                         help="yield, async and await have no meaning in it")
         self._function = function
         self._usual = {name: tunable.default for name, tunable in tunables_of(function).items()}
-        self._signature = inspect.signature(function) if self._usual else None
+        self._signature = inspect.signature(function)
         functools.update_wrapper(self, function)
 
     def __call__(self, /, *args: object, **kwargs: object) -> Workload:
@@ -228,7 +234,8 @@ class WorkloadFunction:
 
         A Tunable that is not passed has its first value. Inside another workload, the tasks also become part of that workload.
         """
-        if self._signature is not None:
+        bind(self._function.__name__, self._signature, args, kwargs)
+        if self._usual:
             bound = self._signature.bind_partial(*args, **kwargs).arguments
             kwargs = {**{name: value for name, value in self._usual.items() if name not in bound}, **kwargs}
         args = tuple(usual_value(value) for value in args)
@@ -262,19 +269,19 @@ def _too_deep(what: str, problem: RecursionError) -> WorkloadStructureError:
                                    f"sys.setrecursionlimit({2 * sys.getrecursionlimit()}) allows more")
 
 
+@user_call()
 def workload(function: Callable[..., object]) -> WorkloadFunction:
     """Decorate a function as a workload. Its parameters can be axes, tensors, numbers and other workloads."""
-    if not inspect.isfunction(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
-        raise WorkloadStructureError("a workload is a plain function", here(), expected="def name(...): ...", found=repr(function),
-                                     help="yield, async and await have no meaning in it")
     return WorkloadFunction(function)
 
 
+@user_call()
 def sequential(*parts: Workload) -> Workload:
     """Return the workloads one after another, in program order."""
     return _combine_blocks("sequential", parts, _in_sequence)
 
 
+@user_call()
 def combine(*parts: Workload) -> Workload:
     """Return the workloads side by side, without an order between them."""
     return _combine_blocks("combine", parts, _side_by_side)

@@ -11,6 +11,7 @@ from functools import cache
 
 from pto_wsp import doors
 from pto_wsp.arch.model import MEMORIES, UNITS, Aicpu, Arch, Channels, Cores, ExecUnit, Memory, Rate
+from pto_wsp.calls import user_call
 from pto_wsp.errors import ArchOptionError
 from pto_wsp.source import here
 
@@ -74,6 +75,7 @@ _INSTANCES: Mapping[str, Callable[[], Arch]] = {
 ARCH_NAMES = tuple(_INSTANCES)
 
 
+@user_call()
 def builtin_arch(name: str) -> Arch:
     """Return the machine of a name, created at first use.
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Self
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import ArchError, ArchOptionError, CompileOptionError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.records import After, Before, Field, Record, first_problem, plain_float, plain_int
@@ -39,6 +40,7 @@ Clock = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16
 Throughput = Annotated[float, Before(plain_float), Field(strict=True, ge=1 / (1 << 16), le=1 << 40), After(_finite)]   # not 0 as a fraction
 
 
+@user_calls(also_of=Record)
 class Model(Record):
     """Base of the parts of a machine: an impossible value is an error at the user's call."""
 
@@ -153,6 +155,7 @@ class Channels(Model):
     source: str = Field(default="", description="Source: of the number above; one that starts with `estimate` is not measured.")
 
 
+@user_calls()
 class Arch(Model):
     """A machine."""
 
@@ -242,6 +245,13 @@ class Arch(Model):
         Raises: C110 for an impossible number.
         """
         return self.model_copy(update={"aicpu": self.aicpu.model_copy(update=numbers)})
+
+    def with_channels(self, **numbers: object) -> Arch:
+        """Return the arch with another transport of tokens: `arch.with_channels(latency_cycles=5)`.
+
+        Raises: C110 for an impossible number.
+        """
+        return self.model_copy(update={"channels": self.channels.model_copy(update=numbers)})
 
     def with_clock(self, ghz: float) -> Arch:
         """Return the arch with another clock in GHz: `arch.with_clock(1.85)`.

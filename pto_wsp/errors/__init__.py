@@ -20,6 +20,10 @@ from pto_wsp.errors.sanitize import *
 from pto_wsp.errors.tuning import *
 from pto_wsp.errors.workload import *
 
+# Names of PTO-WSP v9 for any error of a user.
+TypeCheckError = PtoError
+LayoutIncompatibleError = PtoError
+
 
 def catalog() -> tuple[type[PtoError], ...]:
     """Return every error class that a user can meet, by code; some are subclasses of others."""

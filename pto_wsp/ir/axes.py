@@ -12,12 +12,14 @@ Dense[4]
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import field
-from typing import NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import AxisError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.layout import Contract
@@ -42,16 +44,16 @@ class DenseAxis:
 
 
 class Dense:
-    """`Dense[N]()` is an axis of N positions."""
+    """`Dense[N]()`, or `Dense(N)`, is an axis of N positions."""
 
     def __class_getitem__(cls, extent: object) -> DenseOf:
-        if isinstance(extent, Symbolic):
-            raise AxisError("Dense takes a number", here(), found=repr(extent), help="DenseDyn(...) takes a Symbol")
-        return DenseOf(whole_number(extent, "Dense[N]()"))
+        return _dense(extent)
 
-    def __new__(cls, *args: object) -> Dense:
-        raise AxisError("Dense needs its extent in brackets", here(), expected="Dense[4]()",
-                        found=f"Dense({', '.join(map(repr, args))})")
+    def __new__(cls, *args: object, **names: object) -> DenseAxis:  # type: ignore[misc]
+        if len(args) != 1 or names:
+            shown = (*map(repr, args), *(f"{name}={value!r}" for name, value in names.items()))
+            raise AxisError("Dense needs its extent in brackets", here(), expected="Dense[4]()", found=f"Dense({', '.join(shown)})")
+        return DenseAxis(_dense(args[0]).extent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,13 @@ class DenseOf:
         return f"Dense[{self.extent}]"
 
 
+def _dense(extent: object) -> DenseOf:
+    if isinstance(extent, Symbolic):
+        raise AxisError("Dense takes a number", here(), found=repr(extent), help="DenseDyn(...) takes a Symbol")
+    return DenseOf(whole_number(extent, "Dense[N]()"))
+
+
+@user_calls()
 class DenseDyn:
     """`DenseDyn(n)`: an axis whose extent a run may rebind; `n` is a Symbol, or the initial extent."""
 
@@ -117,20 +126,31 @@ def whole_number(extent: object, where: str) -> int:
 
 
 # -- ragged ------------------------------------------------------------------------------------------------------------
-IndexArray: TypeAlias = "Tensor | np.ndarray[tuple[int, ...], np.dtype[np.integer]]"
+IndexArray: TypeAlias = "Tensor | np.ndarray[tuple[int, ...], np.dtype[np.integer]] | Sequence[int]"
+Outer = TypeVar("Outer")
 
 
+def _outer(given: Outer | DenseOf | int, where: str) -> Outer | DenseAxis:
+    """Return the outer axis of an axis: a number is a Dense of that extent."""
+    if isinstance(given, DenseOf):
+        return given()
+    return DenseAxis(whole_number(given, where)) if isinstance(given, int | np.integer) else given
+
+
+@user_calls()
 class Ragged:
-    """`Ragged(outer, lengths)`: rows of different lengths; `ragged[b]` is the axis of row b.
+    """`Ragged(outer, lengths)`: rows of different lengths; `ragged[b]` is the axis of row b. `outer`: an axis, or its extent.
 
-    Shapes: `lengths` is a rank-1 integer Tensor (or array, wrapped without a copy) with one entry per position of `outer`. If `outer` is a
-    `Ragged`, `ragged[b][t]` is the axis of row t of row b, and `lengths` has one more dimension, padded to the longest row; or it has rank
-    1 with the rows concatenated, and row b begins at `offsets[b]`.
+    Shapes: `lengths` is a rank-1 integer Tensor (an array, wrapped without a copy, or a list) with one entry per position of `outer`. If
+    `outer` is a `Ragged`, `ragged[b][t]` is the axis of row t of row b, and `lengths` has one more dimension, padded to the longest row;
+    or it has rank 1 with the rows concatenated, and row b begins at `offsets[b]`.
     """
 
     __slots__ = ("lengths", "offsets", "outer")
 
-    def __init__(self, outer: OuterAxis | Ragged, lengths: IndexArray, offsets: IndexArray | None = None) -> None:
+    @user_call("Ragged", outer_size="outer")
+    def __init__(self, outer: OuterAxis | Ragged | int, lengths: IndexArray, offsets: IndexArray | None = None) -> None:
+        outer = _outer(outer, "Ragged(n, lengths)")
         if not isinstance(outer, DenseAxis | DenseDyn | Ragged):
             raise AxisError("the outer axis of Ragged is Dense, DenseDyn or Ragged", here(), found=repr(outer))
         depth = outer.depth + 1 if isinstance(outer, Ragged) else 1
@@ -220,6 +240,8 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
     """
     if isinstance(given, Tensor):
         tensor = given
+    elif isinstance(given, list | tuple | range):
+        tensor = Tensor(_listed(axis, what, given))
     else:
         wrapper = _wrapped.get(id(given))
         if wrapper is None or wrapper.data is not given or wrapper.data is None or wrapper.data.shape != wrapper.ref.shape:
@@ -231,17 +253,35 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
     return tensor
 
 
+def _listed(axis: str, what: str, given: Sequence[object]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return a list of whole numbers, or a list of such lists, as an array.
+
+    Raises: W106 for anything else.
+    """
+    try:
+        array = np.array(given) if len(given) else np.zeros(0, np.int64)
+    except (ValueError, OverflowError):      # lists of several lengths
+        array = np.zeros(())
+    if array.dtype.kind != "i":
+        raise AxisError(f"{axis} takes {what} as whole numbers", here(), found=f"{given!r:.60}", expected="a list such as [2, 0, 1]")
+    return array.astype(np.int64)
+
+
 # -- sparse ------------------------------------------------------------------------------------------------------------
+@user_calls()
 class Sparse:
     """`Sparse(outer, indptr, indices)`: `routing[b]` is the axis of the columns of row b, in storage order.
 
-    Shapes: `indptr` is a rank-1 integer Tensor (or array, wrapped without a copy) with one entry more than `outer` has positions;
-    `indices` has one entry for each column of all rows. `indptr` never decreases; the columns of a row ascend.
+    `outer`: an axis, or its extent.
+    Shapes: `indptr` is a rank-1 integer Tensor (an array, wrapped without a copy, or a list) with one entry more than `outer` has
+    positions; `indices` has one entry for each column of all rows. `indptr` never decreases; the columns of a row ascend.
     """
 
     __slots__ = ("indices", "indptr", "outer")
 
-    def __init__(self, outer: OuterAxis, indptr: IndexArray, indices: IndexArray) -> None:
+    @user_call("Sparse", outer_size="outer")
+    def __init__(self, outer: OuterAxis | int, indptr: IndexArray, indices: IndexArray) -> None:
+        outer = _outer(outer, "Sparse(n, indptr, indices)")
         if not isinstance(outer, DenseAxis | DenseDyn):
             raise AxisError("the outer axis of Sparse is Dense or DenseDyn", here(), found=repr(outer))
         self.outer = outer
@@ -329,7 +369,7 @@ def walk_of(axis: object) -> Walk:
     """
     zero, one = s.Const(0), s.Const(1)
     match axis:
-        case DenseAxis(extent):
+        case DenseAxis(extent) | DenseOf(extent):
             return Walk(zero, s.Const(extent), one, repr(axis), axis)
         case DenseDyn():
             return Walk(zero, axis.extent, one, "DenseDyn", axis)
@@ -360,8 +400,6 @@ def walk_of(axis: object) -> Walk:
         case Sparse():
             raise AxisError("a row of a Sparse is an axis, the whole is two", here(), found=repr(axis),
                             help="for b, e in P(sparse), or for b in P(batch): for e in P(sparse[b])")
-        case DenseOf():
-            raise AxisError("the axis is not made yet", here(), expected="Dense[N]()", found=repr(axis))
         case _:
             pass
     raise AxisError("this is not an axis", here(), found=f"{type(axis).__name__}: {axis!r:.60}",

@@ -45,7 +45,7 @@ def _canonical(node: object, tags: Tags, ids: dict[str, dict[int, int]]) -> Iter
             if field.tag == "id" and entry.tag in ids:
                 seen = ids[entry.tag]
                 yield f"#{seen.setdefault(getattr(node, field.attribute), len(seen))}"
-            elif field.counts:
+            elif field.counts and (not field.optional or value_of(node, field)):
                 yield from _canonical(value_of(node, field), tags, ids)
         yield "}"
 
@@ -82,5 +82,7 @@ def _spell(node: object, tags: Tags, words: list[str]) -> None:
         entry = tags.of_node(node)
         words.append(f"{entry.tag} {{")
         for field in entry.fields:
-            _spell(value_of(node, field), tags, words)
+            value = value_of(node, field)
+            if value or not field.optional:
+                _spell(value, tags, words)
         words.append("}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pto_wsp.calls import NamedMembers, user_calls
 from pto_wsp.errors import DTypeNameError, InternalError
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -42,7 +43,8 @@ class Format:
     infinite: bool = True
 
 
-class DType(Enum):
+@user_calls()
+class DType(Enum, metaclass=NamedMembers):
     """An element type. The value is its short name in printed types."""
 
     F64 = "f64"
@@ -152,7 +154,7 @@ class DType(Enum):
     def holds(self, value: int) -> bool:
         """Tell whether an integer is in range; always True for a float dtype."""
         if self.family not in (Family.INT, Family.UINT):
-            return True
+            return value == value + 0      # what is no number has no sum
         bits = 8 * self.nbytes
         return -(1 << bits - 1) <= value < 1 << bits - 1 if self.family is Family.INT else 0 <= value < 1 << bits
 

@@ -153,6 +153,8 @@ class Precondition:
 class Submit:
     """Make one task. `labels` and `index` name it for people: the bracket indices, then the other loop variables around it.
 
+    `label`: the text that the user adds to the name.
+
     The schedule says of it: `worker`, its home; `lane`, the stream of the schedule whose tasks run one after another, from 1, 0 for none;
     `pool` of the worker's executors; `priority` among ready tasks, the highest first; `position` in a calendar. `traffic`: bytes that it
     moves between memory and its core.
@@ -177,6 +179,7 @@ class Submit:
     position: Scalar = _ZERO
     traffic: Scalar = _ZERO
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

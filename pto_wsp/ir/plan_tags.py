@@ -15,7 +15,7 @@ PLAN_TAGS = Tags({
     m.Check: "Check: kind value lower upper subject param ~span",
     m.Read: "Read: slot offset",
     m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks=note.checks worker cost lane "
-              "pool priority position traffic waits=note.waits ~span",
+              "pool priority position traffic waits=note.waits ~span ?label",
     flow.Loop: "Loop: var start stop step ordered body checks=note.checks through waits=note.waits ~span",
     flow.Through: "Through: var value checks=note.checks waits=note.waits",
     flow.Branch: "Branch: condition body checks=note.checks waits=note.waits ~span",

@@ -55,12 +55,13 @@ def rewrite(root: T, change: Callable[[object], object | None]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """A workload with ids renumbered by first use, and the original ids of its tensors, symbols and events."""
+    """A workload with ids renumbered by first use, and the original ids of its tensors, symbols, events and channels."""
 
     workload: wl.Workload
     tensors: tuple[int, ...]
     symbols: tuple[int, ...]
     events: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
 
 
 def canonical(workload: wl.Workload) -> Canonical:
@@ -70,7 +71,8 @@ def canonical(workload: wl.Workload) -> Canonical:
     """
     maps: dict[type, dict[int, int]] = {kind: {} for kind in (TensorRef, SymbolRef, Var, wl.Task, wl.ChannelRef, wl.EventRef)}
     renumbered = _renumber(workload, lambda kind, key: maps[kind].setdefault(key, len(maps[kind])))
-    return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]), tuple(maps[wl.EventRef]))
+    return Canonical(renumbered, tuple(maps[TensorRef]), tuple(maps[SymbolRef]), tuple(maps[wl.EventRef]),
+                     tuple(maps[wl.ChannelRef]))
 
 
 _var_ids = itertools.count()

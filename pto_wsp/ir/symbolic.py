@@ -10,11 +10,13 @@ without calling it, and is not reported; `range(X.shape[0])` is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, ExpressionSizeError, NumberError, SymbolicControlError, UnknownNameError, ValueUseError
 from pto_wsp.ir import scalar
 from pto_wsp.ir import scalar as s
@@ -28,6 +30,7 @@ _LEAF = (1, 1)
 _LONGEST_SHOWN = 200     # characters of an expression in a message
 
 
+@user_calls("scalar", leave_out=("__init__",))
 class Symbolic:
     """A scalar known only at run time: a loop variable, a Symbol, a tensor's element, or arithmetic on these."""
 
@@ -169,6 +172,48 @@ class Symbolic:
         """Return this divided by `other`, rounded up."""
         return _made(scalar.ceil_div(self.node, as_scalar(other)), self, other)
 
+    def cast_i64(self) -> Symbolic:
+        """Return a whole number as a signed one of 64 bits, which wraps; numbers of workloads are signed unless they come from U64."""
+        node = self._whole("cast_i64")
+        return _made(scalar.Unary(Op.NEG, scalar.Unary(Op.NEG, node)), self) if scalar.is_unsigned(node) else Symbolic(node, self.holds)
+
+    def cast_u64(self) -> Symbolic:
+        """Return a whole number that is never negative as it is.
+
+        Raises: T209 for a number that may be negative: signed numbers have no unsigned form.
+        """
+        node = self._whole("cast_u64")
+        natural = isinstance(node, scalar.Var | scalar.AxisName | scalar.Const) or scalar.is_unsigned(node)
+        if not natural:
+            raise NumberError(f"cast_u64() of a signed number: {_shown(node)}", here(), expected="a loop variable, or numbers of U64",
+                              help='Symbol("n", DType.U64) and tensors of U64 are unsigned; leave cast_u64() out where the number is '
+                              "never negative")
+        return Symbolic(node, self.holds)
+
+    def cast_i32(self) -> Symbolic:
+        """Return a whole number as a signed one of 32 bits, which wraps."""
+        node = self._whole("cast_i32")
+        return (Symbolic(node, self.holds).cast_i64() + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    def cast_u32(self) -> Symbolic:
+        """Return a whole number modulo 2**32."""
+        return Symbolic(self._whole("cast_u32"), self.holds) % (1 << 32)
+
+    def cast_bool(self) -> Symbolic:
+        """Return whether the number is not 0."""
+        return self if scalar.scalar_dtype(self.node).is_bool else self != 0
+
+    def _whole(self, what: str) -> scalar.Scalar:
+        """Return the node of a whole number; a truth value is 1 or 0.
+
+        Raises: T209 for a float.
+        """
+        kind = scalar.scalar_dtype(self.node)
+        if kind.is_float:
+            raise NumberError(f"{what}() of a float: {_shown(self.node)}", here(), expected="a whole number or a truth value",
+                              help="a // b floors, and ceildiv(a, b) rounds up: both give whole numbers of whole numbers")
+        return scalar.select(self.node, scalar.Const(1), scalar.Const(0)) if kind.is_bool else self.node
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({print_scalar(self.node)})"
 
@@ -246,6 +291,10 @@ class Symbolic:
 ScalarLike: TypeAlias = Symbolic | int | float | bool | object
 
 
+_ADDRESS = re.compile(r"\d{12}")     # an id() in decimal has that many digits
+
+
+@user_calls()
 class Symbol(Symbolic):
     """`Symbol("n")`: a number that each run binds by name. Its dtype follows its use unless given."""
 
@@ -256,6 +305,9 @@ class Symbol(Symbolic):
         if not isinstance(name, str) or not name.isidentifier():
             raise ArgumentKindError("a Symbol needs a name", here(), expected="a Python identifier, e.g. Symbol(\"n\")",
                                     found=repr(name))
+        if _ADDRESS.search(name):
+            raise ArgumentKindError("a Symbol's name looks like an address, which is another one in each process", here(), found=repr(name),
+                                    expected="a name that stays, e.g. Symbol(\"n\")", help="leave id() out of the name")
         if dtype is not None and not isinstance(dtype, DType):
             raise ArgumentKindError("a Symbol's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
         Symbol._made += 1
@@ -377,26 +429,31 @@ def _number_or_symbolic(node: s.Scalar, *operands: object) -> Symbolic | int | f
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------
+@user_call("ceildiv")
 def ceildiv(a: object, b: object) -> Symbolic | int | float:
     """Return a / b rounded up, for numbers and scalar expressions; division by zero gives 0."""
     return _number_or_symbolic(s.ceil_div(as_scalar(a), as_scalar(b)), a, b)
 
 
+@user_call()
 def minimum(a: object, b: object) -> Symbolic | int | float:
     """Return the smaller of two numbers or scalar expressions."""
     return _number_or_symbolic(s.minimum(as_scalar(a), as_scalar(b)), a, b)
 
 
+@user_call()
 def maximum(a: object, b: object) -> Symbolic | int | float:
     """Return the larger of two numbers or scalar expressions."""
     return _number_or_symbolic(s.maximum(as_scalar(a), as_scalar(b)), a, b)
 
 
+@user_call("symbol_u64")
 def symbol_u64(name: str) -> Symbol:
     """Return a symbol that each run binds to an integer >= 0."""
     return Symbol(name, DType.U64)
 
 
+@user_call("symbol_f32")
 def symbol_f32(name: str) -> Symbol:
     """Return a symbol that each run binds to a float."""
     return Symbol(name, DType.F32)

@@ -5,8 +5,9 @@ One table a level lists every class with its tag and fields. A class or field th
     Loop: "Loop: var start ..."             as written
     Repeat: "Loop: var start=first ..."     the class is called Repeat now, and its field `start` is called `first`
 
-The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `!` one
-that data must have although the class has a default. A field that the table of a level leaves out has its default there.
+The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `?` one
+that is left out where it is empty, `!` one that data must have although the class has a default. A field that the table of a level leaves
+out has its default there.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 class FieldTag(NamedTuple):
     """What a field is called, where a node keeps it (`note.checks`: in its note), whether it is a part of what the node means, and whether
-    data must have it although the class has a default.
+    data must have it although the class has a default. `optional`: an empty value is not spelled.
     """
 
     tag: str
     attribute: str
     counts: bool
     needed: bool = False
+    optional: bool = False
 
 
 class NodeTag(NamedTuple):
@@ -138,7 +140,8 @@ def _parts(text: str, prefix: str) -> tuple[str, str, Iterator[tuple[str, str]]]
 
 def _node(text: str, prefix: str) -> NodeTag:
     tag, json, parts = _parts(text, prefix)
-    return NodeTag(tag, json, tuple(FieldTag(name.strip("~!"), attribute.strip("~!"), not name.startswith("~"), name.endswith("!"))
+    return NodeTag(tag, json, tuple(FieldTag(name.strip("~?!"), attribute.strip("~?!"), not name.startswith("~"), name.endswith("!"),
+                                             name.startswith("?"))
                                     for name, attribute in parts))
 
 
@@ -153,9 +156,11 @@ def value_of(node: object, field: FieldTag) -> object:
 
 
 def values_of(node: object, fields: Iterable[FieldTag]) -> Iterator[tuple[str, object]]:
-    """Yield the tag and the value of each field."""
+    """Yield the tag and the value of each field, without optional ones that are empty."""
     for field in fields:
-        yield field.tag, value_of(node, field)
+        value = value_of(node, field)
+        if value or not field.optional:
+            yield field.tag, value
 
 
 KERNEL_TAGS = Tags({
@@ -228,7 +233,7 @@ KERNEL_TAGS = Tags({
 WORKLOAD_TAGS = Tags({
     wl.ViewArg: "ViewArg: param view ~span",
     wl.ScalarArg: "ScalarArg: param value ~span",
-    wl.Task: "Task: kernel index args handle after ~span",
+    wl.Task: "Task: kernel index args handle after ~span ?label",
     wl.Axis: "Axis: name! label! tensors rows",
     flow.Through: "Through: var value",
     flow.Loop: "Loop: var axis!=note.axis start stop step ordered body through ~span",

@@ -29,7 +29,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from pto_wsp.errors import ArgumentKindError, TensorDataError, ValueUseError, ViewBoundsError, ViewIndexError
+from pto_wsp.calls import user_call, user_calls
+from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
@@ -38,6 +39,7 @@ from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, 
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+from pto_wsp.wording import nearest
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------------
@@ -230,6 +232,7 @@ def watch_tensors(made: Callable[[Tensor], None], read: Callable[[TensorRef, int
         _watcher.reset(token)
 
 
+@user_calls(leave_out=("__init__",))
 class TensorView:
     """A part of a tensor: shape, dtype, and further indexing. Slices never clip silently; `clip` clips explicitly."""
 
@@ -380,12 +383,20 @@ class TensorView:
             raise ViewIndexError("the length is known only at run time", here(), help="use .shape[0]")
         return first
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        near = nearest(name, [known for known in dir(type(self)) if not known.startswith("_")])
+        raise UnknownNameError(f"a {type(self).__name__} has no `{name}`", here(), expected="shape, dtype, indices and slices",
+                               help=f"did you mean .{near}?" if near else "a kernel computes on its elements; Tensor.data is the array")
+
     def __repr__(self) -> str:
         extents = ", ".join(print_scalar(n.node) if isinstance(n, Symbolic) else str(n) for n in self.shape)
         comma = "," * (self.rank == 1)
         return f"{type(self).__name__}({print_view(self.view)}, shape=({extents}{comma}), {self.dtype})"
 
 
+@user_calls()
 class Tensor(TensorView):
     """An array in global memory, wrapped and not copied: results are written to the given array."""
 
@@ -399,8 +410,7 @@ class Tensor(TensorView):
         """
         if dtype is not None and not isinstance(dtype, DType):
             raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
-        if name is not None and (not isinstance(name, str) or not name.isprintable()):
-            raise TensorDataError("a Tensor's name is printable text", here(), expected='text, e.g. name="X"', found=ascii(name))
+        check_name(name)
         if data is None:
             if shape is None or dtype is None:
                 raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),
@@ -416,6 +426,11 @@ class Tensor(TensorView):
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
         _live[self.ref.id] = self
+
+    def __class_getitem__(cls, item: object) -> NoReturn:
+        raise ArgumentKindError("Tensor takes no type in brackets", here(), found=f"Tensor[{item!r:.60}]",
+                                expected="Tensor(array), or In[Tensor] as the annotation of a kernel's parameter",
+                                help="a Tensor parameter takes the dtype and the shape of the view that is bound")
 
     def __copy__(self) -> Tensor:
         return self._again(self.data)
@@ -442,6 +457,9 @@ class Tensor(TensorView):
 
     def promise(self, contract: Contract) -> None:
         """Declare a contract of the elements; it is checked when an array is bound."""
+        if not isinstance(contract, Contract):
+            raise TensorDataError("a Tensor keeps no such contract", here(), expected="Contract.INJECTIVE or Contract.MONOTONE",
+                                  found=repr(contract), help="Injective(table) and Monotone(offsets) declare them")
         if contract not in self.ref.contracts:
             self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)))
 
@@ -462,6 +480,7 @@ class Tensor(TensorView):
 
     def rename(self, name: str) -> None:
         """Name a tensor that has no name."""
+        check_name(name)
         self.view = View(replace(self.ref, name=self.ref.name or name))
 
     @staticmethod
@@ -563,7 +582,17 @@ def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, .
     return tuple(step if size == 1 else want for size, step, want in zip(sizes, steps, dense, strict=True))
 
 
+def check_name(name: object) -> None:
+    """Check that a Tensor may have this name, or none.
+
+    Raises: D101.
+    """
+    if name is not None and (not isinstance(name, str) or not name.isprintable()):
+        raise TensorDataError("a Tensor's name is printable text", here(), expected='text, e.g. name="X"', found=ascii(name))
+
+
 # -- contracts ---------------------------------------------------------------------------------------------------------
+@user_call()
 def Injective(table: Tensor | np.ndarray) -> Tensor:
     """Declare that no two nonnegative elements of `table` are equal, and return it as a Tensor; negative elements are padding.
 
@@ -572,6 +601,7 @@ def Injective(table: Tensor | np.ndarray) -> Tensor:
     return _promised("Injective", table, Contract.INJECTIVE)
 
 
+@user_call()
 def Monotone(offsets: Tensor | np.ndarray) -> Tensor:
     """Declare that the elements of `offsets` never decrease along the last dimension, and return it as a Tensor.
 

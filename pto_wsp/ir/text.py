@@ -123,7 +123,8 @@ def _item(item: wl.Item, depth: int, waited: frozenset[int]) -> Iterator[str]:
             index = f"[{', '.join(print_scalar(i) for i in task.index)}]" if task.index else ""
             after = (f"after=[{', '.join(f'task{h}' for h in task.after)}]",) if task.after else ()
             name = f"task{task.handle} = " if task.handle in waited else ""
-            call = listed(f"{name}{task.kernel.name}{index}(", (*args, *after), ",", ")")
+            label = (f"label={task.label!r}",) if task.label else ()
+            call = listed(f"{name}{task.kernel.name}{index}(", (*args, *after, *label), ",", ")")
             yield from (pad + line for line in wrap_text(call, WIDTH - len(pad)).split("\n"))
         case flow.Loop():
             walk = "P" if item.through is None else "P.sel"

@@ -80,9 +80,10 @@ class Tile:
     def __class_getitem__(cls, item: object) -> TileType | SizedTile:
         return tile_type(item)
 
-    def __new__(cls, *args: object) -> Tile:
+    def __new__(cls, *args: object, **names: object) -> Tile:
+        shown = (*map(repr, args), *(f"{name}={value!r}" for name, value in names.items()))
         raise KernelSignatureError("Tile takes its shape and dtype in brackets", here(), expected="Tile[rows, cols, dtype]",
-                                   found=f"Tile({', '.join(map(repr, args))})")
+                                   found=f"Tile({', '.join(shown)})")
 
 
 _EXPECTED = "Tile[rows, cols, dtype] with whole numbers >= 1, or names, and a DType"

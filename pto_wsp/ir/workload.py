@@ -58,7 +58,7 @@ Arg: TypeAlias = ViewArg | ScalarArg
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One kernel call: as many tasks as the loops around it have iterations. `handle` names it for `after=`."""
+    """One kernel call: as many tasks as the loops around it have iterations. `handle` names it for `after=`, `label` for people."""
 
     kernel: Kernel
     index: tuple[Scalar, ...]
@@ -66,6 +66,7 @@ class Task:
     handle: int
     after: tuple[int, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,16 @@ arguments are errors at the user's line.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import ParamSpec, Protocol, TypeAlias, TypeGuard, TypeVar
+from inspect import Parameter, Signature
+from typing import Protocol, TypeAlias, TypeGuard
 
-from pto_wsp.errors import ArityError, OutsideTraceError
+from pto_wsp.calls import bind as bind
+from pto_wsp.calls import user_call as user_call
+from pto_wsp.errors import OutsideTraceError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.rounding import NUMBERS, Array
@@ -95,49 +96,6 @@ def active(name: str) -> Emitter:
         raise OutsideTraceError(f"`pto.{name}` was called outside a kernel", here(),
                                 help="call it in the body of a @kernel; for NumPy arrays at once use kernel.run(...)")
     return emitter
-
-
-# -- calls -------------------------------------------------------------------------------------------------------------
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def bind(name: str, expected: Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of a call by parameter, in parameter order, with defaults.
-
-    Raises: T101 if they do not match the signature.
-    """
-    try:
-        bound = expected.bind(*args, **kwargs)
-    except TypeError as mistake:
-        shown = ", ".join([*(_shown(a) for a in args), *(f"{key}={_shown(value)}" for key, value in kwargs.items())])
-        raise ArityError(f"`{name}`: {mistake}", here(), expected=f"{name}{_plain(expected)}",
-                         found=f"{name}({shown})") from None
-    bound.apply_defaults()
-    return dict(bound.arguments)
-
-
-def user_call(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function to check its arguments as `bind` does; `name` is its name in user code."""
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        expected = signature(function)
-
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            bind(name, expected, args, kwargs)
-            return function(*args, **kwargs)
-        return checked
-    return decorate
-
-
-def _plain(expected: Signature) -> str:
-    return str(expected.replace(parameters=[p.replace(annotation=p.empty) for p in expected.parameters.values()],
-                                return_annotation=Signature.empty))
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 # -- entries -----------------------------------------------------------------------------------------------------------

@@ -60,6 +60,8 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
                     "a tile is known only at run time: pto.print(x) shows it, pto.store(out, x) keeps it"),
     **dict.fromkeys(("random", "rand", "randn"), "kernels have no random numbers: bind a Tensor of them"),
     **dict.fromkeys(("fori_loop", "for_range", "static_range"), "pto.range(n) in a `for`"),
+    **dict.fromkeys(("cpu_sim_add_cycles", "add_cycles"), "a kernel says nothing of its cycles, and C text has none that the other "
+                    "targets could read: `.task_graph(trace=TracePolicy.cycles(lambda t: ...))` of the schedule gives them"),
     **dict.fromkeys(("cond", "if_"), "with pto.when(c): ... with pto.otherwise(): ..."),
 })
 

@@ -12,12 +12,26 @@ from types import MappingProxyType
 import numpy as np
 
 from pto_wsp.errors import InternalError
-from pto_wsp.ops.entries import broadcast, cast, compare, create, elementwise, functions, index, matmul, movement, quantize, reduce
+from pto_wsp.ops.entries import (
+    broadcast,
+    cast,
+    compare,
+    create,
+    elementwise,
+    functions,
+    index,
+    matmul,
+    movement,
+    quantize,
+    reduce,
+    topk_steps,
+)
 from pto_wsp.ops.spec import Elementwise, Op
 
 ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
                            *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
-FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS)
+FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS,
+             *topk_steps.FUNCTIONS)
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 _UFUNCS: Mapping[np.ufunc, Op] = MappingProxyType({
     **{op.ref: op for op in ENTRIES if isinstance(op, Elementwise) and isinstance(op.ref, np.ufunc)},

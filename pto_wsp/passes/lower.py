@@ -249,7 +249,7 @@ def _submit(task: wl.Task, loops: tuple[s.Var, ...], tables: _Tables) -> Submit:
     labels = tuple(print_scalar(node) for node in index)
     site, tables.n_sites = tables.n_sites, tables.n_sites + 1
     return Submit(site, tables.kernel(task.kernel, tuple(unit_inner)), index, labels, tuple(places), tuple(values), task.handle,
-                  task.after, len(task.index), loops, _checked(checks), span=task.span)
+                  task.after, len(task.index), loops, _checked(checks), span=task.span, label=task.label)
 
 
 def _place(view: View, param: MemoryParam, tables: _Tables) -> tuple[Place, bool]:

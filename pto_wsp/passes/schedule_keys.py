@@ -16,7 +16,7 @@ from pto_wsp.ir.plan import Check, CheckKind, Submit, TaskPlan
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.waits import has_waits
 from pto_wsp.schedule.calendar import MAX_EXECUTORS, Calendar
-from pto_wsp.schedule.keys import BY_NAME
+from pto_wsp.schedule.keys import BY_NAME, OUTSIDE_TABLE
 from pto_wsp.schedule.policy import KeyExpr
 from pto_wsp.source import here
 
@@ -138,6 +138,10 @@ class TaskKeys:
                         return var
                 if default is not None:
                     return s.substitute(default, self._change)
+                if name == OUTSIDE_TABLE:
+                    kernel = self._keys.kernel_of(task)
+                    return self._keys.refuse(f"the schedule's table has no number for kernel `{kernel}`", task,
+                                             f'an entry "{kernel}", or None for all others', "tasks of other kernels")
                 known = ", ".join(f"t.{var.name}" for var in task.loops) or "none: no loop is around it"
                 if name == "kernel":       # no loop has this name
                     known = 't.kernel == "name" or t.kernel == the kernel: it can be compared, and is no number'

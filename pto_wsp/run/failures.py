@@ -94,7 +94,16 @@ def _piece(what: str, fault: PieceFault | None) -> ErrorParts:
 
 # -- names of tasks ----------------------------------------------------------------------------------------------------
 def task_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
-    """Return a task's name for users: `attn[b=1, t=0]`, or `attn` without indices; constant indices are shown without a label."""
+    """Return a task's name for users: `attn[b=1, t=0]`, or `attn` without indices, and the user's label: `attn[b=1, t=0] (layer 3)`.
+
+    A constant index is shown without a name.
+    """
+    label = f" ({task.label})" if task.label else ""
+    return plain_name(plan, task, index) + label
+
+
+def plain_name(plan: TaskPlan, task: Submit, index: Sequence[int]) -> str:
+    """Return a task's name for users without the label."""
     parts = [str(value) if label.lstrip("-").isdigit() else f"{label}={value}"
              for label, value in zip(task.labels, index, strict=False)]
     name = plan.kernels[task.kernel].kernel.name
@@ -115,6 +124,16 @@ class RecordNames(Sequence[str]):
         kernels = [number for number, use in enumerate(self._plan.kernels) if use.kernel.name == name]
         tasks: list[int] = np.flatnonzero(np.isin(self._columns.task_kernel, kernels)).tolist()
         return tasks
+
+    def of_label(self, label: str) -> list[int]:
+        """Return the tasks with this label."""
+        sites = [number for number, submit in enumerate(self._sites) if submit.label == label]
+        tasks: list[int] = np.flatnonzero(np.isin(self._columns.task_site, sites)).tolist() if label and sites else []
+        return tasks
+
+    def plain(self, task: int) -> str:
+        """Return the name of a task without its label."""
+        return plain_name(self._plan, self._sites[int(self._columns.task_site[task])], self._columns.index_of(task))
 
     def index_of(self, task: int) -> tuple[int, ...]:
         """Return the indices of a task."""

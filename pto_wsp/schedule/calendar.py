@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.schedule.keys import KeyLike, trace_keys
 from pto_wsp.schedule.policy import Key, Policy
@@ -31,6 +32,7 @@ _HEAD = re.compile(r"calendar of (\d+) tasks? on \d+ executors?")
 _ROW = re.compile(r"(\d+): executor (\d+) position (\d+)(?: start (\d+))?")
 
 
+@user_calls()
 class Calendar(Policy):
     """Define a static schedule.
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from pto_wsp import doors
+from pto_wsp.calls import user_call
 from pto_wsp.errors import CompileOptionError
 from pto_wsp.schedule.calendar import Calendar
 from pto_wsp.schedule.directives import (
@@ -64,6 +65,7 @@ _KERNELS_ONLY = Support(Capability.RECORDED, "a .pto file is a kernel: tasks, an
 TARGETS = tuple(doors.TARGETS)
 
 
+@user_call()
 def capabilities(target: str) -> Mapping[str, Capability]:
     """Return what `target` does with each directive.
 
@@ -93,6 +95,7 @@ def enforcing_targets(directive: str) -> tuple[str, ...]:
                  if supports(target)[directive].capability is Capability.ENFORCED)
 
 
+@user_call()
 def workload_forms(target: str) -> Mapping[str, Capability]:
     """Return what `target` does with each workload form.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pto_wsp.calls import NamedMembers, NoValues, user_calls
 from pto_wsp.errors import PolicyValueError
 from pto_wsp.records import Field
 from pto_wsp.schedule.keys import KeyLike, trace_key
@@ -84,7 +85,8 @@ class DispatchSteal(Policy):
 Dispatch = Annotated[RoundRobin | Affinity | Hash | DispatchBy | DispatchSteal, Field(discriminator="kind")]
 
 
-class DispatchPolicy:
+@user_calls()
+class DispatchPolicy(NoValues):
     """Construct the policies that select each task's home executor."""
 
     @staticmethod
@@ -120,6 +122,7 @@ STREAMS = (Directive("streams", *_STREAM), Directive("stream_by", *_STREAM))
 
 
 # -- timing ------------------------------------------------------------------------------------------------------------
+@user_calls()
 class Timing(Policy):
     """When submitted tasks are released; `TimingPolicy` constructs the values."""
 
@@ -152,7 +155,8 @@ class _Immediate:
         return Timing()
 
 
-class TimingPolicy:
+@user_calls()
+class TimingPolicy(NoValues):
     """Construct the policies for releasing submitted tasks: immediate, batched(n), interleaved(k) or rate_limit(tasks_per_ms)."""
 
     immediate = _Immediate()
@@ -177,7 +181,7 @@ class TimingPolicy:
 WindowUnit: TypeAlias = Literal["tasks", "bytes", "entries"]
 
 
-class WindowMode(Enum):
+class WindowMode(Enum, metaclass=NamedMembers):
     """What happens to a task when the window is full."""
 
     STALL = "stall"
@@ -202,6 +206,7 @@ def _windows() -> Iterator[Directive]:
                             refused("the runtime only stalls: it neither ends the run nor counts"))
 
 
+@user_calls()
 class TaskWindow(Policy):
     """A bound on the tasks (or bytes, or entries) that are submitted but not retired: a ring whose slots are freed in order."""
 
@@ -219,6 +224,7 @@ class TaskWindow(Policy):
 _INFERRED = refused("the runtime infers edges from overlapping views and cannot be told not to")
 
 
+@user_calls()
 class Deps(Policy):
     """Where edges come from: overlapping regions, exact tensor matches, the workload's structure, or structure and regions."""
 
@@ -256,6 +262,7 @@ class Deps(Policy):
         return Deps(kind="hybrid")
 
 
+@user_calls()
 class Pools(Policy):
     """What an executor is: an AICPU (single), a core of the task's unit (by_exec_unit), or a member of the pool of a key (custom)."""
 
@@ -288,6 +295,7 @@ class Pools(Policy):
         return Pools(kind="custom", key=trace_key(fn, "Pools.custom"))
 
 
+@user_calls()
 class ReadyPolicy(Policy):
     """Which ready task starts first: fifo, work_steal (an idle executor takes tasks of others), or priority(fn)."""
 
@@ -317,6 +325,7 @@ class ReadyPolicy(Policy):
         return ReadyPolicy(kind="priority", key=trace_key(fn, "ReadyPolicy.priority"))
 
 
+@user_calls()
 class StartPolicy(Policy):
     """When execution starts: with the first task, after orchestration, or once n tasks are submitted."""
 
@@ -341,6 +350,7 @@ class StartPolicy(Policy):
         return StartPolicy(kind="threshold", n=n)
 
 
+@user_calls()
 class TracePolicy(Policy):
     """What a task costs in simulated time: the cycles of the arch model (none), or cost_fn(t) (cycles)."""
 
@@ -368,6 +378,7 @@ class TracePolicy(Policy):
 _GRID = refused("no target lays tasks out on a grid of cores yet")
 
 
+@user_calls()
 class SpatialMap(Policy):
     """A map of the workload onto a grid of cores."""
 

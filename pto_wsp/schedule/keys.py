@@ -21,6 +21,7 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import KeyTraceError, PtoError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.scalar import print_scalar
@@ -174,10 +175,39 @@ class TaskKernel(LoopName):
         return ~(self == other) if isinstance(other, str | KernelNamed) else super().__ne__(other)
 
 
+class TaskTags(LoopName):
+    """Represent `t.tags`, the loop variables around the task by name, as a mapping. Any other use is the loop variable called `tags`."""
+
+    __slots__ = ()
+    __hash__ = LoopName.__hash__
+
+    def __init__(self) -> None:
+        super().__init__("tags")
+
+    def __getitem__(self, name: str) -> Symbolic:  # type: ignore[override]
+        return self.get(name)
+
+    def get(self, name: str, default: object = None) -> Symbolic:
+        """Return the loop variable called `name`; `default` is its value in tasks outside every loop of that name."""
+        return loop_name("t.tags", name, default)
+
+
+def loop_name(where: str, name: object, default: object = None) -> LoopName:
+    """Return a loop variable by its name, with its value in tasks outside every loop of that name; None: they are refused.
+
+    Raises: S103 for a value that is not a name, or a default that is not a whole number.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise KeyTraceError(f"{where} takes the name of a loop variable", here(), found=shown_value(name))
+    return LoopName(name, None if default is None else _whole_number(f"the default of {where}", default))
+
+
+@user_calls("t")
 class TaskNames(_NoValue):
     """The symbolic task that a key receives.
 
-    `t.b` and `t.get("b")` are loop variables by name, `t.params` the bracket indices; `t.kernel == "matmul"` tests for a kernel.
+    `t.b`, `t.get("b")` and `t.tags["b"]` are loop variables by name, `t.params` the bracket indices; `t.kernel == "matmul"` tests for a
+    kernel.
     `t.get("b", 0)` is 0 in tasks outside every loop of that name.
     """
 
@@ -196,6 +226,11 @@ class TaskNames(_NoValue):
         """The kernel, to compare with a name (`t.kernel == "matmul"`) or with a kernel."""
         return self._kept(TaskKernel())
 
+    @property
+    def tags(self) -> TaskTags:
+        """The loop variables around the task by name: `t.tags["b"]`, `t.tags.get("b", 0)`."""
+        return self._kept(TaskTags())
+
     def get(self, name: str, default: object = None) -> Symbolic:
         """Return the loop variable called `name`.
 
@@ -203,9 +238,7 @@ class TaskNames(_NoValue):
 
         Raises: S103 for a value that is not a name, or a default that is not a whole number.
         """
-        if not isinstance(name, str) or not name.isidentifier():
-            raise KeyTraceError("t.get takes the name of a loop variable", here(), found=shown_value(name))
-        return self._kept(LoopName(name, None if default is None else _whole_number("the default of t.get", default)))
+        return self._kept(loop_name("t.get", name, default))
 
     def __getattr__(self, name: str) -> Symbolic:
         if name.startswith("__"):
@@ -218,12 +251,16 @@ class TaskNames(_NoValue):
 
 
 # -- tracing -----------------------------------------------------------------------------------------------------------
-_Part = TypeVar("_Part", BracketIndices, LoopName, TaskKernel)
-KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr"
+_Part = TypeVar("_Part", BracketIndices, LoopName, TaskKernel, TaskTags)
+KeyTable: TypeAlias = "Mapping[str | KernelNamed | None, object]"
+KeyLike: TypeAlias = "Callable[[TaskNames], object] | str | Symbolic | KeyExpr | KeyTable"
+OUTSIDE_TABLE = "kernel of the table"    # the name that stands for the kernels that a table does not have
 
 
 def trace_key(key: KeyLike, what: str) -> KeyExpr:
-    """Return the expression that `key` computes; `key` is a function of the task, a loop variable's name, or an expression.
+    """Return the expression that `key` computes.
+
+    `key`: a function of the task, a loop variable's name, an expression, or a table: a number for each kernel, and under None for others.
 
     Raises: S103 if it cannot be traced to one integer.
     """
@@ -257,10 +294,11 @@ def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...
         return read(TaskNames().get(key))
     if isinstance(key, Symbolic):
         return read(key)
+    if isinstance(key, Mapping):
+        return read(_looked_up(key, what))
     if not callable(key):
-        raise KeyTraceError(f"{what} takes a key", here(), expected="lambda t: ..., a loop variable's name, or an expression",
-                            found=shown_value(key), help='a number for each kernel: lambda t: (t.kernel == "matmul").where(2, 1)'
-                            if isinstance(key, Mapping) else None)
+        raise KeyTraceError(f"{what} takes a key", here(), expected="lambda t: ..., a loop variable's name, an expression, or a table "
+                            "with a number for each kernel", found=shown_value(key))
     asked = process_number(key)
     if asked:
         raise KeyTraceError(f"the key of {what} calls {asked}(), which answers otherwise in each process", here(),
@@ -273,6 +311,29 @@ def _traced(key: KeyLike, what: str, read: Callable[[object], tuple[KeyExpr, ...
                             expected="an expression of the task alone", found=f"{first[0]!r}, then {second[0]!r}" if len(first) == 1
                             else f"{first!r}, then {second!r}", help="a key is one expression of the task: no id(), no random number")
     return first
+
+
+def _looked_up(table: KeyTable, what: str) -> Symbolic:
+    """Return the expression of a table: the number of the task's kernel.
+
+    Raises: S103 for a table without entries, and for an entry that is not of a kernel or gives no whole number.
+    """
+    numbers: dict[str, s.Scalar] = {}
+    other: s.Scalar = s.AxisName(OUTSIDE_TABLE)
+    for kernel, value in table.items():
+        if kernel is not None and not isinstance(kernel, str | KernelNamed):
+            raise KeyTraceError(f"the table of {what} has an entry that is no kernel's", here(), found=shown_value(kernel),
+                                expected='kernels or their names, and None for all others: {"matmul": 1, None: 0}')
+        node = _whole_number(f"the table of {what}", value)
+        if kernel is None:
+            other = node
+        else:
+            numbers[kernel if isinstance(kernel, str) else kernel.name] = node
+    if not table:
+        raise KeyTraceError(f"the table of {what} is empty", here(), expected="a number for each kernel")
+    for name, node in reversed(numbers.items()):
+        other = s.select(s.KernelIs(name), node, other)
+    return Symbolic(other)
 
 
 def _call(key: Callable[[TaskNames], object], task: TaskNames, what: str) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import PolicyValueError, PtoError
 from pto_wsp.ir import codec
 from pto_wsp.ir.scalar import Scalar, print_scalar
@@ -17,6 +18,7 @@ PerMillisecond = Annotated[float, Before(plain_float), Field(strict=True, ge=1e-
 Executors = Annotated[int, Before(plain_int), Field(strict=True, ge=1, le=1 << 16)]
 
 
+@user_calls(also_of=Record)
 class Policy(Record):
     """Define the base of the policies.
 

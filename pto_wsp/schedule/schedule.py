@@ -15,6 +15,7 @@ from typing import get_args
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import PolicyValueError, ScheduleConflictError
 from pto_wsp.ir import workload as wl
 from pto_wsp.schedule.calendar import Calendar
@@ -124,6 +125,7 @@ def _refuse_other(directive: str, value: object) -> None:
     raise PolicyValueError(f"{called} does not take this value", here(), expected=words, found=shown_value(value), help=help)
 
 
+@user_calls()
 class Schedule(Policy):
     """Hold the directives as data; a directive that was not set is None."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from pto_wsp.targets.compiled import Compiled
 from pto_wsp.targets.options import check_directives, check_strict, enforced_part, read_arch, read_options
 from pto_wsp.targets.replacing import blaming, find_step, make_runner
 from pto_wsp.targets.request import CompileRequest, Target
-from pto_wsp.targets.table import find_target
+from pto_wsp.targets.table import find_target, resolve_alias
 from pto_wsp.values import dataclass
 
 
@@ -40,6 +41,7 @@ def compile_workload(asked: Asked) -> Compiled:
     does not enforce, T301 for views outside their tensors, and whatever the stages raise.
     """
     started = time.perf_counter()
+    asked = _without_alias(asked)
     target = find_target(asked.target)
     request = _request(asked, target, started)
     with blaming(request.runner):
@@ -52,6 +54,7 @@ def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...
     Raises: C114 for a name that no pass of the target has; what compiling raises up to there.
     """
     started = time.perf_counter()
+    asked = _without_alias(asked)
     target = find_target(asked.target)
     steps = target.passes(read_options(asked.options))
     name = steps[-1].name if until is None else find_step(target.name, steps, until).name
@@ -59,6 +62,12 @@ def lower_workload(asked: Asked, until: object) -> tuple[str, tuple[Reached, ...
     with blaming(request.runner):
         target.lower(request)
     return name, tuple(request.runner.reached)
+
+
+def _without_alias(asked: Asked) -> Asked:
+    """Return what was asked of a further name of a target as asked of the target itself."""
+    target, options = resolve_alias(asked.target, asked.options)
+    return replace(asked, target=target, options=options)
 
 
 def _request(asked: Asked, target: Target, started: float, until: str | None = None) -> CompileRequest:

@@ -33,6 +33,8 @@ _MOST_NAMES = 4
 def find_task(names: RecordNames, wanted: TaskLike) -> int:
     """Return the number of a task: 3, -1 (the last), "attn[b=1, t=0]", ("attn", (1, 0)), or "attn" if that kernel has a single task.
 
+    A label names a task, too, if no other one has it.
+
     Raises: R112 for what names no task, or more than one.
     """
     match wanted:
@@ -44,8 +46,9 @@ def find_task(names: RecordNames, wanted: TaskLike) -> int:
             raise TaskNameError(f"there is no task {int(wanted)}", here(), expected=f"0 .. {len(names) - 1}, or from the end -1 .. "
                                 f"{-len(names)}" if len(names) else "a run with tasks")
         case str():
-            kernel = wanted.partition("[")[0]
-            return _only(names, wanted, [task for task in names.of_kernel(kernel) if wanted in (kernel, names[task])])
+            kernel = wanted.partition("[")[0].partition(" ")[0]
+            named = [task for task in names.of_kernel(kernel) if wanted in (kernel, names[task], names.plain(task))]
+            return _only(names, wanted, named or names.of_label(wanted))
         case (str(kernel), int() | np.integer() | tuple() | list() as given):
             numbers = given if isinstance(given, tuple | list) else (given,)
             if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in numbers):

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import RecordLimitError
 from pto_wsp.ir.execution_rules import Release
 from pto_wsp.ir.flow import AwaitEvent, Consume, Receive, RecordEvent, Send, walk
@@ -151,6 +152,7 @@ class Cause:
     moment: Moment
 
 
+@user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """One task in simulated time, in cycles.

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import TaskNameError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.plan import Place, Submit, TaskPlan
@@ -154,6 +155,7 @@ def _check_edge(edge: object) -> None:
         raise TaskNameError("this is no edge", here(), expected="one of graph.edges, or of edges_into(task)", found=repr(edge)[:200])
 
 
+@user_calls(leave_out=("__init__",))
 class RunGraph:
     """The tasks in submission order and the edges between them; edges are computed on demand.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from pto_wsp.arch.model import Arch
 from pto_wsp.artifact.build import Runtime
+from pto_wsp.calls import user_calls
 from pto_wsp.check.outputs import check_exact
 from pto_wsp.errors import ProgramStateError, RecordLimitError, raise_all
 from pto_wsp.ir.execution_rules import ExecutionRules
@@ -357,6 +358,7 @@ def _has_edges(stream: _RecordStream, plan: TaskPlan) -> bool:
 
 
 # -- the user's result -------------------------------------------------------------------------------------------------
+@user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
     """The result of `Program.simulate`. Later runs of the program do not change it."""

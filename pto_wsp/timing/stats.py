@@ -10,6 +10,7 @@ from dataclasses import field
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.ir.execution_rules import WindowUnit
 from pto_wsp.ir.flow import Consume, Receive, Send, walk
 from pto_wsp.ir.plan import TaskPlan
@@ -129,6 +130,7 @@ _BUSY = 0.95           # of the makespan: an executor busy for so long has no sl
 _MUCH_MEMORY = 0.25
 
 
+@user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True)
 class Stats:
     """The figures of a run. Cycles are of the arch model: equal on every machine and for any number of threads.
@@ -156,6 +158,10 @@ class Stats:
     memory_bound: int = 0
     n_cores: int = 0
     causes: Callable[[], Mapping[str, int]] | None = field(default=None, compare=False, repr=False)    # cycles of the chain, by kind
+
+    def __call__(self) -> Stats:
+        """Return the figures themselves, so that `program.stats()` is `program.stats`."""
+        return self
 
     @property
     def lower_bound(self) -> int:

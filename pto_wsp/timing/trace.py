@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import ArgumentKindError, CommandError
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.run.failures import RecordNames
@@ -115,6 +116,7 @@ class Causes:
     task: np.ndarray[Any, Any]
 
 
+@user_calls(leave_out=("__init__",))
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
     """Tasks in submission order as columns: start, end and ready in cycles, executor; names are made on demand.

@@ -28,7 +28,7 @@ from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.kernel_data import annotation_of, check_kernel, check_name, check_scalar, check_text, refuse, refuse_as_traced
 from pto_wsp.trace.workload.loops import N_SLOTS
 from pto_wsp.trace.workload.pipelines import MAX_DEPTH, MAX_PAYLOAD, MAX_REPLICAS
-from pto_wsp.trace.workload.task_call import MAX_BRACKETS, check_region, check_tile, scalar_argument
+from pto_wsp.trace.workload.task_call import MAX_BRACKETS, check_region, check_tile, is_label, scalar_argument
 
 _MOST = 1 << 62
 
@@ -267,6 +267,8 @@ class _WorkloadChecker:
                 refuse_as_traced(f"a task of kernel `{kernel.name}`", problem)
         if len(task.index) > MAX_BRACKETS or not all(self._scalar(each).is_integer for each in task.index):
             refuse(f"the bracket indices {task.index!r:.200}", expected=f"at most {MAX_BRACKETS} whole numbers")
+        if not is_label(task.label):
+            refuse(f"the label {task.label!r:.80}", expected="printable text")
         self._wait(task.after)
         if task.handle in self._made:
             refuse(f"two tasks with the handle {task.handle}")

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pto_wsp.calls import user_call
 from pto_wsp.errors import ArgumentKindError
 from pto_wsp.source import here
 from pto_wsp.timing.trace import Trace
@@ -24,6 +25,7 @@ _WIDEST = 1 << 16     # columns and lines of text
 _LATEST = (1 << 63) - 1
 
 
+@user_call()
 def timeline(trace: Trace, width: int = 72, max_executors: int = 32, end: int | None = None) -> str:
     """Return the timeline: each column is the kernel that was busy longest in its share of the time, `·` where nothing was.
 

@@ -16,7 +16,7 @@ PACKAGE = "pto_wsp"
 
 # Top imports downwards only; the members of one row are independent of each other.
 LAYERS = (
-    ("cli", "csp", "scalar_expr"),
+    ("cli", "csp", "primitives", "scalar_expr"),
     ("api",),
     ("view",),
     ("timing",),
@@ -31,6 +31,7 @@ LAYERS = (
     ("arch",),
     ("ops",),
     ("ir",),
+    ("calls",),
     ("errors", "source", "resources", "doors"),
     ("records", "values", "wording"),
 )

@@ -211,7 +211,7 @@ UNTRACEABLE: dict[str, Callable[[], object]] = {
     "bad name": lambda: DispatchPolicy.affinity("a b", 2),
     "stream": lambda: W.stream_by(lambda t: None),
     "priority": lambda: ReadyPolicy.priority(lambda t: {}),
-    "mapping": lambda: ReadyPolicy.priority({"matmul": 2}),  # type: ignore[arg-type]
+    "mapping": lambda: ReadyPolicy.priority({"matmul": "first"}),  # type: ignore[arg-type]
     "hash of a kernel": lambda: ReadyPolicy.priority(lambda t: {"matmul": 2}[t.kernel]),  # type: ignore[index]
 }
 

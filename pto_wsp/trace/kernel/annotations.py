@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from pto_wsp.calls import NoValues
 from pto_wsp.errors import KernelSignatureError, raise_all
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Role
@@ -77,35 +78,35 @@ class ConstexprAnnotation:
 Annotation: TypeAlias = TileAnnotation | SizedTileAnnotation | TensorAnnotation | ScalarAnnotation | ConstexprAnnotation
 
 
-class In:
+class In(NoValues):
     """`In[Tile[…]]` or `In[Tensor]`: the kernel reads the argument."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.IN, item)
 
 
-class Out:
+class Out(NoValues):
     """`Out[Tile[…]]` or `Out[Tensor]`: the kernel writes the argument; elements it does not store keep their values."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.OUT, item)
 
 
-class InOut:
+class InOut(NoValues):
     """`InOut[Tile[…]]` or `InOut[Tensor]`: the kernel reads and writes the argument."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return _memory(Role.INOUT, item)
 
 
-class Scalar:
+class Scalar(NoValues):
     """`Scalar[dtype]`: a number that each task supplies."""
 
     def __class_getitem__(cls, item: object) -> Annotation:
         return scalar_annotation(item)
 
 
-class Constexpr:
+class Constexpr(NoValues):
     """`Constexpr[int]`: a Python value known at trace time."""
 
     def __class_getitem__(cls, item: object) -> Annotation:

@@ -11,15 +11,16 @@ listed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+from dataclasses import field
+from enum import Enum, StrEnum
 from inspect import Parameter, Signature
 from types import MappingProxyType
 
-from pto_wsp.errors import InstructionOperandError, MixedDTypeError, OperandShapeError, OutsideTraceError
+from pto_wsp.errors import ArityError, InstructionOperandError, MixedDTypeError, OperandShapeError, OutsideTraceError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ops.entries import compare, create, elementwise, matmul, movement
 from pto_wsp.ops.entries.cast import cast
-from pto_wsp.ops.entry import Operand, bind, is_active
+from pto_wsp.ops.entry import Operand, bind, is_active, user_call
 from pto_wsp.ops.spec import ColReduce, Elementwise, RowReduce
 from pto_wsp.ops.table import ENTRIES
 from pto_wsp.source import here
@@ -45,6 +46,15 @@ class CmpMode(StrEnum):
     GE = "ge"
 
 
+class _New(Enum):
+    """Stands for a destination that the instruction declares."""
+
+    NEW = 0
+
+
+NEW = _New.NEW
+
+
 @dataclass(frozen=True, slots=True)
 class InstructionOperands:
     """The operands of one instruction, by name, and their checks."""
@@ -52,6 +62,7 @@ class InstructionOperands:
     name: str
     trace: KernelTrace
     values: Mapping[str, object]
+    made: list[BufferRef] = field(default_factory=list)     # the destination that the instruction declares, for NEW
 
     def tile(self, operand: str) -> BufferRef:
         """Return an operand that must be a declared tile.
@@ -61,6 +72,9 @@ class InstructionOperands:
         value = self.values[operand]
         if isinstance(value, BufferRef):
             return value
+        if value is NEW:
+            raise ArityError(f"`ptoisa.{self.name.lower()}` cannot tell the type of its destination", here(),
+                             expected=f"a declared tile: t = ptoisa.Tile(rows, cols, dtype); ptoisa.{self.name}(t, ...)")
         load = isinstance(value, TileParamRef | TensorParamRef)
         declared = "t = ptoisa.Tile(rows, cols, dtype)"
         raise InstructionOperandError(f"`ptoisa.{self.name}`: {operand} is not a declared tile", here(), expected=declared,
@@ -92,16 +106,27 @@ class InstructionOperands:
 
     def alike(self, operand: str) -> BufferRef:
         """Return an operand that must be a declared tile of the destination's shape: instructions do not broadcast."""
-        rows, cols = self.tile("dst").shape
+        rows, cols = self.extents
         spread = self.name if self.name in _SPREAD_FORMS else None
         help = None if spread is None else f"ptoisa.TROWEXPAND{spread[1:]} and ptoisa.TCOLEXPAND{spread[1:]} spread a column or a row"
         return self.shaped(operand, rows, cols, help)
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """The shape of the destination: that of the first source, if the instruction declares the destination."""
+        first = next(name for name in self.values if name != "dst") if self.values["dst"] is NEW else "dst"
+        return self.tile(first).shape
 
     def write(self, value: Operand) -> None:
         """Write a value to the destination.
 
         Raises: T202, T203 if the destination has another type.
         """
+        if self.values["dst"] is NEW:
+            made = declare(*value.shape, value.dtype)
+            self.trace.assign(made, value)
+            self.made.append(made)
+            return
         dst = self.tile("dst")
         if value.dtype is not dst.dtype:
             raise MixedDTypeError(f"`ptoisa.{self.name}`: the destination has another dtype", here(), expected=str(value.dtype),
@@ -123,6 +148,7 @@ class Intrinsic:
         self.__qualname__ = f"ptoisa.{name}"
         self.__doc__ = doc
         self._run = run
+        self.stores = name == "TSTORE"
         kind = Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = Signature([*(Parameter(operand, kind) for operand in operands),
                                         *(Parameter(option, kind, default=default) for option, default in options.items())])
@@ -135,20 +161,60 @@ class Intrinsic:
         if not is_active():
             raise OutsideTraceError(f"`ptoisa.{self.__name__}` was called outside a kernel", here(),
                                     help="write it in the body of a @ptoisa_kernel")
+        self.trace(bind(self.__qualname__, self.__signature__, args, kwargs))
+
+    def trace(self, values: Mapping[str, object]) -> BufferRef | None:
+        """Trace the instruction on operands by name; return the destination if the instruction declares it, for `dst` NEW."""
         trace = current_kernel(self.__name__)
-        operands = InstructionOperands(self.__name__, trace, bind(self.__qualname__, self.__signature__, args, kwargs))
+        operands = InstructionOperands(self.__name__, trace, values)
         with trace.instruction():
             if operands.values.get("tmp") is not None:
                 operands.tile("tmp")
             self._run(operands)
+        return operands.made[0] if operands.made else None
 
     def __repr__(self) -> str:
         return f"ptoisa.{self.__name__}{self.__signature__}"
 
 
+class ValueForm:
+    """An instruction that declares its destination and returns it: `y = ptoisa.texp(x)` for `y = ptoisa.Tile(…); ptoisa.TEXP(y, x)`.
+
+    With a destination, `ptoisa.texp(y, x)`, it is the instruction itself. `ptoisa.tstore(out, t)` has a parameter as its destination.
+    """
+
+    def __init__(self, instruction: Intrinsic) -> None:
+        self._instruction = instruction
+        self.__name__ = instruction.__name__.lower()
+        self.__qualname__ = f"ptoisa.{self.__name__}"
+        self.__doc__ = instruction.__doc__
+        dst, *sources = instruction.__signature__.parameters.values()
+        self.__signature__ = Signature([dst, *sources] if instruction.stores else sources)
+
+    def __call__(self, *args: object, **kwargs: object) -> BufferRef | None:
+        """Trace the instruction and return its destination.
+
+        Raises: K105 outside a kernel; T101 where the destination's type does not follow from the operands; those of the instruction.
+        """
+        if not is_active():
+            raise OutsideTraceError(f"`{self.__qualname__}` was called outside a kernel", here(),
+                                    help="write it in the body of a @ptoisa_kernel")
+        whole = self._instruction.__signature__
+        n_sources = sum(1 for p in self.__signature__.parameters.values() if p.default is Parameter.empty)
+        if self._instruction.stores or "dst" in kwargs or len(args) > n_sources:
+            values = bind(self.__qualname__, whole, args, kwargs)
+            self._instruction.trace(values)
+            return values["dst"] if isinstance(values["dst"], BufferRef) else None
+        return self._instruction.trace({"dst": NEW, **bind(self.__qualname__, self.__signature__, args, kwargs)})
+
+    def __repr__(self) -> str:
+        return f"{self.__qualname__}{self.__signature__}"
+
+
 _TMP: Mapping[str, object] = {"tmp": None}
 
 
+@user_call("ptoisa.Tile")
 def declare(rows: object, cols: object, dtype: object) -> BufferRef:
     """Declare a tile of the chip: `t = ptoisa.Tile(16, 128, DType.F32)`. Its contents are undefined until an instruction writes it."""
     if not is_active():
@@ -205,10 +271,10 @@ def _forms(entry: Elementwise, npu: str) -> list[Intrinsic]:
                                _TMP if f"{npu}S" in _WITH_TMP else {}))
     if npu in _SPREAD_FORMS:
         def spread_column(given: InstructionOperands) -> None:
-            given.write(entry(given.alike("src0"), given.shaped("src1", given.tile("dst").shape[0], 1)))
+            given.write(entry(given.alike("src0"), given.shaped("src1", given.extents[0], 1)))
 
         def spread_row(given: InstructionOperands) -> None:
-            given.write(entry(given.alike("src0"), given.shaped("src1", 1, given.tile("dst").shape[1])))
+            given.write(entry(given.alike("src0"), given.shaped("src1", 1, given.extents[1])))
         out.append(Intrinsic(f"TROWEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [R, 1] along each row).",
                                ("dst", "src0", "src1"), spread_column, _TMP))
         out.append(Intrinsic(f"TCOLEXPAND{npu[1:]}", f"{entry.doc} dst = {entry.name}(src0, src1 [1, C] down each column).",
@@ -236,13 +302,13 @@ def _moves() -> tuple[Intrinsic, ...]:
 
 
 def _load(given: InstructionOperands) -> None:
-    source, dst = given.values["src"], given.tile("dst")
+    source = given.values["src"]
     if not isinstance(source, TileParamRef | TensorParamRef):
         raise InstructionOperandError(f"`ptoisa.{given.name}`: src is not a parameter", here(), expected="an In or InOut parameter",
                                       found=repr(source), help="ptoisa.TMOV copies a tile")
     whole = isinstance(source, TileParamRef) and given.values["at"] is None
     at = None if whole else given.values["at"] or (0, 0)
-    shape = source.param.type.shape if isinstance(source.param, k.TileParam) and whole else dst.shape
+    shape = source.param.type.shape if isinstance(source.param, k.TileParam) and whole else given.tile("dst").shape
     given.write(kernel_memory.load(source, at, shape=shape, valid=given.values["valid"]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pto_wsp.calls import user_call
 from pto_wsp.errors import ArgumentKindError, ArityError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
@@ -10,6 +11,7 @@ from pto_wsp.trace.kernel.tile_value import is_tile
 from pto_wsp.trace.kernel.trace import KernelTrace, current_kernel
 
 
+@user_call("pto.print")
 def print_(*values: object) -> None:
     """Print a tile or scalar as it is at this point of the task: pto.print(v), or pto.print("label", v).
 

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import FrameType, MappingProxyType, TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import CarriedValueError, ConditionError, NumberError, SymbolicControlError, WorkloadStructureError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
@@ -172,17 +173,23 @@ def _condition(keyword: str, node: s.Scalar, span: Span) -> s.Scalar:
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
+Names: TypeAlias = "Sequence[str] | str | None"
+
+
+@user_calls("P.sel")
 class SparseWalks:
     """`P.sel(routing[b])`: the columns of a sparse row; `P.sel(routing)`: rows and columns, `for b, e in …`; `P.sel.seq`: in order."""
 
-    def __call__(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+    @user_call("P.sel", name="names")
+    def __call__(self, *axes: object, names: Names = None) -> Iterator[Any]:
         """Loop over the chosen columns, unordered. Each variable is a scalar with `.position`, its position in the indices.
 
         Raises: W102 for an axis that is not Sparse; K105 outside a workload.
         """
         return _loop(axes, names, ordered=False, only_sparse="P.sel")
 
-    def seq(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+    @user_call("P.sel.seq", name="names")
+    def seq(self, *axes: object, names: Names = None) -> Iterator[Any]:
         """Loop as `P.sel(…)`, each column after the one before."""
         return _loop(axes, names, ordered=True, only_sparse="P.sel.seq")
 
@@ -190,6 +197,7 @@ class SparseWalks:
         return "P.sel"
 
 
+@user_calls("P")
 class Loops:
     """`P(axis, …)`: unordered loops over axes; `P.seq(axis, …)`: ordered loops.
 
@@ -198,18 +206,25 @@ class Loops:
 
     sel = SparseWalks()
 
-    def __call__(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+    @user_call("P", name="names")
+    def __call__(self, *axes: object, names: Names = None) -> Iterator[Any]:
         """Loop over one axis or several nested axes; iterations are unordered.
 
         Axes: Dense[N](), DenseDyn(n), a row of a Ragged or Sparse, a Sparse (two variables: row and column), a range, a whole number,
-        a scalar expression. The variables carry the names that the `for` statement gives them; `names` overrides.
+        a scalar expression. The variables carry the names that the `for` statement gives them; `names`, a name or several, overrides.
         Raises: W106 for what is no axis, W102 for none; K105 outside a workload.
         """
         return _loop(axes, names, ordered=False)
 
-    def seq(self, *axes: object, names: Sequence[str] | None = None) -> Iterator[Any]:
+    @user_call("P.seq", name="names")
+    def seq(self, *axes: object, names: Names = None) -> Iterator[Any]:
         """Loop as `P(…)`, each iteration after the one before."""
         return _loop(axes, names, ordered=True)
+
+    @user_call("P.grid", name="names")
+    def grid(self, *axes: object, names: Names = None) -> Iterator[Any]:
+        """Loop as `P(…)` over the axes, or over a list of them: `for i, j in P.grid((4, 8))`."""
+        return _loop(tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes, names, ordered=False)
 
     def when(self, condition: object) -> WorkloadBranch:
         """Run a body if a condition holds: `with P.when(c): …`, optionally `with P.elif_(d): …` and `with P.otherwise(): …`.
@@ -239,7 +254,7 @@ class Loops:
 P = Loops()
 
 
-def _loop(axes: tuple[object, ...], names: Sequence[str] | None, *, ordered: bool, only_sparse: str = "") -> Iterator[Any]:
+def _loop(axes: tuple[object, ...], names: Names, *, ordered: bool, only_sparse: str = "") -> Iterator[Any]:
     trace = current_trace("a loop `P(...)`")
     frame, span = user_frame(), here()
     if not axes:
@@ -250,8 +265,10 @@ def _loop(axes: tuple[object, ...], names: Sequence[str] | None, *, ordered: boo
                 raise WorkloadStructureError(f"{only_sparse} walks the columns of a Sparse", span, expected="routing[b], or routing",
                                              found=f"{type(axis).__name__}: {axis!r:.60}", help="P(...) loops over any other axis")
     levels = tuple(level for axis in axes for level in _levels(axis))
-    if names is not None and len(names) != len(levels):
-        raise WorkloadStructureError("names= takes one name an axis", span, expected=f"{len(levels)} names", found=repr(names))
+    if isinstance(names, str) and len(levels) == 1:
+        names = (names,)
+    if names is not None and (len(names) != len(levels) or not all(isinstance(name, str) and name.isidentifier() for name in names)):
+        raise WorkloadStructureError("names= takes one name an axis", span, expected=f"{len(levels)} names", found=f"{names!r:.60}")
     return _iterate(trace, levels, names, frame, span, ordered=ordered)
 
 
@@ -332,6 +349,7 @@ def _close(trace: WorkloadTrace, opened: list[_OpenLoop], frame: FrameType, span
 N_SLOTS = 64
 
 
+@user_call("slot_set_u64")
 def slot_set_u64(slot: int, value: object) -> None:
     """Set a slot, in program order, to a scalar expression, a tensor's element or a Python number.
 
@@ -346,6 +364,7 @@ def slot_set_u64(slot: int, value: object) -> None:
     trace.append(flow.SetSlot(number, node, wl.WorkloadNote(), span))
 
 
+@user_call("slot_load_u64")
 def slot_load_u64(slot: int, view: TensorView, row: object = 0, col: object = 0) -> None:
     """Set a slot to the element at `row` and `col` of an integer view with two dimensions, or one (a single row).
 
@@ -361,6 +380,7 @@ def slot_load_u64(slot: int, view: TensorView, row: object = 0, col: object = 0)
     slot_set_u64(slot, view.item(col) if view.rank == 1 else view.item(row, col))
 
 
+@user_call("slot_u64")
 def slot_u64(slot: int) -> Symbolic:
     """Return a slot's value as a scalar, read where the scalar is used; 0 if the slot was never set.
 

@@ -12,13 +12,14 @@ In `with P.pipe():` every statement directly inside is a process, named after it
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from inspect import Parameter, signature
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
+from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError, SymbolicControlError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
@@ -26,7 +27,7 @@ from pto_wsp.ir import workload as wl
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.source import UNKNOWN, Span, here, user_frame
-from pto_wsp.trace.bytecode import AssignTarget, left_early, target_of
+from pto_wsp.trace.bytecode import AssignTarget, assigned_name, left_early, target_of
 from pto_wsp.trace.workload.trace import TaskHandle, TraceScope, WorkloadTrace, current_trace, innermost_scope, is_tracing
 
 MAX_PAYLOAD = 8
@@ -34,28 +35,70 @@ MAX_DEPTH = 1 << 20
 MAX_REPLICAS = 1024     # replicas of one process
 _ids = itertools.count()
 _events: WeakValueDictionary[int, Event] = WeakValueDictionary()
+_channels: WeakValueDictionary[int, Channel] = WeakValueDictionary()
 
 
 # -- channels and events -----------------------------------------------------------------------------------------------
+_NO_NAME = "channel"
+
+
+@user_calls()
 class Channel:
     """`Channel("tiles", depth=2)`: an ordered queue of tokens between processes that send and processes that receive.
 
-    `depth`: its capacity in tokens. A send waits while the channel is full; with depth 0 a send and a receive meet.
+    `name`: without one, that of the variable in `tiles = Channel(depth=2)`. `depth`: its capacity in tokens. A send waits while the
+    channel is full; with depth 0 a send and a receive meet. `Channel[T]` is the same class: T tells readers and type checkers what the
+    tokens are.
     """
 
-    __slots__ = ("ref",)
+    __slots__ = ("__weakref__", "is_over", "ref")
 
-    def __init__(self, name: str, depth: int = 1) -> None:
+    def __class_getitem__(cls, item: object) -> GenericAlias:
+        return GenericAlias(cls, (item,))
+
+    def __init__(self, name: str | None = None, depth: int = 1) -> None:
+        if name is None:
+            name = assigned_name(user_frame()) or _NO_NAME
         _check_name("a Channel", name)
         if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
             raise ChannelError(f"channel `{name}` has a depth that there is none of", here(),
                                expected=f"a whole number, 0 .. {MAX_DEPTH}", found=repr(depth))
         self.ref = wl.ChannelRef(next(_ids), name, depth)
+        self.is_over = False      # whether a run of a program with this channel has finished
+        _channels[self.ref.id] = self
 
     @property
     def name(self) -> str:
         """The channel's name."""
         return self.ref.name
+
+    def is_open(self) -> bool:
+        """Tell, on the host, whether a token may still come: False once a run has finished, which closes its channels.
+
+        Raises: W109 in a workload, as do `size`, `empty` and `full`: what they tell is known on the host, not when tasks are made.
+        """
+        self._ask("is_open")
+        return not self.is_over
+
+    def size(self) -> int:
+        """Return, on the host, the number of tokens in the channel: 0, as tokens exist during a run, and a run takes all of them."""
+        self._ask("size")
+        return 0
+
+    def empty(self) -> bool:
+        """Tell, on the host, whether the channel holds no token."""
+        self._ask("empty")
+        return self.size() == 0
+
+    def full(self) -> bool:
+        """Tell, on the host, whether the channel has no room for a token that waits in it: only one of depth 0 never has."""
+        self._ask("full")
+        return self.size() >= self.depth
+
+    def _ask(self, what: str) -> None:
+        if is_tracing():
+            raise ChannelError(f"{self.name}.{what}() in a workload", here(),
+                               help="it asks the host; `with consume(channel)` takes tokens until the channel is closed and empty")
 
     @property
     def depth(self) -> int:
@@ -70,6 +113,7 @@ class Channel:
         return f"Channel({self.name!r}, depth={self.depth})"
 
 
+@user_calls()
 class Event:
     """`Event("loaded")`: recorded by one process, awaited by others; the n-th `synchronize` waits for the n-th `record`."""
 
@@ -106,15 +150,15 @@ def send_token(channel: object, what: tuple[object, ...]) -> None:
         send_payload(trace, ref, tuple(trace.use(_whole(ref, value, span), frame, span) for value in what), (), span)
 
 
-def send_placed_task(channel: object, body: wl.Item) -> None:
+def send_placed_task(channel: object, body: Sequence[wl.Item]) -> None:
     """Send the only task of a workload placed here.
 
     Raises: W109 when it does not have one.
     """
     trace, span = current_trace("send(...)"), here()
     ref = _channel("send", channel, span)
-    items = tuple(item for item in flow.walk(body) if not isinstance(item, flow.Sequence))
-    tasks = tuple(wl.tasks(body))
+    items = tuple(item for part in body for item in flow.walk(part) if not isinstance(item, flow.Sequence))
+    tasks = tuple(task for part in body for task in wl.tasks(part))
     if len(items) != 1 or not tasks:
         raise ChannelError(f"send to `{ref.name}` takes a workload of one task", span, found=f"{len(items)} statements",
                            help="send each task where it is made: send(channel, kernel[i](...))")
@@ -197,6 +241,7 @@ def consumer(channel: object) -> Consumer:
     return Consumer(trace, _channel("consume", channel, span), span)
 
 
+@user_call("receive")
 def receive(channel: Channel) -> Any:
     """Receive one token: `i = receive(ch)`, `b, h = receive(ch)`. The run fails if no token will come.
 
@@ -210,18 +255,21 @@ def receive(channel: Channel) -> Any:
     return _value_of(variables)
 
 
+@user_call("record")
 def record(event: Event) -> None:
     """Record an event after everything before this statement in its process has completed."""
     trace, span = current_trace("record(...)"), here()
     trace.append(flow.RecordEvent(_event("record", event, span), span=span))
 
 
+@user_call("synchronize")
 def synchronize(event: Event) -> None:
     """Make the following statements of the process wait for the event: the n-th call waits for its n-th record."""
     trace, span = current_trace("synchronize(...)"), here()
     trace.append(flow.AwaitEvent(_event("synchronize", event, span), span=span))
 
 
+@user_call("query")
 def query(event: Event) -> bool:
     """Tell, on the host, whether the last finished run of a program with this event recorded it.
 
@@ -237,6 +285,11 @@ def query(event: Event) -> bool:
 def live_event(id: int) -> Event | None:
     """Return the event of that id; None if it no longer exists."""
     return _events.get(id)
+
+
+def live_channel(id: int) -> Channel | None:
+    """Return the channel of that id; None if it no longer exists."""
+    return _channels.get(id)
 
 
 def _new_vars(trace: WorkloadTrace, target: AssignTarget) -> tuple[s.Var, ...]:

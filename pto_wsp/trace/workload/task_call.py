@@ -50,12 +50,14 @@ from pto_wsp.trace.kernel.definition import KernelDef
 from pto_wsp.trace.workload.trace import MadeTask, TaskHandle, WorkloadTrace, current_trace
 
 MAX_BRACKETS = 8
+MAX_LABEL = 200
 
 
 def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[object], kwargs: Mapping[str, object],
-                after: object) -> TaskHandle:
+                after: object, label: object = None) -> TaskHandle:
     """Append one task to the workload being traced; return its handle.
 
+    `label`: text that is a part of the task's name for people; of a kernel with a parameter of that name, the argument.
     Raises: K105 outside a workload; T101, T102, T103, T201, T205 for arguments that do not fit; W103 for names out of scope.
     """
     if is_active():
@@ -63,6 +65,8 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
                                 help="kernels do not call kernels: share a plain Python function, or make two tasks in the workload")
     trace = current_trace(f"kernel `{definition.name}` was called")
     frame, span = user_frame(), here()
+    if label is not None and any(param.name == "label" for param in definition.params):
+        kwargs, label = {**kwargs, "label": label}, None
     bound = _bind(definition, args, kwargs, span)
     if definition.size_names:
         definition = definition.sized(_sizes(definition, bound, span))
@@ -77,7 +81,7 @@ def call_kernel(definition: KernelDef, index: Sequence[object], args: Sequence[o
                          found=str(len(index)))
     bracket = tuple(trace.use(_bracket(node, span), frame, span) for node in index)
     handle = trace.new_handle(definition.name)
-    trace.append(flow.Do(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span)))
+    trace.append(flow.Do(wl.Task(kernel, bracket, task_args, handle.id, _after(after, trace, span), span, _label(definition, label, span))))
     return handle
 
 
@@ -334,6 +338,20 @@ def _bracket(node: object, span: Span) -> s.Scalar:
     if not s.scalar_dtype(value).is_integer:
         raise NumberError("a bracket index is a whole number", span, found=repr(node))
     return value
+
+
+def is_label(label: object) -> bool:
+    """Tell whether a value is a task's label: printable text, or none."""
+    return isinstance(label, str) and label.isprintable() and len(label) <= MAX_LABEL
+
+
+def _label(definition: KernelDef, label: object, span: Span) -> str:
+    if label is None:
+        return ""
+    if not isinstance(label, str) or not label.strip() or not is_label(label):
+        raise ArgumentKindError(f"kernel `{definition.name}`: label= is text for people", span, found=f"{label!r:.60}",
+                                expected=f'printable text of at most {MAX_LABEL} characters, e.g. label="layer 3 q"')
+    return label
 
 
 def _after(after: object, trace: WorkloadTrace, span: Span) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from contextvars import ContextVar
 from dataclasses import field, replace
 from types import FrameType
 
-from pto_wsp.errors import LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
+from pto_wsp.calls import user_call
+from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, SymbolicControlError, ValueScopeError, WorkloadDepthError
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -345,15 +346,15 @@ def trace_workload(name: str, body: Callable[[], object]) -> tuple[wl.Workload, 
 
 @dataclass(slots=True)
 class Placed:
-    """A workload placed by a call inside another workload: the scope and the item."""
+    """A workload placed by a call inside another workload: the scope and the items, which follow each other."""
 
     scope: TraceScope
-    item: wl.Item
+    items: tuple[wl.Item, ...]
 
 
-def place_last(trace: WorkloadTrace) -> Placed:
-    """Return the last item of the body being written as a placed workload."""
-    return Placed(trace.scopes[-1], trace.scopes[-1].items[-1])
+def place_last(trace: WorkloadTrace, before: int) -> Placed:
+    """Return the items of the body being written, from index `before` on, as a placed workload."""
+    return Placed(trace.scopes[-1], tuple(trace.scopes[-1].items[before:]))
 
 
 def stands_here(placed: Placed | None) -> bool:
@@ -377,7 +378,7 @@ def place(body: wl.Body, tensors: Mapping[int, Tensor]) -> Placed | None:
     fresh = rewrite.with_fresh_ids(body)
     trace.tensors.update(tensors)
     trace.append(fresh)
-    return Placed(trace.scopes[-1], fresh)
+    return Placed(trace.scopes[-1], (fresh,))
 
 
 def unplace(placed: Placed) -> None:
@@ -389,11 +390,17 @@ def unplace(placed: Placed) -> None:
         raise ValueScopeError("a workload made in a loop's body is put together after the loop", here(),
                               help="put it together in the body, or call the function again: each call is a workload "
                                    "of its own")
-    placed.scope.items[:] = [item for item in placed.scope.items if item is not placed.item]
+    placed.scope.items[:] = [item for item in placed.scope.items if not any(item is part for part in placed.items)]
 
 
+@user_call()
 def axis(name: str) -> Symbolic:
-    """Return the variable of the innermost loop with that name."""
+    """Return the variable of the innermost loop with that name.
+
+    Raises: W106 for what is no name; W103 in a workload without a loop of that name around.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise AxisError("axis takes the name of a loop variable", here(), expected='axis("b")', found=f"{name!r:.60}")
     trace = _current.get()
     if trace is None:
         return Symbolic(s.AxisName(name))

@@ -160,7 +160,7 @@ def test_connect_gives_a_workload_that_can_be_put_together() -> None:
     lambda: Event(""), lambda: process(""),
     lambda: replicate(process("p"), 0), lambda: replicate("p", 2), lambda: connect([], []), lambda: connect(["p"], []),
     lambda: connect([process("p").body(lambda: None)], ["ch"]), lambda: process("p").body(3), lambda: process("p").consumes("ch"),
-    lambda: send(Channel("a"), 1), lambda: consume(Channel("a")), lambda: receive(Channel("a")), lambda: P.pipe(),
+    lambda: send(Channel("a"), 1.5), lambda: consume(Channel("a")), lambda: receive(Channel("a")), lambda: P.pipe(),
     lambda: iter(Channel("a")), lambda: workload(lambda: send("a", 1))(), lambda: workload(lambda: pto_wsp.record("e"))(),
     lambda: workload(lambda: consume(Channel("a"), 3))(), lambda: workload(lambda: send(Channel("a"), *range(9)))(),
     lambda: workload(lambda: send(Channel("a"), "x"))(), lambda: pto_wsp.query("e")])
