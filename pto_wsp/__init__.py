@@ -37,7 +37,22 @@ if TYPE_CHECKING:
     from pto_wsp.api.program import Program, load
     from pto_wsp.api.ptoisa import ptoisa
     from pto_wsp.api.search import auto_schedule
-    from pto_wsp.csp import Channel, Event, Process, connect, consume, process, query, receive, record, replicate, send, synchronize
+    from pto_wsp.csp import (
+        Channel,
+        Event,
+        Process,
+        Ring,
+        connect,
+        consume,
+        process,
+        produce,
+        query,
+        receive,
+        record,
+        replicate,
+        send,
+        synchronize,
+    )
     from pto_wsp.schedule.capability import capabilities, workload_forms
     from pto_wsp.view.timeline import timeline
 
@@ -45,12 +60,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Arch", "Calendar", "Channel", "Constexpr", "DType", "Dense", "DenseDyn", "Deps", "DispatchPolicy", "Event", "In", "InOut",
-    "Injective", "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Scalar",
-    "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy", "Tunable",
-    "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv", "combine", "cond",
-    "connect", "consume", "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for", "process", "pto", "ptoisa",
-    "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send", "sequential", "slot_load_u64", "slot_set_u64",
-    "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
+    "Injective", "Kernel", "Monotone", "Out", "P", "Pools", "Process", "Program", "PtoError", "Ragged", "ReadyPolicy", "Ring",
+    "Scalar", "Schedule", "Sparse", "StartPolicy", "Symbol", "TaskWindow", "Tensor", "Tile", "TimingPolicy", "TracePolicy",
+    "Tunable", "WindowMode", "Workload", "WorkloadFunction", "auto_schedule", "axis", "builtin_arch", "capabilities", "ceildiv",
+    "combine", "cond", "connect", "consume", "for_each", "jit_kernel", "kernel", "load", "maximum", "minimum", "parallel_for",
+    "process", "produce", "pto", "ptoisa", "ptoisa_kernel", "query", "receive", "record", "replicate", "select", "send",
+    "sequential", "slot_load_u64", "slot_set_u64", "slot_u64", "synchronize", "task", "timeline", "workload", "workload_forms",
 ]
 
 

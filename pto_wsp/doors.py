@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pto_wsp.run.task_list import TaskList
     from pto_wsp.run.verify import Verification
 
-_PIPELINES = ("Channel", "Event", "Process", "connect", "consume", "process", "query", "receive", "record", "replicate", "send",
-              "synchronize")
+_PIPELINES = ("Channel", "Event", "Process", "Ring", "connect", "consume", "process", "produce", "query", "receive", "record", "replicate",
+              "send", "synchronize")
 # Names of `pto_wsp` that no program needs before its kernels and workloads are written, by the module that defines them.
 LATE_NAMES = {
     **dict.fromkeys(_PIPELINES, "pto_wsp.csp"), "Program": "pto_wsp.api.program", "auto_schedule": "pto_wsp.api.search",

@@ -22,7 +22,18 @@ from pto_wsp.ir.rewrite import with_fresh_ids
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.schedule.schedule import Schedule
 from pto_wsp.source import UNKNOWN, Span, here
-from pto_wsp.trace.workload.pipelines import MAX_REPLICAS, Channel, consumer, note_connected, note_process, send_placed_task, send_token
+from pto_wsp.trace.workload.pipelines import (
+    MAX_REPLICAS,
+    Channel,
+    Consumer,
+    consumer,
+    note_connected,
+    note_process,
+    receive_token,
+    send_placed_task,
+    send_token,
+)
+from pto_wsp.trace.workload.rings import Ring, RingProducer, ring_consumer, ring_producer, ring_receiver
 from pto_wsp.trace.workload.trace import Placed, is_tracing, place, trace_workload, unplace
 from pto_wsp.values import dataclass
 
@@ -54,12 +65,12 @@ class Process:
             raise ProcessError(f"process `{self.name}` is made of parts that are none", here(),
                                help="process(name).consumes(...).produces(...).body(...), and replicate(process, n)")
 
-    def consumes(self, *channels: Channel) -> Process:
-        """Set the channels that the body receives tokens from."""
+    def consumes(self, *channels: Channel | Ring) -> Process:
+        """Set the channels and rings that the body receives tokens from."""
         return replace(self, takes=(*self.takes, *_channels("consumes", channels)))
 
-    def produces(self, *channels: Channel) -> Process:
-        """Set the channels that the body sends tokens to."""
+    def produces(self, *channels: Channel | Ring) -> Process:
+        """Set the channels and rings that the body sends tokens to."""
         return replace(self, gives=(*self.gives, *_channels("produces", channels)))
 
     def body(self, what: Workload | WorkloadFunction | Callable[[], object]) -> Process:
@@ -104,7 +115,7 @@ def replicate(which: Process, n: int) -> Process:
 
 
 @user_call("connect")
-def connect(processes: Sequence[Process], channels: Sequence[Channel]) -> Workload:
+def connect(processes: Sequence[Process], channels: Sequence[Channel | Ring]) -> Workload:
     """Return the workload in which processes run concurrently, ordered only by their channels and events.
 
     Raises: W110 for channels that are not those of the processes, W108 for what is no process.
@@ -170,18 +181,44 @@ def _send_workload(channel: Channel, what: Workload) -> None:
 
 
 @user_call("consume")
-def consume(channel: Channel, body: Callable[..., object] | None = None) -> Any:
+def consume(channel: Channel | Ring, body: Callable[..., object] | None = None) -> Any:
     """Receive tokens until the channel is closed and empty: `with consume(ch) as i:`, or `consume(ch, lambda b, h: …)`.
 
+    Of a ring each token is a buffer, with its numbers if there are names for them: `with consume(ring) as buffer`, `as (buffer, i)`.
     With a body, outside a workload, the result is a workload, such as the body of a process.
     Raises: K105 outside a workload for the form without a body, W109 for what is no channel.
     """
+    def opened() -> Consumer:
+        return ring_consumer(channel) if isinstance(channel, Ring) else consumer(channel)
+
     if body is None:
-        return consumer(channel)
+        return opened()
     if isinstance(body, Workload) or not callable(body):
         raise ChannelError("consume takes a function of the token's numbers", here(), found=f"{type(body).__name__}: {body!r:.60}",
                            help="consume(channel, lambda i: ...)")
-    return make_form("consume", lambda: consumer(channel).run(body, embed))
+    return make_form("consume", lambda: opened().run(body, embed))
+
+
+@user_call("produce")
+def produce(ring: Ring, *numbers: object) -> RingProducer:
+    """Fill the next buffer of a ring: `with produce(ring) as buffer: load[i](x=X[i], out=buffer)`.
+
+    The body waits for a free buffer; those who take from the ring get the buffer when the body's tasks have completed, and the numbers
+    along with it: `with produce(ring, i) as buffer`, `with consume(ring) as (buffer, i)`.
+    Raises: K105 outside a workload; W109 for what is no ring, and where the number of the buffer is not that of ordered loops; T209 for
+    what is no whole number.
+    """
+    return ring_producer(ring, numbers)
+
+
+@user_call("receive")
+def receive(channel: Channel | Ring) -> Any:
+    """Receive one token: `i = receive(ch)`, `b, h = receive(ch)`; of a ring one buffer: `with receive(ring) as buffer:`.
+
+    The run fails if no token will come.
+    Raises: K105 outside a workload, W109 for what is no channel.
+    """
+    return ring_receiver(channel) if isinstance(channel, Ring) else receive_token(channel)
 
 
 def _name_of(parts: Sequence[Process]) -> str:
@@ -206,7 +243,10 @@ def _processes(given: object, span: Span) -> Iterator[Process]:
 def _channels(what: str, given: Iterable[object]) -> tuple[Channel, ...]:
     found: list[Channel] = []
     for one in given:
-        if not isinstance(one, Channel):
+        if isinstance(one, Ring):
+            found += one.channels
+        elif not isinstance(one, Channel):
             raise ChannelError(f"{what} takes channels", here(), found=f"{type(one).__name__}: {one!r:.60}")
-        found.append(one)
+        else:
+            found.append(one)
     return tuple(found)

@@ -312,6 +312,7 @@ def _iterate(trace: WorkloadTrace, levels: tuple[Walk | Sparse, ...], names: Seq
             position = None if walk.leads_to is None else trace.new_var(f"{name}.position")
             value = Symbolic(var) if position is None else Column(var, position, walk.tensors)
             scope = stack.enter_context(trace.scope(var, *(() if position is None else (position,))))
+            scope.walk, scope.ordered = walk, ordered
             opened.append(_OpenLoop(walk, var, position, scope, value))
         at, before = walking.f_lasti, held_by_names(walking, NUMBERS)
         try:

@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from inspect import Parameter, signature
-from types import GenericAlias, TracebackType
+from types import FrameType, GenericAlias, TracebackType
 from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
@@ -147,7 +147,7 @@ def send_token(channel: object, what: tuple[object, ...]) -> None:
         task = _task_of(what[0], trace, span)
         send_payload(trace, ref, tuple(trace.use(node, frame, span) for node in task.index), (task.handle,), span)
     else:
-        send_payload(trace, ref, tuple(trace.use(_whole(ref, value, span), frame, span) for value in what), (), span)
+        send_payload(trace, ref, token_numbers(trace, ref, what, frame, span), (), span)
 
 
 def send_placed_task(channel: object, body: Sequence[wl.Item]) -> None:
@@ -241,9 +241,8 @@ def consumer(channel: object) -> Consumer:
     return Consumer(trace, _channel("consume", channel, span), span)
 
 
-@user_call("receive")
-def receive(channel: Channel) -> Any:
-    """Receive one token: `i = receive(ch)`, `b, h = receive(ch)`. The run fails if no token will come.
+def receive_token(channel: Channel) -> Any:
+    """Receive one token of a channel, and return its numbers.
 
     Raises: K105 outside a workload, W109 for what is no channel.
     """
@@ -325,6 +324,15 @@ def _task_of(handle: TaskHandle, trace: WorkloadTrace, span: Span) -> wl.Task:
                 if task.handle == handle.id:
                     return task
     raise ChannelError(f"send of a task that has been moved: {handle!r}", span, help="send it in the body that makes it")
+
+
+def token_numbers(trace: WorkloadTrace, ref: wl.ChannelRef, values: tuple[object, ...], frame: FrameType,
+                  span: Span) -> tuple[s.Scalar, ...]:
+    """Return values as the numbers of a token of a channel.
+
+    Raises: T209 for what is no whole number or truth value, W103 for what is out of scope.
+    """
+    return tuple(trace.use(_whole(ref, value, span), frame, span) for value in values)
 
 
 def _whole(ref: wl.ChannelRef, value: object, span: Span) -> s.Scalar:

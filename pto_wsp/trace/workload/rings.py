@@ -14,10 +14,10 @@ k mod slots has been filled, and carries k; a token is sent to `free` before a b
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NoReturn
 
+from pto_wsp.calls import user_calls
 from pto_wsp.errors import ChannelError, SymbolicControlError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
@@ -27,13 +27,14 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.source import Span, here, user_frame
 from pto_wsp.trace.bytecode import AssignTarget, left_early, target_of
-from pto_wsp.trace.workload.pipelines import MAX_PAYLOAD, Channel, send_payload, token_numbers
+from pto_wsp.trace.workload.pipelines import MAX_PAYLOAD, Channel, Consumer, send_payload, token_numbers
 from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
 from pto_wsp.values import dataclass
 
 MAX_SLOTS = 1 << 12
 
 
+@user_calls()
 class Ring:
     """`Ring((rows, cols), dtype, slots=2)`: buffers that go round between a process that fills them and one that reads them.
 
@@ -66,7 +67,8 @@ class Ring:
 
     def buffer(self, token: s.Scalar) -> TensorView:
         """Return the view of the buffer of a token, by the token's number."""
-        return self.buffers[Symbolic(s.binary(s.Op.MOD, token, s.Const(self.slots)))]
+        view: TensorView = self.buffers[Symbolic(s.binary(s.Op.MOD, token, s.Const(self.slots)))]
+        return view
 
     def __iter__(self) -> NoReturn:
         raise ChannelError(f"ring `{self.name}` is no loop", here(), help=f"with consume({self.name}) as buffer: ... takes its buffers")
@@ -75,7 +77,7 @@ class Ring:
         return f"Ring({self.buffers.shape[1:]}, {self.buffers.dtype}, slots={self.slots}, name={self.name!r})"
 
 
-class Filled:
+class RingProducer:
     """The result of `produce(ring, …)`: `with` waits for a free buffer, and sends it as full when the tasks of the body have completed."""
 
     __slots__ = ("_entered_at", "_first", "_numbers", "_ring", "_scope", "_span", "_token", "_trace")
@@ -91,7 +93,7 @@ class Filled:
                                help=f"write it here: with produce({self._ring.name}) as buffer: ...")
         _opened(self._trace, self)
         self._entered_at = user_frame().f_lasti
-        self._token = token_number(self._trace, self._ring, self._span)
+        self._token = self._trace.use(token_number(self._trace, self._ring, self._span), user_frame(), self._span)
         send_payload(self._trace, self._ring.free.ref, (self._token,), (), self._span)
         self._scope = self._trace.scopes[-1]
         self._first = len(self._scope.items)
@@ -111,62 +113,70 @@ class Filled:
         return f"produce({self._ring.name})"
 
 
-class Taken:
-    """The result of `consume(ring)` or `receive(ring)`: `with` gives the next full buffer, and frees it at the end of the body.
+class RingConsumer(Consumer):
+    """The result of `consume(ring)`: the body of `with` runs for every full buffer, which is free again behind it."""
 
-    `every`: the body runs for every buffer until the ring is closed and empty; else for one.
-    """
+    __slots__ = ("_ring",)
 
-    __slots__ = ("_body", "_entered_at", "_ring", "_scope", "_span", "_trace", "_vars", "every")
+    def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span) -> None:
+        super().__init__(trace, ring.full.ref, span)
+        self._ring = ring
 
-    def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span, *, every: bool) -> None:
-        self._trace, self._ring, self._span, self.every = trace, ring, span, every
+    def _open(self, target: AssignTarget) -> Any:
+        super()._open(_with_number(self._ring, target))
+        self._scope.token = self._vars[0]
+        return _taken(self._ring, self._vars)
+
+    def _close(self) -> None:
+        self._scope.items.append(flow.Receive(self._ring.free.ref, (), span=self._span))
+        super()._close()
+
+
+class RingReceiver:
+    """The result of `receive(ring)`: `with` takes the next full buffer, which is free again behind the body."""
+
+    __slots__ = ("_entered_at", "_ring", "_span", "_trace", "_vars")
+
+    def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span) -> None:
+        self._trace, self._ring, self._span = trace, ring, span
         self._vars: tuple[s.Var, ...] = ()
-        self._scope: TraceScope | None = None
-        self._body: AbstractContextManager[TraceScope] | None = None
         trace.unopened.append((self, span))
 
     def __enter__(self) -> Any:
-        if self._trace is not current_trace(f"{self!r}") or self._vars:
-            raise ChannelError(f"{self!r} is opened where it was not made", here(), help=f"write it here: with {self!r} as buffer: ...")
+        if self._trace is not current_trace("receive(...)") or self._vars:
+            raise ChannelError(f"receive({self._ring.name}) is opened where it was not made", here(),
+                               help=f"write it here: with receive({self._ring.name}) as buffer: ...")
+        _opened(self._trace, self)
         frame = user_frame()
         self._entered_at = frame.f_lasti
-        return self.open(target_of(frame))
-
-    def open(self, target: AssignTarget) -> Any:
-        """Open the body, and return the buffer, with the numbers that came with it if the target names any."""
-        _opened(self._trace, self)
-        names = target.names[1:] or tuple(f"t{k}" for k in range(1, target.count))
-        token, *numbers = self._vars = tuple(self._trace.new_var(name) for name in (f"{self._ring.name}.number", *names))
-        if self.every:
-            self._body = self._trace.scope(*self._vars)
-            self._scope = self._body.__enter__()
-            self._scope.token = token
-        else:
-            self._trace.bind(self._vars)
-            self._trace.append(flow.Receive(self._ring.full.ref, self._vars, span=self._span))
-        buffer = self._ring.buffer(token)
-        return buffer if not numbers else (buffer, *map(Symbolic, numbers))
+        target = _with_number(self._ring, target_of(frame))
+        self._vars = tuple(self._trace.new_var(name) for name in target.names)
+        self._trace.bind(self._vars)
+        self._trace.append(flow.Receive(self._ring.full.ref, self._vars, span=self._span))
+        return _taken(self._ring, self._vars)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
-            _refuse_left_early(repr(self), self._entered_at)
-            self.close()
-        elif self._body is not None:
-            self._body.__exit__(None, None, None)
-
-    def close(self) -> None:
-        """End the body: the buffer is free behind it."""
-        self._trace.append(flow.Receive(self._ring.free.ref, (), span=self._span))
-        if self._body is not None and self._scope is not None:
-            self._body.__exit__(None, None, None)
-            self._trace.append(flow.Consume(self._ring.full.ref, self._vars, flow.Sequence(tuple(self._scope.items)), span=self._span))
+            _refuse_left_early(f"receive({self._ring.name})", self._entered_at)
+            self._trace.append(flow.Receive(self._ring.free.ref, (), span=self._span))
 
     def __repr__(self) -> str:
-        return f"{'consume' if self.every else 'receive'}({self._ring.name})"
+        return f"receive({self._ring.name})"
 
 
-def fill(ring: object, numbers: tuple[object, ...]) -> Filled:
+def _with_number(ring: Ring, target: AssignTarget) -> AssignTarget:
+    """Return the target of a token of a ring for the user's target of its buffer: the buffer's number stands in place of the buffer."""
+    others = target.names[1:] if len(target.names) == target.count else tuple(f"t{k}" for k in range(1, target.count))
+    return AssignTarget(len(others) + 1, (f"{ring.name}.number", *others))
+
+
+def _taken(ring: Ring, variables: tuple[s.Var, ...]) -> Any:
+    """Return the buffer of a token, with the numbers that came with it if there are names for them."""
+    buffer, numbers = ring.buffer(variables[0]), tuple(map(Symbolic, variables[1:]))
+    return (buffer, *numbers) if numbers else buffer
+
+
+def ring_producer(ring: object, numbers: tuple[object, ...]) -> RingProducer:
     """Return the context manager that fills the next buffer of a ring; the numbers go with it.
 
     Raises: K105 outside a workload, W109 for what is no ring, T209 for what is no number.
@@ -178,15 +188,23 @@ def fill(ring: object, numbers: tuple[object, ...]) -> Filled:
     if len(numbers) >= MAX_PAYLOAD:
         raise ChannelError(f"a buffer of `{ring.name}` takes too many numbers along", span, expected=f"at most {MAX_PAYLOAD - 1}",
                            found=str(len(numbers)))
-    return Filled(trace, ring, token_numbers(trace, ring.full, numbers, span), span)
+    return RingProducer(trace, ring, token_numbers(trace, ring.full.ref, numbers, user_frame(), span), span)
 
 
-def take(ring: Ring, *, every: bool) -> Taken:
-    """Return the context manager that takes full buffers of a ring: every one in turn, or one.
+def ring_consumer(ring: Ring) -> RingConsumer:
+    """Return the context manager that takes every full buffer of a ring in turn.
 
     Raises: K105 outside a workload.
     """
-    return Taken(current_trace(f"{'consume' if every else 'receive'}({ring.name})"), ring, here(), every=every)
+    return RingConsumer(current_trace("consume(...)"), ring, here())
+
+
+def ring_receiver(ring: Ring) -> RingReceiver:
+    """Return the context manager that takes the next full buffer of a ring.
+
+    Raises: K105 outside a workload.
+    """
+    return RingReceiver(current_trace("receive(...)"), ring, here())
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +241,9 @@ def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
         elif walk.leads_to is not None:
             refuse("in a loop over a sparse row", "loop over positions: P.seq(n)")
         else:
-            number = s.floordiv(s.sub(scope.var, walk.start), walk.step)
-            around.append(_Counted(number, s.ceildiv(s.sub(walk.stop, walk.start), walk.step)))
+            number = s.binary(s.Op.FLOORDIV, s.sub(scope.var, walk.start), walk.step)
+            last = s.binary(s.Op.FLOORDIV, s.sub(walk.start, walk.stop), walk.step)      # minus the number of iterations
+            around.append(_Counted(number, s.sub(s.Const(0), last)))
     position: s.Scalar = s.Const(0)
     variables = {leaf.id for each in around for leaf in s.leaves(each.number) if isinstance(leaf, s.Var)}
     for k, each in enumerate(around):

@@ -44,6 +44,9 @@ class TraceScope:
     closed: bool = False
     choice: object = None
     decided: tuple[wl.WorkloadChoice, object] | None = None
+    walk: Walk | None = None       # of a loop: how it goes over its axis
+    ordered: bool = False
+    token: s.Var | None = None     # of the body of consume(ring): the number of the buffer, from 0
     received: list[s.Var] = field(default_factory=list)   # variables bound by statements (receive) until the end of the body
     is_pipe: bool = False    # its statements are processes; tensors made between them belong to the body around
     loose: dict[Span, str] = field(default_factory=dict)    # processes made directly in a pipe and not connected yet
