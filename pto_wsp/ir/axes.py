@@ -244,8 +244,8 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
         tensor = Tensor(_listed(axis, what, given))
     else:
         wrapper = _wrapped.get(id(given))
-        if wrapper is None or wrapper.data is not given or wrapper.data is None or wrapper.data.shape != wrapper.ref.shape:
-            wrapper = Tensor(given)  # type: ignore[arg-type]
+        if wrapper is None or wrapper.given is not given or wrapper.data is None or wrapper.data.shape != wrapper.ref.shape:
+            wrapper = Tensor(given)
         tensor = _wrapped[id(given)] = wrapper
     if tensor.rank != rank or not tensor.dtype.is_integer:
         raise AxisError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),

@@ -8,21 +8,17 @@ every dimension gives a scalar that is read when the workload's tasks are made.
 TensorView(X[1, :8], shape=(8, 128), f32)
 
 `Injective` and `Monotone` declare contracts of index tensors, on which checks rely; every bound array is checked against them.
-`Tensor.from_dlpack` wraps arrays of other libraries. NumPy cannot read bf16 and fp8 capsules, so these are presented as unsigned integers
-of their width and viewed as their dtype afterwards. Source: DLPack 1.1, dlpack.h: DLTensor, DLManagedTensor, DLManagedTensorVersioned.
 """
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -33,6 +29,7 @@ from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
@@ -134,69 +131,6 @@ def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, wri
                               expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
                               found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
                               if not below else None)
-
-
-# -- DLPack ------------------------------------------------------------------------------------------------------------
-_UNSIGNED = 1
-_CODES: Mapping[tuple[int, int], DType] = MappingProxyType({(4, 16): DType.BF16, (10, 8): DType.FP8E4M3, (12, 8): DType.FP8E5M2})
-
-
-class _DlpackDType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class _DlpackTensor(ctypes.Structure):
-    _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("dtype", _DlpackDType))
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64), ("tensor", _DlpackTensor))
-
-
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-
-
-class _AsIntegers:
-    """Offers an array's memory to NumPy, with bf16 and fp8 elements as unsigned integers; `dtype`: their real dtype."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-        self.dtype: DType | None = None
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
-
-    def __dlpack__(self, **options: object) -> Any:
-        capsule = self._array.__dlpack__(**options)
-        tensor = tensor_in_capsule(capsule)
-        if tensor is not None and tensor.dtype.lanes == 1:
-            self.dtype = _CODES.get((tensor.dtype.code, tensor.dtype.bits))
-            if self.dtype is not None:
-                tensor.dtype.code = _UNSIGNED      # the capsule is ours: each call makes a new one
-        return capsule
-
-
-def tensor_in_capsule(capsule: object) -> _DlpackTensor | None:
-    """Return the tensor in a capsule that nobody has taken, None for another one."""
-    if _is_valid(capsule, b"dltensor_versioned"):
-        whole = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        return _DlpackTensor.from_address(ctypes.addressof(whole) + _Versioned.tensor.offset)
-    if _is_valid(capsule, b"dltensor"):
-        return _DlpackTensor.from_address(_pointer(capsule, b"dltensor"))
-    return None
-
-
-def from_dlpack(array: Any) -> npt.NDArray[Any]:
-    """Return an array in host memory as a NumPy array, without a copy.
-
-    Raises: AttributeError, TypeError, BufferError or RuntimeError for an object that offers no host memory.
-    """
-    offered = _AsIntegers(array)
-    elements: npt.NDArray[Any] = np.from_dlpack(offered)
-    return elements if offered.dtype is None else elements.view(offered.dtype.np)
 
 
 # -- tensors and views -------------------------------------------------------------------------------------------------
@@ -398,15 +332,20 @@ class TensorView:
 
 @user_calls()
 class Tensor(TensorView):
-    """An array in global memory, wrapped and not copied: results are written to the given array."""
+    """An array in global memory, wrapped and not copied: results are written to the given array.
 
-    __slots__ = ("__weakref__", "data", "intermediate", "made_in")
+    `data` is its memory as a NumPy array. Other libraries read the memory without a copy, too: `torch.from_dlpack(tensor)`,
+    `np.asarray(tensor)`.
+    """
 
-    def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
+    __slots__ = ("__weakref__", "data", "given", "intermediate", "made_in")
+
+    def __init__(self, data: object = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
                  name: str | None = None) -> None:
-        """Wrap `data`. If given, `shape` and `dtype` must match the array; without data they declare what a run binds.
+        """Wrap `data`, an array of NumPy, PyTorch, JAX or any library with `__dlpack__`, `__array_interface__` or `__array__`.
 
-        Raises: D101 for a mismatch, or for data that is not an array.
+        If given, `shape` and `dtype` must match the array; without data they declare what a run binds.
+        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have.
         """
         if dtype is not None and not isinstance(dtype, DType):
             raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
@@ -415,13 +354,15 @@ class Tensor(TensorView):
             if shape is None or dtype is None:
                 raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),
                                       help="Tensor(array), or Tensor(shape=(4, 16), dtype=DType.F32)")
-            extents = _extents(shape)
+            extents, array = _extents(shape), None
             found, layout = dtype, Layout.contiguous(extents)
         else:
-            extents, found, layout = _describe(data, shape, dtype)
+            array = _array(data)
+            extents, found, layout = _describe(array, shape, dtype)
         if len(extents) > MAX_RANK:
             raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
-        self.data = data
+        self.data: npt.NDArray[Any] | None = array
+        self.given = data                    # the object that was wrapped, for callers that look for its tensor
         self.intermediate = False
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
         super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
@@ -431,6 +372,29 @@ class Tensor(TensorView):
         raise ArgumentKindError("Tensor takes no type in brackets", here(), found=f"Tensor[{item!r:.60}]",
                                 expected="Tensor(array), or In[Tensor] as the annotation of a kernel's parameter",
                                 help="a Tensor parameter takes the dtype and the shape of the view that is bound")
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the array, for `np.asarray(tensor)`: its own memory, unless a copy or another dtype is asked for."""
+        array = self._memory()
+        if dtype is not None and array.dtype != np.dtype(dtype):
+            if copy is False:
+                raise ValueError(f"{self.dtype} is copied to be read as {np.dtype(dtype)}")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: object) -> object:
+        """Return a DLPack capsule of the array, for `torch.from_dlpack(tensor)`: its own memory, of bf16 and fp8 as well."""
+        return capsule_of(self._memory(), self.dtype, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's number of the host."""
+        return self._memory().__dlpack_device__()
+
+    def _memory(self) -> npt.NDArray[Any]:
+        if self.data is None:
+            raise TensorDataError(f"`{self.ref.shown}` has no array to read", here(), found=repr(self),
+                                  help="its array is bound by a run, execute(name=array): read that array")
+        return self.data
 
     def __copy__(self) -> Tensor:
         return self._again(self.data)
@@ -484,14 +448,14 @@ class Tensor(TensorView):
         self.view = View(replace(self.ref, name=self.ref.name or name))
 
     @staticmethod
-    def from_dlpack(array: Any, name: str | None = None) -> Tensor:
-        """Wrap an array of another library (PyTorch, JAX, …) in host memory, without a copy."""
-        try:
-            wrapped = from_dlpack(array)
-        except (AttributeError, TypeError, BufferError, RuntimeError) as problem:
-            raise TensorDataError("this object offers no host memory through DLPack", here(), found=kind_of(array),
-                                  notes=(str(problem),)) from None
-        return Tensor(wrapped, name=name)
+    def from_dlpack(array: object, name: str | None = None) -> Tensor:
+        """Wrap an array of another library (PyTorch, JAX, …) in host memory, without a copy, by its `__dlpack__`.
+
+        Raises: D101 for an object without one.
+        """
+        if not hasattr(type(array), "__dlpack__"):
+            raise TensorDataError("this object offers no host memory through DLPack", here(), found=kind_of(array))
+        return Tensor(array, name=name)
 
 
 def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool,
@@ -503,36 +467,20 @@ def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DTyp
     return tensor
 
 
-def kind_of(value: object) -> str:
-    """Return the name of a value's class, with its module unless it is a builtin; "nothing" for None."""
-    kind = type(value)
-    return "nothing" if value is None else kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def array_advice(value: object, place: str) -> str | None:
-    """Return how to pass another library's array; None for a value that is not an array. `place`: text with {} for the value."""
-    if isinstance(value, np.ma.MaskedArray):
-        return f"its mask would be lost: {place.format('x.filled(0)')} gives the masked elements a number"
-    if hasattr(type(value), "__dlpack__"):
-        return f"wrap it without a copy: {place.format('Tensor.from_dlpack(x)')}"
-    if hasattr(type(value), "__array__") or isinstance(value, list | tuple | memoryview):
-        return f"make an array of it: {place.format('np.asarray(x)')}"
-    return None
-
-
 def live_tensor(tensor_id: int) -> Tensor | None:
     """Return the tensor of that id; None if it no longer exists."""
     return _live.get(tensor_id)
 
 
-def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
-    if not isinstance(data, np.ndarray):
-        raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=kind_of(data),
-                              help="np.asarray(...) makes one; Tensor.from_dlpack(...) wraps PyTorch and JAX arrays")
-    if isinstance(data, np.ma.MaskedArray):
-        raise TensorDataError("a Tensor has no mask, so that of the array would be lost", here(), expected="numpy.ndarray",
-                              found=kind_of(data), help="array.filled(0) gives the masked elements a number; array.mask is a Tensor of its "
-                              "own, of bools")
+def _array(data: object) -> npt.NDArray[Any]:
+    array = array_of(data)
+    if isinstance(array, NotTaken):
+        raise TensorDataError(f"a Tensor cannot wrap {array.what}", here(), expected=array.expected, found=array.found, help=array.help,
+                              notes=array.notes)
+    return array
+
+
+def _describe(data: npt.NDArray[Any], shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
     found = DType.from_numpy(data.dtype)
     if dtype is not None and found is not dtype:
         raise TensorDataError("the array's dtype is not what the Tensor says", here(), expected=f"{dtype}, as dtype= says",
@@ -543,6 +491,9 @@ def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) ->
     if any(stride % data.itemsize for stride in data.strides):
         raise TensorDataError("the array's strides are not whole elements", here(), found=f"strides {data.strides} bytes",
                               help="np.ascontiguousarray(...) makes a copy that fits")
+    if not data.flags.aligned:
+        raise TensorDataError("the array's elements do not lie at multiples of their size", here(),
+                              found=f"address {data.__array_interface__['data'][0]}", help="array.copy() makes a copy that fits")
     strides = tuple(stride // data.itemsize for stride in data.strides)
     if data.size and math.prod(data.shape[-1:]) == 1 and data.ndim:
         strides = (*strides[:-1], 1)   # NumPy does not define the stride of a dimension of extent 1
@@ -593,7 +544,7 @@ def check_name(name: object) -> None:
 
 # -- contracts ---------------------------------------------------------------------------------------------------------
 @user_call()
-def Injective(table: Tensor | np.ndarray) -> Tensor:
+def Injective(table: object) -> Tensor:
     """Declare that no two nonnegative elements of `table` are equal, and return it as a Tensor; negative elements are padding.
 
     Raises: T205 for a value that is not a whole tensor of integers. A run that binds an array with two equal elements ends with R110.
@@ -602,7 +553,7 @@ def Injective(table: Tensor | np.ndarray) -> Tensor:
 
 
 @user_call()
-def Monotone(offsets: Tensor | np.ndarray) -> Tensor:
+def Monotone(offsets: object) -> Tensor:
     """Declare that the elements of `offsets` never decrease along the last dimension, and return it as a Tensor.
 
     Raises: T205 for a value that is not a whole tensor of integers. A run that binds a decreasing array ends with R110.
@@ -611,7 +562,7 @@ def Monotone(offsets: Tensor | np.ndarray) -> Tensor:
 
 
 def _promised(name: str, given: object, contract: Contract) -> Tensor:
-    tensor = Tensor(given) if isinstance(given, np.ndarray) else given
+    tensor = Tensor(given) if is_array(given) and not isinstance(given, TensorView) else given
     if not isinstance(tensor, Tensor) or not tensor.dtype.is_integer or tensor.rank == 0:
         description = f"{tensor!r}" if isinstance(tensor, TensorView) else f"{type(given).__name__}: {given!r:.60}"
         raise ArgumentKindError(f"{name} takes a whole tensor of indices", here(), found=description,
