@@ -32,7 +32,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
+from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -45,6 +45,9 @@ def pick(view: View, dim: int, entry: object) -> View:
 
     Raises: T301 for a constant out of range, T302 for a value that is not an index.
     """
+    if isinstance(entry, Counted):
+        raise ViewIndexError("an axis is no index", here(), found=repr(entry),
+                             expected="a position of the axis", help="loop over the axis, `for i in P(axis)`, and index with i")
     extent = place_of(view).dims[dim].extent
     index = _from_end(_index(entry), extent)
     _check_constant(view, dim, index, extent, entry, below=True)
