@@ -176,7 +176,7 @@ class Ragged:
         self.lengths = tensor
         self.offsets = None if offsets is None else index_tensor("Ragged", "the offsets", offsets, 1)
         counted = self.lengths if self.offsets is None else self.offsets
-        if isinstance(self.first, DenseAxis) and counted.ref.shape[0] < self.first.extent:
+        if isinstance(self.first, DenseAxis) and not counted.sized_by_runs and counted.ref.shape[0] < self.first.extent:
             what = "a length" if self.offsets is None else "an offset"
             raise AxisError(f"Ragged needs {what} for each position of the outer axis", here(),
                             expected=f"{self.first.extent} {what.split()[1]}s", found=str(counted.ref.shape[0]))
@@ -307,7 +307,8 @@ class Sparse:
         self.indptr = index_tensor("Sparse", "indptr", indptr, 1)
         self.indices = index_tensor("Sparse", "indices", indices, 1)
         entries = self.indptr.ref.shape[0]
-        if isinstance(outer, DenseAxis) and entries != outer.extent + 1:     # the extent of a DenseDyn is known when it is bound
+        fixed = isinstance(outer, DenseAxis) and not self.indptr.sized_by_runs     # a run knows the extents of others
+        if isinstance(outer, DenseAxis) and fixed and entries != outer.extent + 1:
             raise AxisError("Sparse takes one indptr a row and one behind the last", here(),
                             expected=f"{outer.extent + 1} entries, for {outer.extent} rows", found=str(entries))
         self.indptr.promise(Contract.MONOTONE)

@@ -33,7 +33,7 @@ from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_o
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
-from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
+from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, as_declared, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
@@ -234,7 +234,10 @@ class TensorView:
                 view = pick(view, dim, entry)
         parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
         result = TensorView(self.owner, view, (*self.holds, *tensors_read(*parts)))
-        return result if result.rank or n_indices == 0 else Symbolic(element(view), (self.owner, *result.holds))
+        if result.rank or n_indices == 0:
+            return result
+        of_tensor = View(view.tensor, view.steps[len(self.owner.view.steps):])    # a tensor of symbolic shape begins where its array does
+        return Symbolic(element(of_tensor), (self.owner, *result.holds))
 
     def item(self, *index: object) -> Symbolic:
         """Return one element as a scalar, read when the workload's tasks are made; takes one index per dimension."""
@@ -343,11 +346,13 @@ class Tensor(TensorView):
 
     __slots__ = ("__weakref__", "data", "given", "intermediate", "made_in")
 
-    def __init__(self, data: object = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
+    def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DType | None = None,
                  name: str | None = None) -> None:
         """Wrap `data`, an array of NumPy, PyTorch, JAX or any library with `__dlpack__`, `__array_interface__` or `__array__`.
 
-        If given, `shape` and `dtype` must match the array; without data they declare what a run binds.
+        If given, `shape` and `dtype` must match the array; without data they declare what a run binds. An extent may be a Symbol, the
+        size of an axis, or arithmetic on them: the tensor is then the first rows of its array, as many as the extent is in the run.
+
         Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have.
         """
         if dtype is not None and not isinstance(dtype, DType):
@@ -357,10 +362,12 @@ class Tensor(TensorView):
             if shape is None or dtype is None:
                 raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),
                                       help="Tensor(array), or Tensor(shape=(4, 16), dtype=DType.F32)")
-            extents, array = _extents(shape), None
+            array = None
+            extents, cuts = _sizes(shape)
             found, layout = dtype, Layout.contiguous(extents)
         else:
             array = _array(data)
+            _, cuts = ((), ()) if shape is None else _sizes(shape)
             extents, found, layout = _describe(array, shape, dtype)
         if len(extents) > MAX_RANK:
             raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
@@ -368,7 +375,7 @@ class Tensor(TensorView):
         self.given = data                    # the object that was wrapped, for callers that look for its tensor
         self.intermediate = False
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
-        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
+        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout), cuts))
         _live[self.ref.id] = self
 
     def __class_getitem__(cls, item: object) -> NoReturn:
@@ -406,11 +413,11 @@ class Tensor(TensorView):
         return self._again(None if self.data is None else self.data.copy())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle, (self.data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
         """Return a new tensor with this one's attributes; a copy needs an id of its own."""
-        return _unpickle(data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle(data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     @property
     def ref(self) -> TensorRef:
@@ -422,33 +429,56 @@ class Tensor(TensorView):
         """The given name, or an empty string."""
         return self.ref.name
 
+    @property
+    def sizes(self) -> tuple[s.Scalar, ...]:
+        """The extents as declared: constants, and scalars of symbols."""
+        stops = {cut.dim: cut.stop for cut in self.view.steps if isinstance(cut, Cut)}
+        return tuple(stops.get(dim, s.Const(extent)) for dim, extent in enumerate(self.ref.shape))
+
+    @property
+    def sized_by_runs(self) -> bool:
+        """Tell whether each run makes or binds an array of its own size: the shape has symbols, and there is no data."""
+        return self.data is None and bool(self.view.steps)
+
+    @property
+    def unsized(self) -> bool:
+        """Tell whether only a run knows the shape: there is no data, and a symbol of the shape has no initial value."""
+        return self.data is None and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
+
     def promise(self, contract: Contract) -> None:
         """Declare a contract of the elements; it is checked when an array is bound."""
         if not isinstance(contract, Contract):
             raise TensorDataError("a Tensor keeps no such contract", here(), expected="Contract.INJECTIVE or Contract.MONOTONE",
                                   found=repr(contract), help="Injective(table) and Monotone(offsets) declare them")
         if contract not in self.ref.contracts:
-            self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)))
+            self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)), self.view.steps)
 
     @staticmethod
-    def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
+    def empty(shape: Sequence[object], dtype: DType, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
-        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration.
+        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. Elsewhere an extent may be a
+        Symbol, the size of an axis, or arithmetic on them: each run then has as much memory as the extent says.
+
+        Raises: D101 for a shape that is none, and for symbols in the shape of a tensor that a body makes.
         """
         tensor = Tensor(None, shape, dtype, name)
         tensor.intermediate = True
         watcher = _watcher.get()
         if watcher is not None:
             watcher.made(tensor)
-        if tensor.made_in is None:
+        if tensor.made_in is not None and tensor.view.steps:
+            raise TensorDataError("a Tensor.empty made in a body has a shape of numbers", here(), found=repr(shape),
+                                  help="make it in front of the body, or as large as it may get, and cut it: "
+                                       "Tensor.empty((64, 8), F32)[:n]")
+        if tensor.made_in is None and not tensor.view.steps:
             tensor.data = np.empty(tensor.ref.shape, dtype.np)
         return tensor
 
     def rename(self, name: str) -> None:
         """Name a tensor that has no name."""
         check_name(name)
-        self.view = View(replace(self.ref, name=self.ref.name or name))
+        self.view = View(replace(self.ref, name=self.ref.name or name), self.view.steps)
 
     @staticmethod
     def from_dlpack(array: object, name: str | None = None) -> Tensor:
@@ -461,9 +491,9 @@ class Tensor(TensorView):
         return Tensor(array, name=name)
 
 
-def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool,
+def _unpickle(data: npt.NDArray[Any] | None, sizes: tuple[s.Scalar, ...], dtype: DType, name: str, intermediate: bool,
               contracts: tuple[Contract, ...] = ()) -> Tensor:
-    tensor = Tensor(data, shape, dtype, name or None)
+    tensor = Tensor(data, tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes), dtype, name or None)
     tensor.intermediate = intermediate
     for contract in contracts:
         tensor.promise(contract)
@@ -483,14 +513,17 @@ def _array(data: object) -> npt.NDArray[Any]:
     return array
 
 
-def _describe(data: npt.NDArray[Any], shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
+def _describe(data: npt.NDArray[Any], shape: Sequence[object] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
     found = DType.from_numpy(data.dtype)
     if dtype is not None and found is not dtype:
         raise TensorDataError("the array's dtype is not what the Tensor says", here(), expected=f"{dtype}, as dtype= says",
                               found=f"{found} array", help=f"array.astype(np.{dtype.np.name}), or dtype=DType.{found.name}")
-    if shape is not None and _extents(shape) != data.shape:
-        raise TensorDataError("the array's shape is not what the Tensor says", here(), expected=f"{_extents(shape)}, as shape= says",
-                              found=f"{data.shape}")
+    if shape is not None:
+        extents, cuts = _sizes(shape)
+        free = {cut.dim for cut in cuts}
+        if len(extents) != data.ndim or any(dim not in free and extents[dim] != data.shape[dim] for dim in range(data.ndim)):
+            raise TensorDataError("the array's shape is not what the Tensor says", here(), expected=f"{_shown(shape)}, as shape= says",
+                                  found=f"{data.shape}")
     if any(stride % data.itemsize for stride in data.strides):
         raise TensorDataError("the array's strides are not whole elements", here(), found=f"strides {data.strides} bytes",
                               help="np.ascontiguousarray(...) makes a copy that fits")
@@ -516,16 +549,46 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
 
 
-def _extents(shape: object) -> tuple[int, ...]:
-    entries = tuple(shape) if isinstance(shape, Iterable) else None
-    extents = tuple(n for entry in entries or () if (n := _whole(entry)) is not None)
-    if entries is None or len(extents) != len(entries):
+def _extents(shape: tuple[object, ...]) -> tuple[int, ...]:
+    extents = tuple(n for entry in shape if (n := _whole(entry)) is not None)
+    if len(extents) != len(shape):
         raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     if any(n < 0 for n in extents):
         raise TensorDataError("a shape has no negative extents", here(), found=str(extents))
     if math.prod(extents) >= 1 << 62:
         raise TensorDataError("a tensor of this shape does not fit any memory", here(), found=str(extents))
     return extents
+
+
+_SIZED_BY_RUNS = 1    # the declared extent where only a run knows it: nothing is proved from it, because a run may bind any
+
+
+def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
+    """Return the declared extents of a shape, and the cuts that make the tensor as large as its symbols say.
+
+    Raises: D101 for what is no shape, and for an extent that depends on more than symbols.
+    """
+    if not isinstance(shape, Iterable) or isinstance(shape, Symbolic):
+        raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
+    entries: list[object] = list(shape)
+    cuts: list[Cut] = []
+    for dim, entry in enumerate(entries):
+        if not isinstance(entry, Symbolic | Counted):
+            continue
+        node = as_scalar(entry)
+        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, s.SymbolRef | s.Const) for leaf in s.leaves(node)):
+            raise TensorDataError("this is no extent of a tensor", here(), found=repr(entry),
+                                  expected="a whole number, a Symbol, the size of an axis, or arithmetic on them")
+        known = as_declared(node)
+        entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
+        if not isinstance(node, s.Const):
+            cuts.append(Cut(dim, s.Const(0), node))
+    return _extents(tuple(entries)), tuple(cuts)
+
+
+def _shown(shape: Sequence[object]) -> str:
+    extents = ", ".join(print_scalar(as_scalar(entry)) for entry in shape)
+    return f"({extents}{',' * (len(shape) == 1)})"
 
 
 def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
