@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pto_wsp.check.reach import frozen_dims
 from pto_wsp.errors import BindingError, PtoError, unreachable
 from pto_wsp.ir.axes import DenseAxis, DenseDyn, Ragged, Sparse, known_extent
 from pto_wsp.ir.plan import BoundAxis, TaskPlan
@@ -37,6 +39,7 @@ class ProgramBindings:
     def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None], sizes: Sizes = MappingProxyType({})) -> None:
         """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot, `sizes` is as of `sizes_of`."""
         self._plan, self._wrapped, self._sizes = plan, list(wrapped), sizes
+        self._frozen: frozenset[tuple[int, int]] | None = None
         self._scratch: dict[int, Array] = {}      # by tensor slot, the memory of the last run
         self.advice = AT_RUN_TIME
         self._values: dict[str, object] = {}
@@ -73,6 +76,7 @@ class ProgramBindings:
             self._allocate(arrays, values)
             if self._last is None or not self._last.still_fit(arrays, values):
                 self._last = bind(plan, arrays, values, self.advice)
+                self._warn_of_rest(self._last.arrays)
             check_axes(plan, self._last)
             self._contracts.check(self._last)
             return self._last
@@ -81,6 +85,25 @@ class ProgramBindings:
                 error.span = error.span or here()
             raise
 
+
+    def _warn_of_rest(self, arrays: Sequence[Array]) -> None:
+        """Warn of arrays of which tasks compute the rows that were declared and, whatever is bound, no others."""
+        plan = self._plan
+        longer = [(slot, dim) for slot, (known, array) in enumerate(zip(plan.tensors, arrays, strict=True)) if not known.fresh
+                  for dim, (declared, extent) in enumerate(zip(known.ref.shape, array.shape, strict=True)) if extent > declared]
+        if not longer:
+            return
+        if self._frozen is None:
+            self._frozen = frozen_dims(plan)
+        place = here()
+        for slot, dim in longer:
+            if (slot, dim) in self._frozen:
+                ref = plan.tensors[slot].ref
+                reached = ref.shape[dim]
+                text = (f"tasks reach {reached} of {arrays[slot].shape[dim]} positions of `{ref.shown}` in dimension {dim}: the workload "
+                        f"was made for {reached}, and no size of the run changes that; loop over a Symbol or a DenseDyn, or bind the part "
+                        "alone")
+                warnings.warn_explicit(text, UserWarning, place.file, place.line)
 
     def _allocate(self, arrays: list[object], values: Sequence[object]) -> None:
         """Give each intermediate whose size symbols say, and that nothing is bound to, memory for this run."""
