@@ -18,7 +18,15 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 import numpy as np
 
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, ExpressionSizeError, NumberError, SymbolicControlError, UnknownNameError, ValueUseError
+from pto_wsp.errors import (
+    ArgumentKindError,
+    ExpressionSizeError,
+    NumberError,
+    SymbolicControlError,
+    UnknownNameError,
+    ValueUseError,
+    unreachable,
+)
 from pto_wsp.ir import scalar
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -358,7 +366,7 @@ class Counted:
     @property
     def size(self) -> int | Symbolic:
         """The number of positions: an int if it never changes, otherwise a scalar."""
-        raise NotImplementedError
+        unreachable("an axis without a size")
 
     def __scalar__(self) -> scalar.Scalar:
         return as_scalar(self.size)
