@@ -6,18 +6,28 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import TypeAlias
 
-from pto_wsp.errors import BindingError, PtoError
+import numpy as np
+
+from pto_wsp.check.reach import frozen_dims
+from pto_wsp.errors import BindingError, PtoError, unreachable
 from pto_wsp.ir.axes import DenseAxis, DenseDyn, Ragged, Sparse, known_extent
 from pto_wsp.ir.plan import BoundAxis, TaskPlan
-from pto_wsp.ir.scalar import Const, SymbolRef
+from pto_wsp.ir.rewrite import Canonical
+from pto_wsp.ir.scalar import Const, Scalar, SymbolRef, evaluate, leaves, substitute, wrap_i64
 from pto_wsp.ir.tensor import Tensor
-from pto_wsp.run.bound import AT_RUN_TIME, Bindings, ContractChecks, bind, check_axes
+from pto_wsp.run.bound import AT_RUN_TIME, Array, Bindings, ContractChecks, bind, check_axes
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
+
+Sizes: TypeAlias = Mapping[int, tuple[Scalar, ...]]
 
 
 class ProgramBindings:
@@ -26,9 +36,11 @@ class ProgramBindings:
     `advice` tells how to bind what is missing, for callers that run the program other than by `execute`.
     """
 
-    def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None]) -> None:
-        """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot."""
-        self._plan, self._wrapped = plan, list(wrapped)
+    def __init__(self, plan: TaskPlan, wrapped: Sequence[Tensor | None], sizes: Sizes = MappingProxyType({})) -> None:
+        """Create the bindings; `wrapped` holds the workload's own tensor for each tensor slot, `sizes` is as of `sizes_of`."""
+        self._plan, self._wrapped, self._sizes = plan, list(wrapped), sizes
+        self._frozen: frozenset[tuple[int, int]] | None = None
+        self._scratch: dict[int, Array] = {}      # by tensor slot, the memory of the last run
         self.advice = AT_RUN_TIME
         self._values: dict[str, object] = {}
         self._contracts = ContractChecks(plan)
@@ -61,8 +73,10 @@ class ProgramBindings:
         values: list[object] = [self._values.get(symbol.name, symbol.default) for symbol in plan.symbols]
         BoundBefore(plan, arrays, values).bind_all(bindings)
         try:
+            self._allocate(arrays, values)
             if self._last is None or not self._last.still_fit(arrays, values):
                 self._last = bind(plan, arrays, values, self.advice)
+                self._warn_of_rest(self._last.arrays)
             check_axes(plan, self._last)
             self._contracts.check(self._last)
             return self._last
@@ -70,6 +84,72 @@ class ProgramBindings:
             for error in (problem, *problem.others):
                 error.span = error.span or here()
             raise
+
+
+    def _warn_of_rest(self, arrays: Sequence[Array]) -> None:
+        """Warn of arrays of which tasks compute the rows that were declared and, whatever is bound, no others."""
+        plan = self._plan
+        longer = [(slot, dim) for slot, (known, array) in enumerate(zip(plan.tensors, arrays, strict=True)) if not known.fresh
+                  for dim, (declared, extent) in enumerate(zip(known.ref.shape, array.shape, strict=True)) if extent > declared]
+        if not longer:
+            return
+        if self._frozen is None:
+            self._frozen = frozen_dims(plan)
+        place = here()
+        for slot, dim in longer:
+            if (slot, dim) in self._frozen:
+                ref = plan.tensors[slot].ref
+                reached = ref.shape[dim]
+                text = (f"tasks reach {reached} of {arrays[slot].shape[dim]} positions of `{ref.shown}` in dimension {dim}: the workload "
+                        f"was made for {reached}, and no size of the run changes that; loop over a Symbol or a DenseDyn, or bind the part "
+                        "alone")
+                warnings.warn_explicit(text, UserWarning, place.file, place.line)
+
+    def _allocate(self, arrays: list[object], values: Sequence[object]) -> None:
+        """Give each intermediate whose size symbols say, and that nothing is bound to, memory for this run."""
+        for slot, sizes in self._sizes.items():
+            tensor = self._wrapped[slot]
+            if tensor is not None and tensor.intermediate and arrays[slot] is None:
+                shape = run_shape(self._plan, slot, sizes, values)
+                kept = self._scratch.get(slot)
+                if kept is None or kept.shape != shape:
+                    kept = self._scratch[slot] = np.empty(tensor.ref.shape if shape is None else shape, tensor.dtype.np)
+                arrays[slot] = kept
+
+
+def sizes_of(canonical: Canonical, plan: TaskPlan, tensors: Mapping[int, Tensor]) -> Sizes:
+    """Return, by tensor slot, the extents of the tensors that each run sizes, as scalars of the plan's symbols."""
+    numbers = {symbol: number for number, symbol in enumerate(canonical.symbols)}
+
+    def in_plan(node: Scalar) -> Scalar | None:
+        return replace(node, id=numbers.get(node.id, -1)) if isinstance(node, SymbolRef) else None
+
+    found: dict[int, tuple[Scalar, ...]] = {}
+    for slot, known in enumerate(plan.tensors):
+        tensor = tensors.get(canonical.tensors[known.ref.id])
+        if tensor is not None and tensor.sized_by_runs:
+            found[slot] = tuple(substitute(size, in_plan) for size in tensor.sizes)
+    return found
+
+
+def run_shape(plan: TaskPlan, slot: int, sizes: tuple[Scalar, ...], values: Sequence[object]) -> tuple[int, ...] | None:
+    """Return a tensor's shape in a run with these values of the plan's symbols; None where one has no value.
+
+    Raises: R102 for an extent that is negative or fits no memory.
+    """
+    numbers = {symbol.id: int(value) for symbol, value in zip(plan.symbols, values, strict=True) if isinstance(value, int | np.integer)}
+    if not all(leaf.id in numbers for size in sizes for leaf in leaves(size) if isinstance(leaf, SymbolRef)):
+        return None      # `bind` reports the symbol
+
+    def bound(leaf: Scalar) -> int:
+        return numbers[leaf.id] if isinstance(leaf, SymbolRef) else unreachable("an extent of more than symbols")
+
+    shape = tuple(wrap_i64(int(evaluate(size, bound))) for size in sizes)
+    ref = plan.tensors[slot].ref
+    if any(extent < 0 for extent in shape) or math.prod(shape) * ref.dtype.nbytes >= 1 << 48:
+        raise BindingError(f"tensor `{ref.shown}` has an extent below 0, or fits no memory", here(), expected="extents >= 0",
+                           found=str(shape))
+    return shape
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, ArityError, OutsideTraceError
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import array_of
 from pto_wsp.ir.kernel import Kernel as KernelIR
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.tensor import Tensor
@@ -125,7 +126,7 @@ class Kernel(KernelNamed):
         return call_kernel(self._definition, (), args, kwargs, after, label)
 
     def run(self, /, *args: object, **kwargs: object) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...] | None:
-        """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple in the order of the parameters.
+        """Run the kernel on arrays of any library and return its outputs: one NumPy array, or a tuple in the order of the parameters.
 
         The array for a Tile parameter has the tile's shape, or a smaller one, which is then the valid part. Out arrays are optional.
 
@@ -226,4 +227,5 @@ def _dtype_of(value: object) -> DType:
         return value
     if isinstance(value, Tensor):
         return value.dtype
-    return DType.from_numpy(value.dtype) if isinstance(value, np.ndarray) else DType.from_numpy(value)  # type: ignore[arg-type]
+    array = array_of(value)
+    return DType.from_numpy(array.dtype) if isinstance(array, np.ndarray) else DType.from_numpy(value)  # type: ignore[arg-type]

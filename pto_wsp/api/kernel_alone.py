@@ -17,13 +17,15 @@ from pto_wsp.errors import (
     ArgumentKindError,
     ArgumentShapeError,
     ArityError,
+    ArrayBindingError,
     MissingBodyError,
     NumberError,
     TaskFailedError,
     raise_all,
 )
+from pto_wsp.ir.exchange import NotTaken, array_of
 from pto_wsp.ir.kernel import Kernel, Print, ScalarParamDecl, TensorParam, TileParam
-from pto_wsp.ir.tensor import Tensor, array_advice, kind_of
+from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.guards import guards_of
 from pto_wsp.passes.price import priced_kernel
@@ -77,7 +79,7 @@ class KernelAlone:
         scalars: dict[str, int | float] = {}
         extents: dict[str, tuple[int, int]] = {}
         for name, value in given.items():
-            array = value.data if isinstance(value, Tensor) else value
+            array = array_of(value.data if isinstance(value, Tensor) else value)
             if name not in special:
                 if name not in declared or isinstance(value, bool) or not isinstance(value, int | float):
                     raise ArityError(f"kernel `{self._name}` does not take `{name}={value!r}` here", here(),
@@ -168,10 +170,10 @@ class KernelAlone:
             return self._held(param, value)
         if value is None and isinstance(param, TileParam) and not param.role.reads:
             return np.zeros(param.type.shape, param.type.dtype.np)
-        array = value.data if isinstance(value, Tensor) else value
-        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
-            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is an array", here(),
-                                    found=kind_of(value), help=array_advice(value, "{}"))
+        array = array_of(value.data if isinstance(value, Tensor) else value)
+        if isinstance(array, NotTaken):
+            raise ArgumentKindError(f"kernel `{self._name}`: argument `{param.name}` is {array.what}", here(), expected=array.expected,
+                                    found=array.found, help=array.help, notes=array.notes)
         dtype = param.type.dtype if isinstance(param, TileParam) else param.dtype
         if array.dtype != dtype.np:
             raise ArgumentDTypeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong dtype", here(),
@@ -179,6 +181,9 @@ class KernelAlone:
         if isinstance(param, TileParam) and not _fits(array.shape, param.type):
             raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has the wrong shape", here(),
                                      expected=repr(param.type), found=str(list(array.shape)))
+        if param.role.writes and not array.flags.writeable:
+            raise ArrayBindingError(f"kernel `{self._name}`: argument `{param.name}` is written and its array is read-only", here(),
+                                    help="give a writable array")
         return array
 
 

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
 from pto_wsp import doors
-from pto_wsp.api.bindings import ProgramBindings
+from pto_wsp.api.bindings import ProgramBindings, Sizes, sizes_of
 from pto_wsp.arch.model import Arch
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArtifactFolderError, BindingError, LoadError, ProgramStateError, PtoError, ThreadStartError
@@ -93,18 +94,20 @@ class Program:
     """The result of compile(). `execute()` starts a run and `synchronize()` waits for it; `run()` does both."""
 
     def __init__(self, compiled: Compiled, wrapped: Sequence[Tensor | None], events: Sequence[tuple[int, Event]] = (),
-                 channels: Sequence[Channel] = (), remake: Callable[[Arch], Compiled] | None = None) -> None:
+                 channels: Sequence[Channel] = (), remake: Callable[[Arch], Compiled] | None = None,
+                 sizes: Sizes = MappingProxyType({})) -> None:
         """Create a program.
 
         `wrapped` holds the workload's own tensor for each tensor slot; `events`, the events of this process by their numbers in the
-        workload; `channels`, its channels; `remake` compiles the workload again for another arch.
+        workload; `channels`, its channels; `remake` compiles the workload again for another arch; `sizes`, the extents of tensors that
+        each run sizes.
         """
         self._compiled = compiled
         self._wrapped = list(wrapped)
         self._events = tuple(events)
         self._channels = tuple(channels)
         self._remake = remake
-        self._given = ProgramBindings(self.plan, wrapped)
+        self._given = ProgramBindings(self.plan, wrapped, sizes)
         self._over: RunEnd | None = None      # of a run that was started and not yet awaited
         self._call: object | None = None       # the call that prepares or executes a run
         self._changing = threading.Lock()
@@ -388,7 +391,7 @@ class Program:
         if not isinstance(folder, str | Path):
             raise ArtifactFolderError("save takes the folder that the program goes to", here(), expected="a path", found=repr(folder)[:200])
         self._compiled.to_save()
-        made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate]
+        made_here = [k for k, tensor in enumerate(self._wrapped) if tensor is not None and tensor.intermediate and not tensor.sized_by_runs]
         saved: Path = doors.late_module("pto_wsp.targets.save").save_compiled(self._compiled, made_here, Path(folder))
         return saved
 
@@ -547,7 +550,8 @@ def compile_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedul
     events = [(number, event) for number, known in enumerate(canonical.events) if (event := live_event(known)) is not None]
     channels = [channel for known in canonical.channels if (channel := live_channel(known)) is not None]
     return Program(compiled, wrapped, events, channels,
-                   lambda arch: compile_workload(_asked(canonical, tensors, schedule, {**asked, "arch": arch})))
+                   lambda arch: compile_workload(_asked(canonical, tensors, schedule, {**asked, "arch": arch})),
+                   sizes_of(canonical, compiled.plan, tensors))
 
 
 def lower_program(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedule, until: object,
@@ -566,7 +570,8 @@ def _asked(canonical: Canonical, tensors: Mapping[int, Tensor], schedule: Schedu
               if known in tensors and (data := tensors[known].data) is not None}
     intermediates = frozenset(number for number, known in enumerate(canonical.tensors)
                               if known in tensors and tensors[known].intermediate)
-    return Asked(workload=canonical.workload, schedule=schedule, arrays=arrays, intermediates=intermediates, **asked)
+    unsized = frozenset(number for number, known in enumerate(canonical.tensors) if known in tensors and tensors[known].unsized)
+    return Asked(workload=canonical.workload, schedule=schedule, arrays=arrays, intermediates=intermediates, unsized=unsized, **asked)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pto_wsp.api.bindings import BoundBefore
+from pto_wsp.api.bindings import BoundBefore, run_shape, sizes_of
 from pto_wsp.errors import PtoError
 from pto_wsp.ir.rewrite import Canonical
 from pto_wsp.ir.tensor import Tensor
@@ -27,12 +27,15 @@ def tasks_of(canonical: Canonical, tensors: Mapping[int, Tensor], sizes: Mapping
     arrays: list[object] = []
     for slot in plan.tensors:
         tensor = tensors.get(canonical.tensors[slot.ref.id])
-        data = None if tensor is None else tensor.data
-        unread = data is None and not slot.scalars     # its elements are never read
-        arrays.append(np.broadcast_to(np.zeros((), slot.ref.dtype.np), slot.ref.shape).copy() if unread else data)
+        arrays.append(None if tensor is None else tensor.data)
     values: list[object] = [symbol.default for symbol in plan.symbols]
+    sized_by_runs = sizes_of(canonical, plan, tensors)
     try:
         BoundBefore(plan, arrays, values).bind_all(sizes)
+        for k, slot in enumerate(plan.tensors):
+            if arrays[k] is None and not slot.scalars:      # its elements are never read
+                shape = run_shape(plan, k, sized_by_runs[k], values) if k in sized_by_runs else slot.ref.shape
+                arrays[k] = None if shape is None else np.broadcast_to(np.zeros((), slot.ref.dtype.np), shape).copy()
         bound = bind(plan, arrays, values, "give it by name: tasks({}={})")
         check_axes(plan, bound)
         return list_tasks(plan, bound, MAX_LISTED)

@@ -56,9 +56,9 @@ class CommandError(PtoError):
 
 class MissingDataError(PtoError):
     code = "C109"
-    cause = "A package needs the elements of a tensor that has no data."
+    cause = "A package needs the elements, or the sizes, of a tensor that has no data."
     example = "lens = Tensor.empty((4,), DType.I64), read as the length of a ragged axis"
-    fix = "Give lengths, offsets and indices as Tensor(array)."
+    fix = "Give lengths, offsets and indices as Tensor(array), and extents as numbers: the largest, with a slice X[:n] where it is used."
 
 
 class CacheFolderError(PtoError):

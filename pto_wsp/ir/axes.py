@@ -24,7 +24,7 @@ from pto_wsp.errors import AxisError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Symbolic, as_scalar
+from pto_wsp.ir.symbolic import Counted, Symbolic, as_scalar
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
@@ -34,10 +34,15 @@ _ids = itertools.count(1 << 32)   # disjoint from the ids of Symbols
 
 # -- dense -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DenseAxis:
+class DenseAxis(Counted):
     """Positions 0 .. extent-1, known when the workload is written."""
 
     extent: int
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return self.extent
 
     def __repr__(self) -> str:
         return f"Dense[{self.extent}]"
@@ -76,8 +81,12 @@ def _dense(extent: object) -> DenseOf:
 
 
 @user_calls()
-class DenseDyn:
-    """`DenseDyn(n)`: an axis whose extent a run may rebind; `n` is a Symbol, or the initial extent."""
+class DenseDyn(Counted):
+    """`DenseDyn(n)`: an axis whose extent a run may rebind; `n` is a Symbol, or the initial extent.
+
+    >>> rows = DenseDyn(20)
+    >>> P(ceildiv(rows, 4))              # follows the extent that a run binds, as rows.size // 4 + 1 does
+    """
 
     __slots__ = ("extent",)
 
@@ -88,6 +97,11 @@ class DenseDyn:
             self.extent: s.Scalar = extent.node
         else:
             self.extent = s.SymbolRef("", next(_ids), default=whole_number(extent, "DenseDyn(n)"))
+
+    @property
+    def size(self) -> Symbolic:
+        """The number of positions in a run, as a scalar."""
+        return Symbolic(self.extent)
 
     def __repr__(self) -> str:
         if isinstance(self.extent, s.SymbolRef) and self.extent.default is not None:
@@ -162,7 +176,7 @@ class Ragged:
         self.lengths = tensor
         self.offsets = None if offsets is None else index_tensor("Ragged", "the offsets", offsets, 1)
         counted = self.lengths if self.offsets is None else self.offsets
-        if isinstance(self.first, DenseAxis) and counted.ref.shape[0] < self.first.extent:
+        if isinstance(self.first, DenseAxis) and not counted.sized_by_runs and counted.ref.shape[0] < self.first.extent:
             what = "a length" if self.offsets is None else "an offset"
             raise AxisError(f"Ragged needs {what} for each position of the outer axis", here(),
                             expected=f"{self.first.extent} {what.split()[1]}s", found=str(counted.ref.shape[0]))
@@ -223,11 +237,16 @@ class RaggedRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RaggedRow:
+class RaggedRow(Counted):
     """The axis of one row of a `Ragged`."""
 
     ragged: Ragged
     extent: s.Scalar
+
+    @property
+    def size(self) -> Symbolic:
+        """The length of the row, as a scalar."""
+        return Symbolic(self.extent, self.ragged.tensors)
 
 
 _wrapped: WeakValueDictionary[int, Tensor] = WeakValueDictionary()    # by id of the array, which the tensor keeps alive
@@ -244,8 +263,8 @@ def index_tensor(axis: str, what: str, given: object, rank: int) -> Tensor:
         tensor = Tensor(_listed(axis, what, given))
     else:
         wrapper = _wrapped.get(id(given))
-        if wrapper is None or wrapper.data is not given or wrapper.data is None or wrapper.data.shape != wrapper.ref.shape:
-            wrapper = Tensor(given)  # type: ignore[arg-type]
+        if wrapper is None or wrapper.given is not given or wrapper.data is None or wrapper.data.shape != wrapper.ref.shape:
+            wrapper = Tensor(given)
         tensor = _wrapped[id(given)] = wrapper
     if tensor.rank != rank or not tensor.dtype.is_integer:
         raise AxisError(f"{axis} takes {what} as a rank-{rank} integer tensor", here(),
@@ -288,7 +307,8 @@ class Sparse:
         self.indptr = index_tensor("Sparse", "indptr", indptr, 1)
         self.indices = index_tensor("Sparse", "indices", indices, 1)
         entries = self.indptr.ref.shape[0]
-        if isinstance(outer, DenseAxis) and entries != outer.extent + 1:     # the extent of a DenseDyn is known when it is bound
+        fixed = isinstance(outer, DenseAxis) and not self.indptr.sized_by_runs     # a run knows the extents of others
+        if isinstance(outer, DenseAxis) and fixed and entries != outer.extent + 1:
             raise AxisError("Sparse takes one indptr a row and one behind the last", here(),
                             expected=f"{outer.extent + 1} entries, for {outer.extent} rows", found=str(entries))
         self.indptr.promise(Contract.MONOTONE)
@@ -314,12 +334,17 @@ class Sparse:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseRow:
+class SparseRow(Counted):
     """The axis of one row's columns: positions `start` .. `stop` - 1 of the indices."""
 
     sparse: Sparse
     start: s.Scalar
     stop: s.Scalar
+
+    @property
+    def size(self) -> Symbolic:
+        """The number of the row's columns, as a scalar."""
+        return Symbolic(s.sub(self.stop, self.start), self.sparse.tensors)
 
 
 class Column(Symbolic):

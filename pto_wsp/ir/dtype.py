@@ -124,6 +124,11 @@ class DType(Enum, metaclass=NamedMembers):
         return _RECORDS[self].foreign
 
     @property
+    def dlpack_code(self) -> int | None:
+        """DLPack's code for the kind of a dtype that NumPy does not exchange; None for the dtypes that it does."""
+        return _RECORDS[self].dlpack_code
+
+    @property
     def is_index(self) -> bool:
         """True for the dtypes that indices have: i32 and i64."""
         return self.family is Family.INT and self.nbytes >= 4
@@ -168,10 +173,12 @@ class DType(Enum, metaclass=NamedMembers):
             found = np.dtype(dtype)
         except TypeError:
             raise DTypeNameError(f"{dtype!r} is not a dtype", here(), expected=_names(), found=repr(dtype)) from None
-        if found.isnative:
-            for member in DType:
-                if _numpy_name(member) == found.name:
+        for member in DType:
+            if _numpy_name(member) == found.name:
+                if found.isnative:
                     return member
+                raise DTypeNameError(f"{found} is of the other byte order", here(), expected=f"{member}, in this machine's order",
+                                     found=str(found), help=f"array.astype(np.{found.name}) makes a copy in this machine's order")
         raise DTypeNameError(f"no DType for NumPy's {found}", here(), expected=_names(), found=str(found),
                              help="convert the array first, e.g. array.astype(np.float32)")
 
@@ -193,13 +200,15 @@ class _DTypeRow:
     format: Format | None = None
     accumulates_in: DType | None = None
     foreign: bool = False
+    dlpack_code: int | None = None
 
 
 _RECORDS: Mapping[DType, _DTypeRow] = {
     DType.F64: _DTypeRow(8, Family.FLOAT, "float64", "double", Format(53, -1022, float.fromhex("0x1.fffffffffffffp1023")), DType.F64),
     DType.F32: _DTypeRow(4, Family.FLOAT, "float32", "float", Format(24, -126, float.fromhex("0x1.fffffep127")), DType.F32),
     DType.F16: _DTypeRow(2, Family.FLOAT, "float16", "uint16_t", Format(11, -14, 65504.0), DType.F32),
-    DType.BF16: _DTypeRow(2, Family.FLOAT, "bfloat16", "uint16_t", Format(8, -126, float.fromhex("0x1.fep127")), DType.F32, foreign=True),
+    DType.BF16: _DTypeRow(2, Family.FLOAT, "bfloat16", "uint16_t", Format(8, -126, float.fromhex("0x1.fep127")), DType.F32, foreign=True,
+                          dlpack_code=4),
     DType.I8: _DTypeRow(1, Family.INT, "int8", "int8_t", accumulates_in=DType.I32),
     DType.I16: _DTypeRow(2, Family.INT, "int16", "int16_t"),
     DType.I32: _DTypeRow(4, Family.INT, "int32", "int32_t", accumulates_in=DType.I32),
@@ -209,8 +218,9 @@ _RECORDS: Mapping[DType, _DTypeRow] = {
     DType.U32: _DTypeRow(4, Family.UINT, "uint32", "uint32_t"),
     DType.U64: _DTypeRow(8, Family.UINT, "uint64", "uint64_t"),
     DType.BOOL: _DTypeRow(1, Family.BOOL, "bool", "uint8_t"),
-    DType.FP8E4M3: _DTypeRow(1, Family.STORAGE, "float8_e4m3fn", "uint8_t", Format(4, -6, 448.0, infinite=False), foreign=True),
-    DType.FP8E5M2: _DTypeRow(1, Family.STORAGE, "float8_e5m2", "uint8_t", Format(3, -14, 57344.0), foreign=True),
+    DType.FP8E4M3: _DTypeRow(1, Family.STORAGE, "float8_e4m3fn", "uint8_t", Format(4, -6, 448.0, infinite=False), foreign=True,
+                             dlpack_code=10),
+    DType.FP8E5M2: _DTypeRow(1, Family.STORAGE, "float8_e5m2", "uint8_t", Format(3, -14, 57344.0), foreign=True, dlpack_code=12),
 }
 
 

@@ -549,6 +549,8 @@ def print_scalar(node: Scalar, level: int = 0) -> str:
             return repr(value)
         case AxisName(name, default) if default is not None:
             return f"get({name!r}, {print_scalar(default)})"
+        case SymbolRef(name="", default=int(default)):
+            return f"DenseDyn({default})"      # an axis that no workload has named
         case Var(name) | AxisName(name) | SymbolRef(name) | ParamScalar(name):
             return name
         case BracketIndex(position):

@@ -10,6 +10,7 @@ without calling it, and is not reported; `range(X.shape[0])` is.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, SupportsIndex, TypeAlias
@@ -17,7 +18,15 @@ from typing import Any, NoReturn, SupportsIndex, TypeAlias
 import numpy as np
 
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, ExpressionSizeError, NumberError, SymbolicControlError, UnknownNameError, ValueUseError
+from pto_wsp.errors import (
+    ArgumentKindError,
+    ExpressionSizeError,
+    NumberError,
+    SymbolicControlError,
+    UnknownNameError,
+    ValueUseError,
+    unreachable,
+)
 from pto_wsp.ir import scalar
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
@@ -339,6 +348,34 @@ def as_scalar(value: object) -> scalar.Scalar:
         return as_scalar(item())
     raise ArgumentKindError("this is not a scalar", here(), expected="a number, a loop variable, a Symbol, a tensor's element, "
                             "or arithmetic on them", found=f"{type(value).__name__}: {value!r:.60}")
+
+
+def _of_size(operation: Callable[[Any, Any], Any]) -> Callable[[Counted, object], Any]:
+    return lambda axis, other: operation(axis.size, other)
+
+
+def _by_size(operation: Callable[[Any, Any], Any]) -> Callable[[Counted, object], Any]:
+    return lambda axis, other: operation(other, axis.size)
+
+
+class Counted:
+    """The base of axes: in arithmetic, in a loop's bound and as the end of a slice an axis stands for `size`."""
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> int | Symbolic:
+        """The number of positions: an int if it never changes, otherwise a scalar."""
+        unreachable("an axis without a size")
+
+    def __scalar__(self) -> scalar.Scalar:
+        return as_scalar(self.size)
+
+    __add__, __sub__, __mul__ = _of_size(operator.add), _of_size(operator.sub), _of_size(operator.mul)
+    __radd__, __rsub__, __rmul__ = _by_size(operator.add), _by_size(operator.sub), _by_size(operator.mul)
+    __truediv__, __floordiv__, __mod__ = _of_size(operator.truediv), _of_size(operator.floordiv), _of_size(operator.mod)
+    __rtruediv__, __rfloordiv__, __rmod__ = _by_size(operator.truediv), _by_size(operator.floordiv), _by_size(operator.mod)
+    __lt__, __le__, __gt__, __ge__ = _of_size(operator.lt), _of_size(operator.le), _of_size(operator.gt), _of_size(operator.ge)
 
 
 def has_scalar(value: object) -> bool:

@@ -8,21 +8,17 @@ every dimension gives a scalar that is read when the workload's tasks are made.
 TensorView(X[1, :8], shape=(8, 128), f32)
 
 `Injective` and `Monotone` declare contracts of index tensors, on which checks rely; every bound array is checked against them.
-`Tensor.from_dlpack` wraps arrays of other libraries. NumPy cannot read bf16 and fp8 capsules, so these are presented as unsigned integers
-of their width and viewed as their dtype afterwards. Source: DLPack 1.1, dlpack.h: DLTensor, DLManagedTensor, DLManagedTensorVersioned.
 """
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NoReturn, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -33,10 +29,11 @@ from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
-from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
-from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, declared, place_of, print_view
+from pto_wsp.ir.symbolic import Counted, Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
+from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, Step, View, ViewDim, as_declared, declared, place_of, print_view
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
 from pto_wsp.wording import nearest
@@ -48,6 +45,9 @@ def pick(view: View, dim: int, entry: object) -> View:
 
     Raises: T301 for a constant out of range, T302 for a value that is not an index.
     """
+    if isinstance(entry, Counted):
+        raise ViewIndexError("an axis is no index", here(), found=repr(entry),
+                             expected="a position of the axis", help="loop over the axis, `for i in P(axis)`, and index with i")
     extent = place_of(view).dims[dim].extent
     index = _from_end(_index(entry), extent)
     _check_constant(view, dim, index, extent, entry, below=True)
@@ -134,69 +134,6 @@ def _check_constant(view: View, dim: int, index: s.Scalar, extent: s.Scalar, wri
                               expected=f"0 .. {top}" if top >= 0 else "nothing: the dimension is empty",
                               found=str(known.value), help="slices never clip in silence; .clip(...) keeps what is there"
                               if not below else None)
-
-
-# -- DLPack ------------------------------------------------------------------------------------------------------------
-_UNSIGNED = 1
-_CODES: Mapping[tuple[int, int], DType] = MappingProxyType({(4, 16): DType.BF16, (10, 8): DType.FP8E4M3, (12, 8): DType.FP8E5M2})
-
-
-class _DlpackDType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class _DlpackTensor(ctypes.Structure):
-    _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
-                ("dtype", _DlpackDType))
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = (("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64), ("tensor", _DlpackTensor))
-
-
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-
-
-class _AsIntegers:
-    """Offers an array's memory to NumPy, with bf16 and fp8 elements as unsigned integers; `dtype`: their real dtype."""
-
-    def __init__(self, array: Any) -> None:
-        self._array = array
-        self.dtype: DType | None = None
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
-
-    def __dlpack__(self, **options: object) -> Any:
-        capsule = self._array.__dlpack__(**options)
-        tensor = tensor_in_capsule(capsule)
-        if tensor is not None and tensor.dtype.lanes == 1:
-            self.dtype = _CODES.get((tensor.dtype.code, tensor.dtype.bits))
-            if self.dtype is not None:
-                tensor.dtype.code = _UNSIGNED      # the capsule is ours: each call makes a new one
-        return capsule
-
-
-def tensor_in_capsule(capsule: object) -> _DlpackTensor | None:
-    """Return the tensor in a capsule that nobody has taken, None for another one."""
-    if _is_valid(capsule, b"dltensor_versioned"):
-        whole = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        return _DlpackTensor.from_address(ctypes.addressof(whole) + _Versioned.tensor.offset)
-    if _is_valid(capsule, b"dltensor"):
-        return _DlpackTensor.from_address(_pointer(capsule, b"dltensor"))
-    return None
-
-
-def from_dlpack(array: Any) -> npt.NDArray[Any]:
-    """Return an array in host memory as a NumPy array, without a copy.
-
-    Raises: AttributeError, TypeError, BufferError or RuntimeError for an object that offers no host memory.
-    """
-    offered = _AsIntegers(array)
-    elements: npt.NDArray[Any] = np.from_dlpack(offered)
-    return elements if offered.dtype is None else elements.view(offered.dtype.np)
 
 
 # -- tensors and views -------------------------------------------------------------------------------------------------
@@ -297,7 +234,10 @@ class TensorView:
                 view = pick(view, dim, entry)
         parts = (part for entry in items for part in ((entry.start, entry.stop) if isinstance(entry, slice) else (entry,)))
         result = TensorView(self.owner, view, (*self.holds, *tensors_read(*parts)))
-        return result if result.rank or n_indices == 0 else Symbolic(element(view), (self.owner, *result.holds))
+        if result.rank or n_indices == 0:
+            return result
+        of_tensor = View(view.tensor, view.steps[len(self.owner.view.steps):])    # a tensor of symbolic shape begins where its array does
+        return Symbolic(element(of_tensor), (self.owner, *result.holds))
 
     def item(self, *index: object) -> Symbolic:
         """Return one element as a scalar, read when the workload's tasks are made; takes one index per dimension."""
@@ -398,15 +338,22 @@ class TensorView:
 
 @user_calls()
 class Tensor(TensorView):
-    """An array in global memory, wrapped and not copied: results are written to the given array."""
+    """An array in global memory, wrapped and not copied: results are written to the given array.
 
-    __slots__ = ("__weakref__", "data", "intermediate", "made_in")
+    `data` is its memory as a NumPy array. Other libraries read the memory without a copy, too: `torch.from_dlpack(tensor)`,
+    `np.asarray(tensor)`.
+    """
 
-    def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
+    __slots__ = ("__weakref__", "data", "given", "intermediate", "made_in")
+
+    def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DType | None = None,
                  name: str | None = None) -> None:
-        """Wrap `data`. If given, `shape` and `dtype` must match the array; without data they declare what a run binds.
+        """Wrap `data`, an array of NumPy, PyTorch, JAX or any library with `__dlpack__`, `__array_interface__` or `__array__`.
 
-        Raises: D101 for a mismatch, or for data that is not an array.
+        If given, `shape` and `dtype` must match the array; without data they declare what a run binds. An extent may be a Symbol, the
+        size of an axis, or arithmetic on them: the tensor is then the first rows of its array, as many as the extent is in the run.
+
+        Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have.
         """
         if dtype is not None and not isinstance(dtype, DType):
             raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
@@ -415,22 +362,49 @@ class Tensor(TensorView):
             if shape is None or dtype is None:
                 raise TensorDataError("a Tensor needs data, or a shape and a dtype to bind later", here(),
                                       help="Tensor(array), or Tensor(shape=(4, 16), dtype=DType.F32)")
-            extents = _extents(shape)
+            array = None
+            extents, cuts = _sizes(shape)
             found, layout = dtype, Layout.contiguous(extents)
         else:
-            extents, found, layout = _describe(data, shape, dtype)
+            array = _array(data)
+            _, cuts = ((), ()) if shape is None else _sizes(shape)
+            extents, found, layout = _describe(array, shape, dtype)
         if len(extents) > MAX_RANK:
             raise TensorDataError(f"a Tensor has at most {MAX_RANK} dimensions", here(), found=str(extents))
-        self.data = data
+        self.data: npt.NDArray[Any] | None = array
+        self.given = data                    # the object that was wrapped, for callers that look for its tensor
         self.intermediate = False
         self.made_in: Body | None = None     # for a Tensor.empty: the body that allocates it in each iteration
-        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout)))
+        super().__init__(self, View(TensorRef(next(_ids), extents, found, name or "", layout), cuts))
         _live[self.ref.id] = self
 
     def __class_getitem__(cls, item: object) -> NoReturn:
         raise ArgumentKindError("Tensor takes no type in brackets", here(), found=f"Tensor[{item!r:.60}]",
                                 expected="Tensor(array), or In[Tensor] as the annotation of a kernel's parameter",
                                 help="a Tensor parameter takes the dtype and the shape of the view that is bound")
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the array, for `np.asarray(tensor)`: its own memory, unless a copy or another dtype is asked for."""
+        array = self._memory()
+        if dtype is not None and array.dtype != np.dtype(dtype):
+            if copy is False:
+                raise ValueError(f"{self.dtype} is copied to be read as {np.dtype(dtype)}")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: object) -> object:
+        """Return a DLPack capsule of the array, for `torch.from_dlpack(tensor)`: its own memory, of bf16 and fp8 as well."""
+        return capsule_of(self._memory(), self.dtype, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's number of the host."""
+        return self._memory().__dlpack_device__()
+
+    def _memory(self) -> npt.NDArray[Any]:
+        if self.data is None:
+            raise TensorDataError(f"`{self.ref.shown}` has no array to read", here(), found=repr(self),
+                                  help="its array is bound by a run, execute(name=array): read that array")
+        return self.data
 
     def __copy__(self) -> Tensor:
         return self._again(self.data)
@@ -439,11 +413,11 @@ class Tensor(TensorView):
         return self._again(None if self.data is None else self.data.copy())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickle, (self.data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle, (self.data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     def _again(self, data: npt.NDArray[Any] | None) -> Tensor:
         """Return a new tensor with this one's attributes; a copy needs an id of its own."""
-        return _unpickle(data, self.ref.shape, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
+        return _unpickle(data, self.sizes, self.dtype, self.ref.name, self.intermediate, self.ref.contracts)
 
     @property
     def ref(self) -> TensorRef:
@@ -455,69 +429,75 @@ class Tensor(TensorView):
         """The given name, or an empty string."""
         return self.ref.name
 
+    @property
+    def sizes(self) -> tuple[s.Scalar, ...]:
+        """The extents as declared: constants, and scalars of symbols."""
+        stops = {cut.dim: cut.stop for cut in self.view.steps if isinstance(cut, Cut)}
+        return tuple(stops.get(dim, s.Const(extent)) for dim, extent in enumerate(self.ref.shape))
+
+    @property
+    def sized_by_runs(self) -> bool:
+        """Tell whether each run makes or binds an array of its own size: the shape has symbols, and there is no data."""
+        return self.data is None and bool(self.view.steps)
+
+    @property
+    def unsized(self) -> bool:
+        """Tell whether only a run knows the shape: there is no data, and a symbol of the shape has no initial value."""
+        return self.data is None and not all(isinstance(as_declared(size), s.Const) for size in self.sizes)
+
     def promise(self, contract: Contract) -> None:
         """Declare a contract of the elements; it is checked when an array is bound."""
         if not isinstance(contract, Contract):
             raise TensorDataError("a Tensor keeps no such contract", here(), expected="Contract.INJECTIVE or Contract.MONOTONE",
                                   found=repr(contract), help="Injective(table) and Monotone(offsets) declare them")
         if contract not in self.ref.contracts:
-            self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)))
+            self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)), self.view.steps)
 
     @staticmethod
-    def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
+    def empty(shape: Sequence[object], dtype: DType, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
-        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration.
+        In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. Elsewhere an extent may be a
+        Symbol, the size of an axis, or arithmetic on them: each run then has as much memory as the extent says.
+
+        Raises: D101 for a shape that is none, and for symbols in the shape of a tensor that a body makes.
         """
         tensor = Tensor(None, shape, dtype, name)
         tensor.intermediate = True
         watcher = _watcher.get()
         if watcher is not None:
             watcher.made(tensor)
-        if tensor.made_in is None:
+        if tensor.made_in is not None and tensor.view.steps:
+            raise TensorDataError("a Tensor.empty made in a body has a shape of numbers", here(), found=repr(shape),
+                                  help="make it in front of the body, or as large as it may get, and cut it: "
+                                       "Tensor.empty((64, 8), F32)[:n]")
+        if tensor.made_in is None and not tensor.view.steps:
             tensor.data = np.empty(tensor.ref.shape, dtype.np)
         return tensor
 
     def rename(self, name: str) -> None:
         """Name a tensor that has no name."""
         check_name(name)
-        self.view = View(replace(self.ref, name=self.ref.name or name))
+        self.view = View(replace(self.ref, name=self.ref.name or name), self.view.steps)
 
     @staticmethod
-    def from_dlpack(array: Any, name: str | None = None) -> Tensor:
-        """Wrap an array of another library (PyTorch, JAX, …) in host memory, without a copy."""
-        try:
-            wrapped = from_dlpack(array)
-        except (AttributeError, TypeError, BufferError, RuntimeError) as problem:
-            raise TensorDataError("this object offers no host memory through DLPack", here(), found=kind_of(array),
-                                  notes=(str(problem),)) from None
-        return Tensor(wrapped, name=name)
+    def from_dlpack(array: object, name: str | None = None) -> Tensor:
+        """Wrap an array of another library (PyTorch, JAX, …) in host memory, without a copy, by its `__dlpack__`.
+
+        Raises: D101 for an object without one.
+        """
+        if not hasattr(type(array), "__dlpack__"):
+            raise TensorDataError("this object offers no host memory through DLPack", here(), found=kind_of(array))
+        return Tensor(array, name=name)
 
 
-def _unpickle(data: npt.NDArray[Any] | None, shape: tuple[int, ...], dtype: DType, name: str, intermediate: bool,
+def _unpickle(data: npt.NDArray[Any] | None, sizes: tuple[s.Scalar, ...], dtype: DType, name: str, intermediate: bool,
               contracts: tuple[Contract, ...] = ()) -> Tensor:
-    tensor = Tensor(data, shape, dtype, name or None)
+    tensor = Tensor(data, tuple(int(n.value) if isinstance(n, s.Const) else Symbolic(n) for n in sizes), dtype, name or None)
     tensor.intermediate = intermediate
     for contract in contracts:
         tensor.promise(contract)
     return tensor
-
-
-def kind_of(value: object) -> str:
-    """Return the name of a value's class, with its module unless it is a builtin; "nothing" for None."""
-    kind = type(value)
-    return "nothing" if value is None else kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def array_advice(value: object, place: str) -> str | None:
-    """Return how to pass another library's array; None for a value that is not an array. `place`: text with {} for the value."""
-    if isinstance(value, np.ma.MaskedArray):
-        return f"its mask would be lost: {place.format('x.filled(0)')} gives the masked elements a number"
-    if hasattr(type(value), "__dlpack__"):
-        return f"wrap it without a copy: {place.format('Tensor.from_dlpack(x)')}"
-    if hasattr(type(value), "__array__") or isinstance(value, list | tuple | memoryview):
-        return f"make an array of it: {place.format('np.asarray(x)')}"
-    return None
 
 
 def live_tensor(tensor_id: int) -> Tensor | None:
@@ -525,24 +505,31 @@ def live_tensor(tensor_id: int) -> Tensor | None:
     return _live.get(tensor_id)
 
 
-def _describe(data: object, shape: Sequence[int] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
-    if not isinstance(data, np.ndarray):
-        raise TensorDataError("a Tensor wraps a NumPy array", here(), expected="numpy.ndarray", found=kind_of(data),
-                              help="np.asarray(...) makes one; Tensor.from_dlpack(...) wraps PyTorch and JAX arrays")
-    if isinstance(data, np.ma.MaskedArray):
-        raise TensorDataError("a Tensor has no mask, so that of the array would be lost", here(), expected="numpy.ndarray",
-                              found=kind_of(data), help="array.filled(0) gives the masked elements a number; array.mask is a Tensor of its "
-                              "own, of bools")
+def _array(data: object) -> npt.NDArray[Any]:
+    array = array_of(data)
+    if isinstance(array, NotTaken):
+        raise TensorDataError(f"a Tensor cannot wrap {array.what}", here(), expected=array.expected, found=array.found, help=array.help,
+                              notes=array.notes)
+    return array
+
+
+def _describe(data: npt.NDArray[Any], shape: Sequence[object] | None, dtype: DType | None) -> tuple[tuple[int, ...], DType, Layout]:
     found = DType.from_numpy(data.dtype)
     if dtype is not None and found is not dtype:
         raise TensorDataError("the array's dtype is not what the Tensor says", here(), expected=f"{dtype}, as dtype= says",
                               found=f"{found} array", help=f"array.astype(np.{dtype.np.name}), or dtype=DType.{found.name}")
-    if shape is not None and _extents(shape) != data.shape:
-        raise TensorDataError("the array's shape is not what the Tensor says", here(), expected=f"{_extents(shape)}, as shape= says",
-                              found=f"{data.shape}")
+    if shape is not None:
+        extents, cuts = _sizes(shape)
+        free = {cut.dim for cut in cuts}
+        if len(extents) != data.ndim or any(dim not in free and extents[dim] != data.shape[dim] for dim in range(data.ndim)):
+            raise TensorDataError("the array's shape is not what the Tensor says", here(), expected=f"{_shown(shape)}, as shape= says",
+                                  found=f"{data.shape}")
     if any(stride % data.itemsize for stride in data.strides):
         raise TensorDataError("the array's strides are not whole elements", here(), found=f"strides {data.strides} bytes",
                               help="np.ascontiguousarray(...) makes a copy that fits")
+    if not data.flags.aligned:
+        raise TensorDataError("the array's elements do not lie at multiples of their size", here(),
+                              found=f"address {data.__array_interface__['data'][0]}", help="array.copy() makes a copy that fits")
     strides = tuple(stride // data.itemsize for stride in data.strides)
     if data.size and math.prod(data.shape[-1:]) == 1 and data.ndim:
         strides = (*strides[:-1], 1)   # NumPy does not define the stride of a dimension of extent 1
@@ -562,16 +549,46 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
 
 
-def _extents(shape: object) -> tuple[int, ...]:
-    entries = tuple(shape) if isinstance(shape, Iterable) else None
-    extents = tuple(n for entry in entries or () if (n := _whole(entry)) is not None)
-    if entries is None or len(extents) != len(entries):
+def _extents(shape: tuple[object, ...]) -> tuple[int, ...]:
+    extents = tuple(n for entry in shape if (n := _whole(entry)) is not None)
+    if len(extents) != len(shape):
         raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
     if any(n < 0 for n in extents):
         raise TensorDataError("a shape has no negative extents", here(), found=str(extents))
     if math.prod(extents) >= 1 << 62:
         raise TensorDataError("a tensor of this shape does not fit any memory", here(), found=str(extents))
     return extents
+
+
+_SIZED_BY_RUNS = 1    # the declared extent where only a run knows it: nothing is proved from it, because a run may bind any
+
+
+def _sizes(shape: Sequence[object]) -> tuple[tuple[int, ...], tuple[Cut, ...]]:
+    """Return the declared extents of a shape, and the cuts that make the tensor as large as its symbols say.
+
+    Raises: D101 for what is no shape, and for an extent that depends on more than symbols.
+    """
+    if not isinstance(shape, Iterable) or isinstance(shape, Symbolic):
+        raise TensorDataError("a shape is a sequence of whole numbers", here(), found=repr(shape))
+    entries: list[object] = list(shape)
+    cuts: list[Cut] = []
+    for dim, entry in enumerate(entries):
+        if not isinstance(entry, Symbolic | Counted):
+            continue
+        node = as_scalar(entry)
+        if not s.scalar_dtype(node).is_integer or not all(isinstance(leaf, s.SymbolRef | s.Const) for leaf in s.leaves(node)):
+            raise TensorDataError("this is no extent of a tensor", here(), found=repr(entry),
+                                  expected="a whole number, a Symbol, the size of an axis, or arithmetic on them")
+        known = as_declared(node)
+        entries[dim] = max(int(known.value), 0) if isinstance(known, s.Const) else _SIZED_BY_RUNS
+        if not isinstance(node, s.Const):
+            cuts.append(Cut(dim, s.Const(0), node))
+    return _extents(tuple(entries)), tuple(cuts)
+
+
+def _shown(shape: Sequence[object]) -> str:
+    extents = ", ".join(print_scalar(as_scalar(entry)) for entry in shape)
+    return f"({extents}{',' * (len(shape) == 1)})"
 
 
 def _like_contiguous(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
@@ -593,7 +610,7 @@ def check_name(name: object) -> None:
 
 # -- contracts ---------------------------------------------------------------------------------------------------------
 @user_call()
-def Injective(table: Tensor | np.ndarray) -> Tensor:
+def Injective(table: object) -> Tensor:
     """Declare that no two nonnegative elements of `table` are equal, and return it as a Tensor; negative elements are padding.
 
     Raises: T205 for a value that is not a whole tensor of integers. A run that binds an array with two equal elements ends with R110.
@@ -602,7 +619,7 @@ def Injective(table: Tensor | np.ndarray) -> Tensor:
 
 
 @user_call()
-def Monotone(offsets: Tensor | np.ndarray) -> Tensor:
+def Monotone(offsets: object) -> Tensor:
     """Declare that the elements of `offsets` never decrease along the last dimension, and return it as a Tensor.
 
     Raises: T205 for a value that is not a whole tensor of integers. A run that binds a decreasing array ends with R110.
@@ -611,7 +628,7 @@ def Monotone(offsets: Tensor | np.ndarray) -> Tensor:
 
 
 def _promised(name: str, given: object, contract: Contract) -> Tensor:
-    tensor = Tensor(given) if isinstance(given, np.ndarray) else given
+    tensor = Tensor(given) if is_array(given) and not isinstance(given, TensorView) else given
     if not isinstance(tensor, Tensor) or not tensor.dtype.is_integer or tensor.rank == 0:
         description = f"{tensor!r}" if isinstance(tensor, TensorView) else f"{type(given).__name__}: {given!r:.60}"
         raise ArgumentKindError(f"{name} takes a whole tensor of indices", here(), found=description,

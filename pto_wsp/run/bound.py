@@ -23,12 +23,12 @@ from pto_wsp.errors import (
     raise_all,
 )
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import NotTaken, array_of
 from pto_wsp.ir.flow import Loop
 from pto_wsp.ir.layout import Contract
 from pto_wsp.ir.plan import BoundAxis, Submit, TaskPlan, TensorSlot, is_float_symbol
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const, SymbolRef
-from pto_wsp.ir.tensor import array_advice, kind_of
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
@@ -55,7 +55,7 @@ class Bindings:
 
     def still_fit(self, arrays: Sequence[object], symbols: Sequence[object]) -> bool:
         """Tell whether binding these arrays and symbols again would give equal bindings."""
-        return (all(a is b or (a is None and b is MADE) for a, b in zip(arrays, self.arrays, strict=True))
+        return (all(a is b or (a is None and b is MADE) or _same_memory(a, b) for a, b in zip(arrays, self.arrays, strict=True))
                 and all(type(a) is type(b) and a == b for a, b in zip(symbols, self.symbols, strict=True))
                 and self.layouts == tuple(map(layout_of, self.arrays)))
 
@@ -68,6 +68,12 @@ def layout_of(array: Array) -> tuple[object, ...]:
     return array.__array_interface__["data"], array.shape, array.strides, array.dtype
 
 
+def _same_memory(given: object, bound: Array) -> bool:
+    """Tell whether an array of any library is the memory that is bound already, which the old binding keeps alive."""
+    array = array_of(given)
+    return isinstance(array, np.ndarray) and layout_of(array) == layout_of(bound)
+
+
 AT_RUN_TIME = "give it at run time: execute({}={})"      # filled with a name and a placeholder value
 
 
@@ -75,6 +81,7 @@ AT_RUN_TIME = "give it at run time: execute({}={})"      # filled with a name an
 def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], advice: str = AT_RUN_TIME) -> Bindings:
     """Return the bindings of one run; None stands for an unbound tensor or symbol. `advice`: the help text on how to bind one.
 
+    Arrays of other libraries are bound as the NumPy array of their memory.
     Raises: R102 for symbols, R113 for arrays that do not fit, or whose elements share memory where tasks write them; W101 for symbols
     without a value, W104 where a scalar's tensor shares memory with one that tasks write; all of them together.
     """
@@ -84,11 +91,11 @@ def bind(plan: TaskPlan, arrays: Sequence[object], symbols: Sequence[object], ad
         if slot.fresh:
             bound.append(MADE)
             continue
-        problem = _tensor_problem(slot, array, advice)
-        if problem is not None:
-            errors.append(problem)
-        elif array is not None:
-            bound.append(array)  # type: ignore[arg-type]
+        fitting = _fitting(slot, array, advice)
+        if isinstance(fitting, PtoError):
+            errors.append(fitting)
+        else:
+            bound.append(fitting)
     values: list[Number] = []
     for symbol, value in zip(plan.symbols, symbols, strict=True):
         checked = _symbol_value(plan, symbol, symbol.default if value is None else value, advice)
@@ -127,39 +134,44 @@ def byte_bounds(array: Array) -> tuple[int, int]:
     return first + sum(min(0, r) for r in reach), first + sum(max(0, r) for r in reach) + array.itemsize
 
 
-def _tensor_problem(slot: TensorSlot, array: object, advice: str) -> PtoError | None:
+def _fitting(slot: TensorSlot, given: object, advice: str) -> Array | PtoError:
+    """Return the array that a run binds, or why it does not fit."""
     ref = slot.ref
     name = f"tensor `{ref.shown}`"
-    if array is None:
+    if given is None:
         return ArrayBindingError(f"{name} has no data", help=advice.format(ref.name or "name", "array"))
-    if not isinstance(array, np.ndarray):
-        return ArrayBindingError(f"{name} is bound to something that is no array", expected="numpy.ndarray or Tensor",
-                                 found=kind_of(array), help=array_advice(array, f"{ref.name or 'name'}={{}}"))
-    if isinstance(array, np.ma.MaskedArray):
-        return ArrayBindingError(f"{name} is bound to a masked array, whose mask would be lost", expected="numpy.ndarray or Tensor",
-                                 found=kind_of(array), help=f"{ref.name or 'name'}=array.filled(0) gives the masked elements a number")
+    array = array_of(given)
+    if isinstance(array, NotTaken):
+        return ArrayBindingError(f"{name} is bound to {array.what}", expected=array.expected, found=array.found, help=array.help,
+                                 notes=array.notes)
+    if not array.dtype.isnative and array.dtype.newbyteorder("=") == ref.dtype.np:
+        return ArrayBindingError(f"{name} is bound to an array of the other byte order", expected=str(ref.dtype), found=str(array.dtype),
+                                 help=f"array.astype(np.{ref.dtype.np.name}) makes a copy in this machine's order")
     if array.dtype != ref.dtype.np:
         return ArrayBindingError(f"{name} is bound to an array of another dtype", expected=str(ref.dtype), found=str(array.dtype))
     if array.ndim != ref.rank:
         return ArrayBindingError(f"{name} is bound to an array of another rank", expected=f"{ref.rank} dimensions, as {list(ref.shape)}",
                                  found=f"{array.ndim}, {list(array.shape)}")
     for fixed in slot.fixed:
-        declared, given = ref.shape[fixed.dim], array.shape[fixed.dim]
-        if given != declared:
+        declared, extent = ref.shape[fixed.dim], array.shape[fixed.dim]
+        if extent != declared:
             read = f"`{ref.shown}.shape[{fixed.dim}]`"
             return ArrayBindingError(f"{name} is bound at another size than the workload was made for", expected=f"{read} == {declared}",
-                                     found=f"{given}: an array of shape {list(array.shape)}",
+                                     found=f"{extent}: an array of shape {list(array.shape)}",
                                      help="let each run say how many there are: a Symbol, or an axis of DenseDyn, in place of the number",
                                      also=() if fixed.span == UNKNOWN else ((f"{read} was read as a number here", fixed.span),))
     if any(stride % array.itemsize for stride in array.strides):
         return ArrayBindingError(f"{name} is bound to an array whose strides are not whole elements", found=str(array.strides))
+    if not array.flags.aligned:
+        return ArrayBindingError(f"{name} is bound to an array whose elements do not lie at multiples of their size",
+                                 found=f"address {layout_of(array)[0]}", help="array.copy() makes a copy that fits")
     unit = array.ndim == 0 or array.shape[-1] == 1 or array.size == 0 or array.strides[-1] == array.itemsize
     if ref.layout.unit_inner and not unit:
         return ArrayBindingError(f"{name} is bound to an array whose last dimension is strided", expected="neighbours side by side",
                                  found=f"stride {array.strides[-1]} bytes", help="np.ascontiguousarray(...) makes a copy that fits")
     if slot.writes and not array.flags.writeable:
         return ArrayBindingError(f"{name} is written by a task and its array is read-only", help="bind a writable array")
-    return None
+    return array
 
 
 def _symbol_value(plan: TaskPlan, symbol: SymbolRef, value: object, advice: str) -> Number | PtoError:

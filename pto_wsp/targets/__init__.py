@@ -32,6 +32,7 @@ class Asked:
     options: Mapping[str, object]
     arrays: Mapping[int, np.ndarray]
     intermediates: frozenset[int] = frozenset()
+    unsized: frozenset[int] = frozenset()
 
 
 def compile_workload(asked: Asked) -> Compiled:
@@ -80,4 +81,4 @@ def _request(asked: Asked, target: Target, started: float, until: str | None = N
     recorded = check_directives(asked.schedule, target.name, strict=bool(asked.strict))
     return CompileRequest(target=target.name, workload=asked.workload, schedule=asked.schedule,
                           enforced=enforced_part(asked.schedule, target.name), recorded=recorded, arch=arch, options=options,
-                          arrays=asked.arrays, intermediates=asked.intermediates, runner=runner, started=started)
+                          arrays=asked.arrays, intermediates=asked.intermediates, unsized=asked.unsized, runner=runner, started=started)

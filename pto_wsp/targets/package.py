@@ -16,7 +16,7 @@ from pto_wsp.artifact.store import lookup, publish
 from pto_wsp.c.syntax import c_ident
 from pto_wsp.check.forms import form_errors
 from pto_wsp.check.verdict import Finding, Verdict
-from pto_wsp.errors import ArchOptionError, CompileOptionError, raise_all
+from pto_wsp.errors import ArchOptionError, CompileOptionError, MissingDataError, raise_all
 from pto_wsp.ir.digest import plan_digest
 from pto_wsp.ir.plan import TaskPlan
 from pto_wsp.npu.check.checks import check_tile_program, with_late_checks
@@ -98,6 +98,7 @@ def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steerin
     `plan`: that of `made` as the target changes it; `steering`: by the ids of tensors, the data that the files of `spell` hold.
     Raises: what selection, the passes and the checks refuse, at the user's line.
     """
+    raise_all([_unsized(slot.ref.shown) for slot in plan.tensors if slot.ref.id in request.unsized])
     key, package = _key(request, plan, steering), None
     if request.runner.replaced:      # the text of the user's passes is not known: what they make is known by its own
         package = _package(request, made, plan, spell)
@@ -111,6 +112,12 @@ def make_package(request: CompileRequest, made: Planned, plan: TaskPlan, steerin
         root, sealed = publish(key, plan.name, PackageManifest, lambda root: _write_package(root, files, manifest))
     return request.compiled(plan=made.plan, unscheduled=made.lowered, findings=findings, artifact_dir=root, manifest=sealed,
                             from_cache=found is not None)
+
+
+def _unsized(name: str) -> MissingDataError:
+    return MissingDataError(f"only a run knows the size of `{name}`, and a package states the sizes of its tensors", None,
+                            expected="a shape of numbers", help="declare the largest, Tensor(shape=(4096, 8), ...), and cut the tensor "
+                            "where it is used: X[:n]")
 
 
 def lower_for_device(request: CompileRequest, change: Callable[[TaskPlan], TaskPlan]) -> None:

@@ -33,7 +33,8 @@ class CompileRequest:
 
     `enforced`: the part of the schedule that the target enforces; `recorded`: the directives that it does not; `arrays`: the data of
     tensors that the workload was written with, by the id of their TensorRef; `intermediates`: the ids of those that hold results
-    between tasks; `runner`: runs all passes; `dumps`: where they are written, by file; `started`: by the clock, in seconds.
+    between tasks; `unsized`: the ids of those whose shape only a run knows; `runner`: runs all passes; `dumps`: where they are
+    written, by file; `started`: by the clock, in seconds.
     """
 
     target: str
@@ -45,6 +46,7 @@ class CompileRequest:
     options: CompileOptions
     arrays: Mapping[int, np.ndarray]
     intermediates: frozenset[int]
+    unsized: frozenset[int]
     runner: Runner
     dumps: dict[str, str] = field(default_factory=dict)
     started: float

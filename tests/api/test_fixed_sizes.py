@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pto_wsp import DenseDyn, DType, In, Out, P, PtoError, Tensor, Tile, Workload, ceildiv, kernel, load, pto, workload
+from pto_wsp import Dense, DenseDyn, DType, In, Out, P, PtoError, Tensor, Tile, Workload, ceildiv, kernel, load, pto, workload
 
 F32 = DType.F32
 X, Y = Tensor(np.ones((8, 8), np.float32), name="X"), Tensor(np.zeros((8, 8), np.float32), name="Y")
@@ -17,6 +17,16 @@ blocks = DenseDyn(2)
 
 @kernel
 def two(x: In[Tile[4, 8, F32]], y: Out[Tile[4, 8, F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+@kernel
+def row(x: In[Tile[2, 8, F32]], y: Out[Tile[2, 8, F32]]) -> None:
+    pto.store(y, x * 2)
+
+
+@kernel
+def line(x: In[Tile[1, 8, F32]], y: Out[Tile[1, 8, F32]]) -> None:
     pto.store(y, x * 2)
 
 
@@ -135,12 +145,72 @@ def test_what_was_read_is_known_to_json_and_to_a_saved_program(tmp_path: Path) -
     assert READ[picked] in refused_at(load(tmp_path / "saved"), **sixteen_rows())
 
 
-def test_reading_outside_of_a_body_says_nothing() -> None:
-    n = X.shape[0] // 4          # type: ignore[operator]
+# -- what was read outside of the body ---------------------------------------------------------------------------------
+two_blocks = Dense[2]()
 
-    @workload
-    def plain() -> None:
-        for i in P(n):
-            block(i)
 
-    plain().compile(target="interp").run(**sixteen_rows())     # the first two blocks, as it says
+n_blocks = X.shape[0] // 4          # type: ignore[operator]
+
+
+def by_a_number() -> None:
+    for i in P(n_blocks):
+        block(i)
+
+
+def by_an_axis() -> None:
+    for i in P(two_blocks):
+        two[i](X[i * 4:].clip(4, 8), Y[i * 4:].clip(4, 8))
+
+
+def nested() -> None:
+    for i, j in P(2, 2):
+        row[i, j](X[i * 4 + j * 2:i * 4 + j * 2 + 2], Y[i * 4 + j * 2:i * 4 + j * 2 + 2])
+
+
+def flattened() -> None:
+    for k in P(4):
+        row[k](X[k // 2 * 4 + k % 2 * 2:][0:2], Y[k // 2 * 4 + k % 2 * 2:][0:2])
+
+
+def backwards() -> None:
+    for i in P(2):
+        two[i](X[4 - i * 4:8 - i * 4], Y[4 - i * 4:8 - i * 4])
+
+
+def picked_rows() -> None:
+    for i in P(8):
+        line[i](X[i], Y[i])
+
+
+@pytest.mark.parametrize("body", [by_a_number, by_an_axis, nested, flattened, backwards, picked_rows])
+def test_rows_that_no_task_reaches_are_pointed_out(body: Callable[[], None]) -> None:
+    program = workload(body)().compile(target="interp")
+    bound = sixteen_rows()
+    with pytest.warns(UserWarning, match=r"tasks reach 8 of 16 positions of `[XY]` in dimension 0") as caught:
+        program.run(**bound)
+    assert len(caught) == 2 and Path(caught[0].filename).name == Path(__file__).name
+    assert (bound["Y"][:8] == 2).all() and (bound["Y"][8:] == 0).all()
+    program.run(X=np.ones((8, 8), np.float32), Y=np.zeros((8, 8), np.float32))      # filterwarnings makes another warning an error
+
+
+table = Tensor(np.array([0, 1]), name="table")
+
+
+def in_part() -> None:
+    for i in P(1):
+        block(i)
+
+
+def by_a_table() -> None:
+    for i in P.seq(2):
+        two[i](X[table[i] * 4:table[i] * 4 + 4], Y[table[i] * 4:table[i] * 4 + 4])
+
+
+def to_the_end() -> None:
+    for i in P(blocks):
+        block(i)
+
+
+@pytest.mark.parametrize("body", [in_part, by_a_table, to_the_end])
+def test_rows_are_not_pointed_out_where_a_run_decides_or_not_all_were_reached(body: Callable[[], None]) -> None:
+    workload(body)().compile(target="interp").run(**sixteen_rows())

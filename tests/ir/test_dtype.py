@@ -43,12 +43,19 @@ def test_computing_dtypes_are_floats_and_integers() -> None:
                                                                 and np.dtype(NUMPY[m]).kind in "iu"]
 
 
-@pytest.mark.parametrize("name", ["complex64", ">f4", "U8", "M8[ns]", [("a", "i4")], object, "no such dtype"])
+@pytest.mark.parametrize("name", ["complex64", "U8", "M8[ns]", [("a", "i4")], object, "no such dtype"])
 def test_other_dtypes_have_no_member(name: object) -> None:
     with pytest.raises(DTypeNameError) as caught:
         DType.from_numpy(name)  # type: ignore[arg-type]
     assert caught.value.code == "D102"
     assert "bf16" in str(caught.value.expected)
+
+
+@pytest.mark.parametrize("name, native", [(">f4", "float32"), (">i8", "int64")])
+def test_the_other_byte_order_has_no_member_and_says_so(name: str, native: str) -> None:
+    with pytest.raises(DTypeNameError, match="byte order") as caught:
+        DType.from_numpy(name)
+    assert caught.value.code == "D102" and native in str(caught.value.help)
 
 
 @pytest.mark.parametrize("member", DType)

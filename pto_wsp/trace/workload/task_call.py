@@ -30,6 +30,7 @@ from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.exchange import is_array, kind_of
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
@@ -227,12 +228,14 @@ def _view_of(definition: KernelDef, param: KernelParam, value: object, span: Spa
         return value
     raise ArgumentKindError(f"kernel `{definition.name}`: argument `{param.name}` is not a view of a tensor", span,
                             expected=repr(param.annotation), found=_shown(value),
-                            help="wrap the array: X = Tensor(array), then X[b][t]" if hasattr(value, "__array__") else None)
+                            help="wrap the array: X = Tensor(array), then X[b][t]" if is_array(value) else None)
 
 
 def _shown(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array {list(value.shape)} of {value.dtype}"
+    if is_array(value):
+        return kind_of(value)
     return f"{type(value).__name__}: {value!r:.60}"
 
 

@@ -18,7 +18,7 @@ from pto_wsp.errors import AxisError, LoopVariableError, OutsideTraceError, Symb
 from pto_wsp.ir import flow, rewrite
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
-from pto_wsp.ir.axes import Walk
+from pto_wsp.ir.axes import DenseDyn, Walk
 from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic
@@ -224,8 +224,8 @@ class WorkloadTrace:
                         replace(item, tensor=tensor.ref) if isinstance(item, flow.Fresh) and item.tensor.id == node.id else item
                         for item in tensor.made_in.items]
                 return replace(node, name=name, contracts=self.tensors[node.id].ref.contracts)
-            case s.SymbolRef(name="") if node.id in self.symbol_names:
-                return s.SymbolRef(self.symbol_names[node.id], node.id, node.dtype, node.default)
+            case s.SymbolRef(name=""):
+                return s.SymbolRef(self._extent_name(node, frame), node.id, node.dtype, node.default)
             case s.Var(name, id) if id not in self.open_vars:
                 raise LoopVariableError(f"loop variable `{name}` is used outside its loop", span,
                                         help=f"move the call into `for {name} in P(...)`")
@@ -268,6 +268,13 @@ class WorkloadTrace:
             if not self._tensor_name(tensor.ref, frame) and name:      # an array without a variable
                 self.names[tensor.ref.id] = f"{name}_{role}"
         return name
+
+    def _extent_name(self, extent: s.SymbolRef, frame: FrameType) -> str:
+        """Return the name of a DenseDyn's extent: that of the variable that holds the axis."""
+        if extent.id not in self.symbol_names:
+            name = _name_in(frame, lambda value: isinstance(value, DenseDyn) and value.extent == extent)
+            self.symbol_names[extent.id] = name or f"axis{len(self.symbol_names)}"
+        return self.symbol_names[extent.id]
 
     def _axis_var(self, name: str, span: Span) -> s.Var:
         for scope in reversed(self.scopes):

@@ -1,0 +1,143 @@
+"""Find the dimensions of tensors whose declared extent is frozen into a plan: tasks reach all of it, and as much whatever a run binds.
+
+>>> for i in P(3): twice[i](X[i * 4:].clip(4, 8), Y[i])       # X has 12 rows
+>>> frozen_dims(plan)
+frozenset({(0, 0)})
+
+A longer array would be computed in part, in silence. An index is followed where it is made of numbers and of variables of loops between
+numbers; a symbol, an element of a tensor or an extent in it means that a run says how far tasks reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from pto_wsp.ir import scalar as s
+from pto_wsp.ir.flow import Loop
+from pto_wsp.ir.plan import TaskPlan
+from pto_wsp.ir.plan_walk import submits
+from pto_wsp.ir.rewrite import nodes
+from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View
+from pto_wsp.values import dataclass
+
+Range: TypeAlias = tuple[int, int]      # the least and the largest value
+
+
+def frozen_dims(plan: TaskPlan) -> frozenset[tuple[int, int]]:
+    """Return the tensor slots and dimensions of which tasks reach all rows that are declared, and never another row."""
+    ranges = _loop_ranges(plan)
+    ends: dict[tuple[int, int], int | None] = {}      # how far tasks reach; None: as far as a run says
+    for submit in submits(plan):
+        for place in submit.places:
+            for dim, end in enumerate(_reach(place.view, ranges)):
+                key = place.slot, dim
+                before = ends.get(key, 0)
+                ends[key] = None if end is None or before is None else max(before, end)
+    return frozenset((slot, dim) for (slot, dim), end in ends.items()
+                     if not plan.tensors[slot].scalars and end == plan.tensors[slot].ref.shape[dim])
+
+
+def _loop_ranges(plan: TaskPlan) -> Mapping[int, Range]:
+    """Return the values of each loop variable whose loop has bounds of numbers; outer loops come first."""
+    ranges: dict[int, Range] = {}
+    for loop in nodes(plan.body):
+        if isinstance(loop, Loop) and loop.through is None:
+            start, stop, step = (_range_of(bound, ranges) for bound in (loop.start, loop.stop, loop.step))
+            if start is not None and stop is not None and step is not None and start[0] < stop[1]:
+                ranges[loop.var.id] = start[0], stop[1] - 1 - (stop[1] - 1 - start[0]) % step[1]
+    return ranges
+
+
+def _range_of(node: s.Scalar, ranges: Mapping[int, Range]) -> Range | None:
+    """Return the least and the largest value of a scalar, by interval arithmetic; None where a run decides."""
+    match node:
+        case s.Const(value):
+            return int(value), int(value)
+        case s.Var(id=id):
+            return ranges.get(id)
+        case s.Unary(s.Op.NEG, value):
+            inner = _range_of(value, ranges)
+            return None if inner is None else (-inner[1], -inner[0])
+        case s.Binary(op, lhs, rhs):
+            left, right = _range_of(lhs, ranges), _range_of(rhs, ranges)
+            return None if left is None or right is None else _combined(op, left, right)
+        case _:
+            return None
+
+
+def _combined(op: s.Op, left: Range, right: Range) -> Range | None:
+    match op:
+        case s.Op.ADD:
+            return left[0] + right[0], left[1] + right[1]
+        case s.Op.SUB:
+            return left[0] - right[1], left[1] - right[0]
+        case s.Op.MUL:
+            return _hull(a * b for a in left for b in right)
+        case s.Op.MIN:
+            return min(left[0], right[0]), min(left[1], right[1])
+        case s.Op.MAX:
+            return max(left[0], right[0]), max(left[1], right[1])
+        case s.Op.FLOORDIV if right[0] == right[1] > 0:
+            return left[0] // right[0], left[1] // right[0]
+        case s.Op.MOD if right[0] == right[1] > 0:
+            return 0, min(right[0] - 1, left[1]) if left[0] >= 0 else right[0] - 1
+        case _:
+            return None
+
+
+def _hull(values: Iterable[int]) -> Range:
+    known = tuple(values)
+    return min(known), max(known)
+
+
+@dataclass(slots=True)
+class _Axis:
+    """A dimension of a view: the tensor's dimension, where it begins and ends in it, and the steps between its positions.
+
+    `end` None: where the array of the run ends; `begin` None: where a run says.
+    """
+
+    dim: int
+    begin: Range | None
+    end: Range | None
+    step: int
+
+
+def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
+    """Return, for each dimension of the tensor, one past the last position that a view may touch; None where a run decides."""
+    rank = view.tensor.rank
+    axes = [_Axis(dim, (0, 0), None, 1) for dim in range(rank)]
+    ends: list[int | None] = [None] * rank
+    for step in view.steps:
+        match step:
+            case Pick(dim, index):
+                axis, place = axes.pop(dim), _range_of(index, ranges)
+                if axis.begin is not None and place is not None:
+                    ends[axis.dim] = axis.begin[1] + place[1] * axis.step + 1
+            case Cut(dim, start, stop, by):
+                axis, first, last = axes[dim], _range_of(start, ranges), _range_of(stop, ranges)
+                begin = None if axis.begin is None or first is None else _combined(s.Op.ADD, axis.begin, _scaled(first, axis.step))
+                end = None if axis.begin is None or last is None else _combined(s.Op.ADD, axis.begin, _scaled(last, axis.step))
+                axes[dim] = _Axis(axis.dim, begin, end, axis.step * by)
+            case Clip(limits):
+                axes = [_clipped(axis, limit, view.tensor.shape[axis.dim]) for axis, limit in zip(axes, limits, strict=True)]
+            case Permute(order):
+                axes = [axes[k] for k in order]
+            case Reshape():
+                return (None,) * rank      # holds for the declared extents alone, which a guard checks
+    for axis in axes:
+        ends[axis.dim] = None if axis.end is None else axis.end[1]
+    return tuple(ends)
+
+
+def _scaled(range_: Range, by: int) -> Range:
+    return range_[0] * by, range_[1] * by
+
+
+def _clipped(axis: _Axis, limit: int, extent: int) -> _Axis:
+    """Return an axis of at most `limit` positions: its end is known where its begin is, up to the declared extent."""
+    if axis.begin is None:
+        return axis
+    end = min(axis.begin[1] + limit * axis.step, extent)
+    return _Axis(axis.dim, axis.begin, (0, end if axis.end is None else min(end, axis.end[1])), axis.step)
