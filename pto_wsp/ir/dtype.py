@@ -159,6 +159,31 @@ class DType(Enum, metaclass=NamedMembers):
         return -(1 << bits - 1) <= value < 1 << bits - 1 if self.family is Family.INT else 0 <= value < 1 << bits
 
     @staticmethod
+    def of(value: object) -> DType | None:
+        """Return the member that `value` names, None for any other value.
+
+        `value`: a member, its name or NumPy's ("f32", "float32"), a NumPy dtype or scalar type, or a dtype of torch or JAX. Python's `int`
+        and `float` name none: NumPy and torch disagree on their width.
+
+        >>> DType.of("bfloat16"), DType.of(np.int8), DType.of(float)
+        (DType.BF16, DType.I8, None)
+        """
+        if isinstance(value, DType):
+            return value
+        if isinstance(value, str):
+            name = value.removeprefix("torch.")
+        elif type(value).__module__ == "torch":
+            name = str(value).removeprefix("torch.")
+        elif isinstance(value, np.dtype):
+            name = value.name if value.isnative else ""
+        elif isinstance(value, type) and issubclass(value, np.generic):
+            name = np.dtype(value).name
+        else:       # jax.numpy.float32 is no type, and has its dtype
+            inner = getattr(value, "dtype", None)
+            name = inner.name if isinstance(inner, np.dtype) and callable(value) else ""
+        return next((member for member in DType if name in (member.value, _numpy_name(member))), None)
+
+    @staticmethod
     def from_numpy(dtype: npt.DTypeLike) -> DType:
         """Return the member for a NumPy dtype, or a value that NumPy converts to one.
 
