@@ -222,8 +222,8 @@ jit_kernel = kernel
 
 
 def _dtype_of(value: object) -> DType:
-    if isinstance(value, DType):
-        return value
+    if (dtype := DType.of(value)) is not None:
+        return dtype
     if isinstance(value, Tensor):
         return value.dtype
     return DType.from_numpy(value.dtype) if isinstance(value, np.ndarray) else DType.from_numpy(value)  # type: ignore[arg-type]

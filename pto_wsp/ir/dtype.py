@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from pto_wsp.calls import NamedMembers, user_calls
 from pto_wsp.errors import DTypeNameError, InternalError
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+
+DTypeLike: TypeAlias = "DType | npt.DTypeLike"     # what `DType.of` takes
 
 
 class Family(Enum):
@@ -179,8 +181,8 @@ class DType(Enum, metaclass=NamedMembers):
         elif isinstance(value, type) and issubclass(value, np.generic):
             name = np.dtype(value).name
         else:       # jax.numpy.float32 is no type, and has its dtype
-            inner = getattr(value, "dtype", None)
-            name = inner.name if isinstance(inner, np.dtype) and callable(value) else ""
+            inner = getattr(value, "dtype", None) if callable(value) else None
+            name = inner.name if isinstance(inner, np.dtype) else ""
         return next((member for member in DType if name in (member.value, _numpy_name(member))), None)
 
     @staticmethod

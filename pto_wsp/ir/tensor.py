@@ -32,7 +32,7 @@ import numpy.typing as npt
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Extent, Shape, Symbolic, as_scalar, has_scalar, tensors_read
@@ -402,14 +402,15 @@ class Tensor(TensorView):
 
     __slots__ = ("__weakref__", "data", "intermediate", "made_in")
 
-    def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DType | None = None,
+    def __init__(self, data: npt.NDArray[Any] | None = None, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None,
                  name: str | None = None) -> None:
         """Wrap `data`. If given, `shape` and `dtype` must match the array; without data they declare what a run binds.
 
         Raises: D101 for a mismatch, or for data that is not an array.
         """
-        if dtype is not None and not isinstance(dtype, DType):
-            raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
+        given, dtype = dtype, DType.of(dtype)
+        if given is not None and dtype is None:
+            raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(given))
         check_name(name)
         if data is None:
             if shape is None or dtype is None:
@@ -464,7 +465,7 @@ class Tensor(TensorView):
             self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)))
 
     @staticmethod
-    def empty(shape: Sequence[int], dtype: DType, name: str | None = None) -> Tensor:
+    def empty(shape: Sequence[int], dtype: DTypeLike, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
         In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration.
@@ -475,7 +476,7 @@ class Tensor(TensorView):
         if watcher is not None:
             watcher.made(tensor)
         if tensor.made_in is None:
-            tensor.data = np.empty(tensor.ref.shape, dtype.np)
+            tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)
         return tensor
 
     def rename(self, name: str) -> None:

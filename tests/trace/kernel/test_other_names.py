@@ -13,7 +13,7 @@ from pto_wsp import DType, In, Out, PtoError, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.ops.other_names import INSTEAD, instead_of
 from pto_wsp.source import Span
 
-F32 = DType.F32
+F32, KEPT = DType.F32, print
 Made = Callable[..., Any]
 A = np.arange(-16, 16, dtype=np.float32).reshape(4, 8)
 
@@ -64,7 +64,9 @@ REFUSED: dict[str, tuple[Made, str]] = {
     "x.item": (lambda x, n: x.item(), "pto.print(x)"),
     "a value's method": (lambda x, n: (x + 1).mean(), "keepdims=True"),
     "a buffer's method": (lambda x, n: pto.alloc((4, 8), F32, init=0).max(), "keepdims=True"),
-    "print": (lambda x, n: print(x), "pto.print(x)"),
+    "str": (lambda x, n: str(x), "pto.print(x)"),
+    "print of a Tensor's own": (lambda x, n: KEPT(x), "pto.print(x)"),
+    "print with an option": (lambda x, n: print(x, end=""), None),
     "an f-string": (lambda x, n: f"{x}", "pto.print"),
     "if": (lambda x, n: x if x > 0 else -x, "pto.where"),
     "in": (lambda x, n: 3 in x, "pto.rowsum"),
