@@ -27,6 +27,7 @@ from pto_wsp.ops.entries import (
     matmul,
     movement,
     quantize,
+    random,
     reduce,
     topk_steps,
 )
@@ -49,7 +50,7 @@ _FAMILIES: Sequence[tuple[str, Sequence[Op], Sequence[Callable[..., object]]]] =
     ("Matrix product", matmul.ENTRIES, ()),
     ("Movement", movement.ENTRIES, ()),
     ("Order and place", index.ENTRIES, (*index.FUNCTIONS, *topk_steps.FUNCTIONS)),
-    ("New tiles", create.ENTRIES, create.FUNCTIONS),
+    ("New tiles", create.ENTRIES, (*create.FUNCTIONS, *(formula.call for formula in random.FORMULAS))),
     ("Conversion", cast.ENTRIES, quantize.FUNCTIONS),
 )
 

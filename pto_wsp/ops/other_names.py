@@ -34,7 +34,9 @@ INSTEAD: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("size", "ndim", "nbytes"), "x.shape is (rows, cols)"),
     **dict.fromkeys(("item", "tolist", "numpy", "cpu", "copy", "clone", "data"),
                     "a tile is known only at run time: pto.print(x) shows it, pto.store(out, x) keeps it"),
-    **dict.fromkeys(("rand", "randn", "uniform", "normal"), "kernels have no random numbers: bind a Tensor of them"),
+    **dict.fromkeys(("randn", "normal"), "write it, of two uniform tiles: pto.sqrt(-2 * pto.log(1 - u)) * pto.cos(2 * math.pi * v), "
+                    "with u and v of pto.random(shape, seed, counter)"),
+    "dropout": "pto.where(pto.random(x.shape, seed, counter) < keep, x / keep, 0)",
     **dict.fromkeys(("fori_loop", "for_range", "static_range"), "pto.range(n) in a `for`"),
     **dict.fromkeys(("cpu_sim_add_cycles", "add_cycles"), "a kernel says nothing of its cycles, and C text has none that the other "
                     "targets could read: `.task_graph(trace=TracePolicy.cycles(lambda t: ...))` of the schedule gives them"),

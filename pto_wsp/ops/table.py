@@ -25,6 +25,7 @@ from pto_wsp.ops.entries import (
     matmul,
     movement,
     quantize,
+    random,
     reduce,
     topk_steps,
 )
@@ -33,7 +34,7 @@ from pto_wsp.ops.spec import Elementwise, Op
 
 ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
                            *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
-FORMULAS: tuple[Formula, ...] = (*axes.FORMULAS, *formulas.FORMULAS)
+FORMULAS: tuple[Formula, ...] = (*axes.FORMULAS, *formulas.FORMULAS, *random.FORMULAS)
 FUNCTIONS: tuple[Callable[..., object], ...] = (
     *create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS, *topk_steps.FUNCTIONS,
     *(formula.call for formula in FORMULAS))

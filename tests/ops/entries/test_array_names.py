@@ -191,7 +191,7 @@ def test_a_line_is_its_formula(name: str) -> None:
 
 def test_every_formula_is_tested() -> None:
     text = " ".join((*REDUCTIONS, *LINES, *OTHERS)).replace(".", " ").split()
-    assert {formula.name for formula in FORMULAS} <= {*text, "amin", "amax", "random"}
+    assert {formula.name for formula in FORMULAS} <= {*text, "amin", "amax", "random"}     # random: test_random.py
 
 
 # ---- edges ----
