@@ -223,8 +223,8 @@ jit_kernel = kernel
 
 
 def _dtype_of(value: object) -> DType:
-    if isinstance(value, DType):
-        return value
+    if (dtype := DType.of(value)) is not None:
+        return dtype
     if isinstance(value, Tensor):
         return value.dtype
     array = array_of(value)

@@ -15,22 +15,26 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.npu.rules.operands import ON_CHIP
 from pto_wsp.npu.select.select import npu_form, npu_lacks
 from pto_wsp.ops.entries import (
+    axes,
     broadcast,
     cast,
     compare,
     create,
     elementwise,
+    formulas,
     functions,
     index,
     matmul,
     movement,
     quantize,
+    random,
     reduce,
     topk_steps,
 )
 from pto_wsp.ops.entry import Function, Operator, Spelling, Work
 from pto_wsp.ops.rounding import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
+from pto_wsp.ops.table import FORMULAS
 from pto_wsp.ops.whole import Movement, TileFunction
 
 _GROUPS = {"floats": FLOATS, "integers": INTEGERS, "numbers": NUMBERS, "bits": BITS, "computed": COMPUTED, "storage": STORAGE, "all": ALL}
@@ -41,10 +45,12 @@ _FAMILIES: Sequence[tuple[str, Sequence[Op], Sequence[Callable[..., object]]]] =
     ("Comparison and choice", compare.ENTRIES, ()),
     ("Arithmetic by row and by column", (), broadcast.FUNCTIONS),
     ("Reductions", reduce.ENTRIES, ()),
+    ("Reductions by NumPy's and torch's names", (), tuple(formula.call for formula in axes.FORMULAS)),
+    ("Formulas of other operations", (), tuple(formula.call for formula in formulas.FORMULAS)),
     ("Matrix product", matmul.ENTRIES, ()),
     ("Movement", movement.ENTRIES, ()),
     ("Order and place", index.ENTRIES, (*index.FUNCTIONS, *topk_steps.FUNCTIONS)),
-    ("New tiles", create.ENTRIES, create.FUNCTIONS),
+    ("New tiles", create.ENTRIES, (*create.FUNCTIONS, *(formula.call for formula in random.FORMULAS))),
     ("Conversion", cast.ENTRIES, quantize.FUNCTIONS),
 )
 
@@ -74,7 +80,7 @@ def ops_page() -> str:
     works = "; ".join(f"*{_work(work)}*, {work.value}" for work in Work)
     chip, lacking = print_dtypes(ON_CHIP), print_dtypes(tuple(dtype for dtype in ALL if dtype not in ON_CHIP))
     parts = [_HEAD.format(groups=groups, works=works, chip=chip, lacking=lacking)]
-    documented = {name for name, function in members().items() if isinstance(function, OpFunction)}
+    documented = {name for name, function in members().items() if isinstance(function, OpFunction)} | _ALIASES.keys()
     for title, entries, functions_of in _FAMILIES:
         parts.append(f"## {title}\n")
         calls = {function.__name__: function for function in functions_of}
@@ -90,6 +96,7 @@ def ops_page() -> str:
     return "\n".join(parts)
 
 
+_ALIASES: Mapping[str, str] = {alias: formula.name for formula in FORMULAS for alias in formula.aliases}
 _COLUMNS = ("call", "dtypes", "result", "meaning", "NumPy", "C", "NPU", "unit", "cost", "ulp")
 
 
@@ -108,9 +115,13 @@ def _row(entry: Op, doc: str) -> Mapping[str, str]:
 
 
 def _function_table(functions_of: Mapping[str, Callable[..., object]]) -> str:
-    rows = [f"| `pto.{name}{_signature(inspect.signature(function))}` | {_first_line(inspect.getdoc(function) or '')} |\n"
+    rows = [f"| `pto.{name}{_signature(inspect.signature(function))}`{_also(name)} | {_first_line(inspect.getdoc(function) or '')} |\n"
             for name, function in functions_of.items()]
     return "".join(("| call | meaning |\n", "| --- | --- |\n", *rows))
+
+
+def _also(name: str) -> str:
+    return "".join(f", `pto.{alias}`" for alias, of in _ALIASES.items() if of == name)
 
 
 def _signature(signature: inspect.Signature) -> str:

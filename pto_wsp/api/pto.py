@@ -12,15 +12,14 @@ from types import MappingProxyType
 
 from pto_wsp.errors import UnknownNameError
 from pto_wsp.ops.entry import Operand
-from pto_wsp.ops.other_names import instead_of
+from pto_wsp.ops.other_names import instead_of, similar_to
 from pto_wsp.ops.spec import Op
-from pto_wsp.ops.table import ENTRIES, FUNCTIONS
+from pto_wsp.ops.table import ENTRIES, FORMULAS, FUNCTIONS
 from pto_wsp.source import here
 from pto_wsp.trace.kernel import control as kernel_control
 from pto_wsp.trace.kernel import memory as kernel_memory
 from pto_wsp.trace.kernel import picked_rows as kernel_rows
 from pto_wsp.trace.kernel.printing import print_
-from pto_wsp.wording import nearest
 
 
 class OpFunction:
@@ -51,6 +50,7 @@ def members() -> Mapping[str, Callable[..., object]]:
             members[name] = OpFunction(op, name)
     for function in FUNCTIONS:
         members[function.__name__] = function
+    members |= {alias: formula.call for formula in FORMULAS for alias in formula.aliases}
     members |= {function.__name__: function for function in (kernel_rows.gather, kernel_rows.scatter, kernel_rows.scatter_add)}
     members |= {"load": kernel_memory.load, "store": kernel_memory.store, "alloc": kernel_memory.alloc,
                 "range": kernel_control.range_, "when": kernel_control.when, "otherwise": kernel_control.otherwise, "print": print_}
@@ -72,9 +72,8 @@ class PtoNamespace:
             return function
         if name.startswith("__"):
             raise AttributeError(name)
-        near = nearest(name, self._names)
-        raise UnknownNameError(f"`pto` has no `{name}`", here(), help=instead_of(name) or (f"did you mean pto.{near}?" if near else
-                               "dir(pto) lists the names"))
+        raise UnknownNameError(f"`pto` has no `{name}`", here(),
+                               help=instead_of(name) or similar_to(name, self._names) or "dir(pto) lists the names")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"pto.{name} cannot be set")

@@ -205,6 +205,14 @@ class OperandKindError(ArgumentKindError):
     fix = "Load a piece of a Tensor parameter with pto.load; make a tile of a number with pto.full."
 
 
+class TileAxisError(ArgumentKindError):
+    code = "T214"
+    cause = ("A reduction by NumPy's or torch's name does not keep both dimensions of the tile, names an axis that a tile does not have, "
+             "or an option of which NumPy and torch mean different things.")
+    example = "x.sum(axis=1)"
+    fix = "A tile has two dimensions: x.sum(axis=1, keepdims=True) gives [R, 1], axis=0 gives [1, C], no axis [1, 1]."
+
+
 class ViewBoundsError(PtoError):
     code = "T301"
     cause = "A view reads or writes outside its tensor."

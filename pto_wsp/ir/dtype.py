@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from pto_wsp.calls import NamedMembers, user_calls
 from pto_wsp.errors import DTypeNameError, InternalError
 from pto_wsp.source import here
 from pto_wsp.values import dataclass
+
+DTypeLike: TypeAlias = "DType | npt.DTypeLike"     # what `DType.of` takes
 
 
 class Family(Enum):
@@ -162,6 +164,31 @@ class DType(Enum, metaclass=NamedMembers):
             return value == value + 0      # what is no number has no sum
         bits = 8 * self.nbytes
         return -(1 << bits - 1) <= value < 1 << bits - 1 if self.family is Family.INT else 0 <= value < 1 << bits
+
+    @staticmethod
+    def of(value: object) -> DType | None:
+        """Return the member that `value` names, None for any other value.
+
+        `value`: a member, its name or NumPy's ("f32", "float32"), a NumPy dtype or scalar type, or a dtype of torch or JAX. Python's `int`
+        and `float` name none: NumPy and torch disagree on their width.
+
+        >>> DType.of("bfloat16"), DType.of(np.int8), DType.of(float)
+        (DType.BF16, DType.I8, None)
+        """
+        if isinstance(value, DType):
+            return value
+        if isinstance(value, str):
+            name = value.removeprefix("torch.")
+        elif type(value).__module__ == "torch":
+            name = str(value).removeprefix("torch.")
+        elif isinstance(value, np.dtype):
+            name = value.name if value.isnative else ""
+        elif isinstance(value, type) and issubclass(value, np.generic):
+            name = np.dtype(value).name
+        else:       # jax.numpy.float32 is no type, and has its dtype
+            inner = getattr(value, "dtype", None) if callable(value) else None
+            name = inner.name if isinstance(inner, np.dtype) else ""
+        return next((member for member in DType if name in (member.value, _numpy_name(member))), None)
 
     @staticmethod
     def from_numpy(dtype: npt.DTypeLike) -> DType:

@@ -29,7 +29,7 @@ from pto_wsp.errors import (
 )
 from pto_wsp.ir import scalar
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.scalar import Op, print_scalar
 from pto_wsp.source import here
 
@@ -310,17 +310,18 @@ class Symbol(Symbolic):
     __slots__ = ("name",)
     _made = 0
 
-    def __init__(self, name: str, dtype: DType | None = None) -> None:
+    def __init__(self, name: str, dtype: DTypeLike | None = None) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise ArgumentKindError("a Symbol needs a name", here(), expected="a Python identifier, e.g. Symbol(\"n\")",
                                     found=repr(name))
         if _ADDRESS.search(name):
             raise ArgumentKindError("a Symbol's name looks like an address, which is another one in each process", here(), found=repr(name),
                                     expected="a name that stays, e.g. Symbol(\"n\")", help="leave id() out of the name")
-        if dtype is not None and not isinstance(dtype, DType):
+        known = DType.of(dtype)
+        if dtype is not None and known is None:
             raise ArgumentKindError("a Symbol's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
         Symbol._made += 1
-        super().__init__(scalar.SymbolRef(name, Symbol._made, dtype))
+        super().__init__(scalar.SymbolRef(name, Symbol._made, known))
         self.name = name
 
 

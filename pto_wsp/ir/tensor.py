@@ -28,7 +28,7 @@ import numpy.typing as npt
 from pto_wsp.calls import user_call, user_calls
 from pto_wsp.errors import ArgumentKindError, TensorDataError, UnknownNameError, ValueUseError, ViewBoundsError, ViewIndexError
 from pto_wsp.ir import scalar as s
-from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.dtype import DType, DTypeLike
 from pto_wsp.ir.exchange import NotTaken, array_of, capsule_of, is_array, kind_of
 from pto_wsp.ir.layout import Contract, Layout, TensorRef
 from pto_wsp.ir.scalar import print_scalar
@@ -346,7 +346,7 @@ class Tensor(TensorView):
 
     __slots__ = ("__weakref__", "data", "given", "intermediate", "made_in")
 
-    def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DType | None = None,
+    def __init__(self, data: object = None, shape: Sequence[object] | None = None, dtype: DTypeLike | None = None,
                  name: str | None = None) -> None:
         """Wrap `data`, an array of NumPy, PyTorch, JAX or any library with `__dlpack__`, `__array_interface__` or `__array__`.
 
@@ -355,8 +355,9 @@ class Tensor(TensorView):
 
         Raises: D101 for a mismatch, or for data that is not an array in host memory; D102 for a dtype that DType does not have.
         """
-        if dtype is not None and not isinstance(dtype, DType):
-            raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))
+        given, dtype = dtype, DType.of(dtype)
+        if given is not None and dtype is None:
+            raise TensorDataError("a Tensor's dtype is a DType", here(), expected="a member of DType", found=repr(given))
         check_name(name)
         if data is None:
             if shape is None or dtype is None:
@@ -454,7 +455,7 @@ class Tensor(TensorView):
             self.view = View(replace(self.ref, contracts=(*self.ref.contracts, contract)), self.view.steps)
 
     @staticmethod
-    def empty(shape: Sequence[object], dtype: DType, name: str | None = None) -> Tensor:
+    def empty(shape: Sequence[object], dtype: DTypeLike, name: str | None = None) -> Tensor:
         """Return a tensor for intermediate results: memory of the program, undefined before the first write.
 
         In a loop's body, a branch or a process of a workload, a new tensor is allocated in each iteration. Elsewhere an extent may be a
@@ -472,7 +473,7 @@ class Tensor(TensorView):
                                   help="make it in front of the body, or as large as it may get, and cut it: "
                                        "Tensor.empty((64, 8), F32)[:n]")
         if tensor.made_in is None and not tensor.view.steps:
-            tensor.data = np.empty(tensor.ref.shape, dtype.np)
+            tensor.data = np.empty(tensor.ref.shape, tensor.dtype.np)
         return tensor
 
     def rename(self, name: str) -> None:

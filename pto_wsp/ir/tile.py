@@ -96,11 +96,11 @@ def tile_type(item: object) -> TileType | SizedTile:
     """
     if not isinstance(item, tuple) or len(item) != 3:
         raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=_EXPECTED, found=f"Tile[{item!r}]")
-    rows, cols, dtype = item
+    rows, cols, dtype = *item[:2], DType.of(item[2])
     named = [isinstance(n, str) and n.isidentifier() for n in (rows, cols)]
-    if any(named) and all(is_name or _is_extent(n) for is_name, n in zip(named, (rows, cols), strict=True)) and isinstance(dtype, DType):
+    if any(named) and all(is_name or _is_extent(n) for is_name, n in zip(named, (rows, cols), strict=True)) and dtype is not None:
         return SizedTile(rows, cols, dtype)
-    return fixed_tile(rows, cols, dtype)
+    return fixed_tile(rows, cols, item[2])
 
 
 def fixed_tile(rows: object, cols: object, dtype: object) -> TileType:
@@ -108,10 +108,11 @@ def fixed_tile(rows: object, cols: object, dtype: object) -> TileType:
 
     Raises: K101 as `tile_type`.
     """
-    if not _is_extent(rows) or not _is_extent(cols) or not isinstance(dtype, DType):
+    known = DType.of(dtype)
+    if not _is_extent(rows) or not _is_extent(cols) or known is None:
         raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=_EXPECTED,
                                    found=f"Tile[{rows!r}, {cols!r}, {dtype!r}]")
-    tile = TileType(rows, cols, dtype)
+    tile = TileType(rows, cols, known)
     if tile.size_bytes > MAX_TILE_BYTES:
         raise KernelSignatureError("a tile is too large", here(), expected=f"at most {MAX_TILE_BYTES} bytes",
                                    found=f"{tile!r}, {tile.size_bytes} bytes", help="loop over pieces of a Tensor parameter")

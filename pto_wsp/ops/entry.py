@@ -166,6 +166,9 @@ Arguments: TypeAlias = tuple[tuple[object, ...], Mapping[str, object]]
 class OpEntry(ABC):
     """The base of all entries. `dtypes` are those that operands may have; `hint` advises what to write for another dtype.
 
+    `aliases` are names that call the op, those of NumPy and torch that mean the same; `synonyms` are words that call nothing, and for
+    which an error names the op.
+
     `numpy`: the op as a line of NumPy in a package's golden.py. {0}, {1}, {2} are the operands, {all} all of them, {shape} and {dtype}
     those of the result, {picked} the subscript of a slice; attributes stand under their names. A name with a leading underscore is a
     function of templates/ascend_npu/golden_functions.py.
@@ -188,6 +191,7 @@ class OpEntry(ABC):
     work: Work = Work.LARGEST_TILE
     dtypes: tuple[DType, ...] = NUMBERS
     aliases: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
     hint: str = ""
     numpy: str = ""
     undoes_itself: tuple[DType, ...] = ()
@@ -214,7 +218,11 @@ class OpEntry(ABC):
         """
         emitter = active(self.name)
         operands, attrs = self.split(bind(f"pto.{self.name}", self.signature, args, kwargs))
-        return emitter.emit(self.name, operands, attrs)
+        return emitter.emit(self.name, self.prepared(emitter, operands), attrs)
+
+    def prepared(self, emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the operands of a call as the op computes with them; ops that this takes are emitted before."""
+        return operands
 
     def split(self, bound: Mapping[str, object]) -> tuple[tuple[object, ...], Attrs]:
         """Return the tile operands and the attributes of a call."""

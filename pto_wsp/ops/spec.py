@@ -17,7 +17,20 @@ import numpy as np
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
-from pto_wsp.ops.entry import Attr, Attrs, Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
+from pto_wsp.ops.entry import (
+    Attr,
+    Attrs,
+    Emitter,
+    Finish,
+    Function,
+    Identity,
+    OpEntry,
+    Spelling,
+    dtype_attr,
+    is_tile,
+    positional,
+    shape_attr,
+)
 from pto_wsp.ops.rounding import INTEGERS, MATMUL_RESULT, MODES, Array
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
@@ -106,11 +119,16 @@ class RowReduce(OpEntry):
     identity: Identity
     combine: Spelling
     finish: Finish = Finish.NONE
+    counts_masks: bool = False      # a mask is cast to I32
 
     @property
     def signature(self) -> Signature:
         """The tile operand."""
         return positional(("x",))
+
+    def prepared(self, emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the tile, a mask as the numbers that are counted."""
+        return _numbers(emitter, operands) if self.counts_masks else operands
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [R, 1]."""
@@ -130,11 +148,16 @@ class ColReduce(OpEntry):
     identity: Identity
     combine: Spelling
     finish: Finish = Finish.NONE
+    counts_masks: bool = False      # a mask is cast to I32
 
     @property
     def signature(self) -> Signature:
         """The tile operand."""
         return positional(("x",))
+
+    def prepared(self, emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the tile, a mask as the numbers that are counted."""
+        return _numbers(emitter, operands) if self.counts_masks else operands
 
     def infer(self, types: Sequence[TileType], attrs: Attrs) -> TileType:
         """Return [1, C]."""
@@ -184,6 +207,11 @@ class Matmul(OpEntry):
     def evaluate(self, operands: Sequence[Array], result: TileType, attrs: Attrs) -> Array:
         """Return acc + a @ b, computed by NumPy."""
         return self.ref(*(x.T if index < 2 and _transposed(attrs, index) else x for index, x in enumerate(operands)))
+
+
+def _numbers(emitter: Emitter, operands: tuple[object, ...]) -> tuple[object, ...]:
+    """Return masks as 0 and 1 of I32, other operands unchanged."""
+    return tuple(emitter.emit("cast", (x,), (("dtype", DType.I32),)) if is_tile(x) and x.dtype.is_bool else x for x in operands)
 
 
 def _transposed(attrs: Attrs, operand: int) -> bool:

@@ -6,36 +6,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from pto_wsp.errors import InternalError
 from pto_wsp.ops.entries import (
+    axes,
     broadcast,
     cast,
     compare,
     create,
     elementwise,
+    formulas,
     functions,
     index,
     matmul,
     movement,
     quantize,
+    random,
     reduce,
     topk_steps,
 )
+from pto_wsp.ops.entries.formula import Formula
 from pto_wsp.ops.spec import Elementwise, Op
 
 ENTRIES: tuple[Op, ...] = (*elementwise.ENTRIES, *functions.ENTRIES, *compare.ENTRIES, *reduce.ENTRIES, *matmul.ENTRIES,
                            *movement.ENTRIES, *index.ENTRIES, *create.ENTRIES, *cast.ENTRIES)
-FUNCTIONS = (*create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS,
-             *topk_steps.FUNCTIONS)
+FORMULAS: tuple[Formula, ...] = (*axes.FORMULAS, *formulas.FORMULAS, *random.FORMULAS)
+FUNCTIONS: tuple[Callable[..., object], ...] = (
+    *create.FUNCTIONS, *broadcast.FUNCTIONS, *quantize.FUNCTIONS, *index.FUNCTIONS, *topk_steps.FUNCTIONS,
+    *(formula.call for formula in FORMULAS))
 TABLE: Mapping[str, Op] = MappingProxyType({entry.name: entry for entry in ENTRIES})
 _UFUNCS: Mapping[np.ufunc, Op] = MappingProxyType({
     **{op.ref: op for op in ENTRIES if isinstance(op, Elementwise) and isinstance(op.ref, np.ufunc)},
-    np.left_shift: elementwise.shl, np.right_shift: elementwise.shr, np.matmul: matmul.matmul})   # edge cases differ from the ufunc
+    # the edge cases of these differ from the ufunc's
+    np.exp2: functions.exp2, np.left_shift: elementwise.shl, np.right_shift: elementwise.shr, np.matmul: matmul.matmul})
 
 
 def find(name: str) -> Op:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pto_wsp.errors import MixedDTypeError, OperandKindError, OperandShapeError, OptionValueError, UnsupportedDTypeError
+from pto_wsp.errors import MixedDTypeError, OperandKindError, OperandShapeError, OptionValueError, TileAxisError, UnsupportedDTypeError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entry import Operand, is_tile
@@ -96,15 +96,43 @@ def check_expands(name: str, found: TileType, shape: tuple[int, int]) -> None:
 def as_dtype(name: str, value: object, supported: tuple[DType, ...]) -> DType:
     """Return `value`, checked to be one of the supported dtypes.
 
+    A name ("float32"), a NumPy and a torch dtype are dtypes too.
     Raises: T207 when it is none, T204 when it is not supported.
     """
-    if not isinstance(value, DType):
-        raise OptionValueError(f"`pto.{name}` takes a dtype here", here(), expected="a member of DType, e.g. DType.F32",
-                               found=repr(value))
-    if value not in supported:
-        raise UnsupportedDTypeError(f"`pto.{name}` does not give {value}", here(), expected=print_dtypes(supported),
-                                    found=str(value))
-    return value
+    dtype = DType.of(value)
+    if dtype is None:
+        raise OptionValueError(f"`pto.{name}` takes a dtype here", here(),
+                               expected='a member of DType, e.g. DType.F32, its name ("float32"), or a NumPy or torch dtype',
+                               found=repr(value), help=_width_of(value))
+    if dtype not in supported:
+        raise UnsupportedDTypeError(f"`pto.{name}` does not give {dtype}", here(), expected=print_dtypes(supported),
+                                    found=str(dtype))
+    return dtype
+
+
+def _width_of(value: object) -> str | None:
+    """Return the help for Python's own types, which have no width."""
+    return "say the width: DType.F32, DType.I32" if value in (int, float) else None
+
+
+def as_axes(name: str, axis: object, dim: object = None) -> int | None:
+    """Return 0 (down the rows) or 1 (along the columns) for NumPy's `axis` or torch's `dim`, negative ones too; None for both.
+
+    Raises: T214 for anything else.
+    """
+    if axis is not None and dim is not None:
+        raise TileAxisError(f"`{name}`: axis and dim are the same option", here(), expected="one of them",
+                               found=f"axis={axis!r}, dim={dim!r}")
+    given = dim if axis is None else axis
+    if given is None:
+        return None
+    items = tuple(given) if isinstance(given, tuple | list) else (given,)
+    axes = [whole_number(item) for item in items]
+    known = [at % 2 for at in axes if at is not None and -2 <= at < 2]
+    if not items or len(known) < len(items) or len(set(known)) < len(items):
+        raise TileAxisError(f"`{name}`: not an axis of a tile", here(), expected="1 or -1: along each row; 0 or -2: down each column",
+                               found=repr(given))
+    return None if len(known) == 2 else known[0]
 
 
 def as_choice(name: str, what: str, value: object, choices: tuple[str | bool, ...]) -> str | bool:

@@ -14,8 +14,8 @@ from pto_wsp.ops.rounding import INTEGERS
 
 from .conftest import Array, Compile, Library
 
-FLOATS = ("exp", "log", "tanh", "erf", "sin", "cos", "sqrt", "rsqrt", "sigmoid", "silu", "relu", "abs", "sign", "rint", "floor",
-          "ceil", "recip")
+FLOATS = ("exp", "log", "exp2", "log2", "tanh", "erf", "sin", "cos", "sqrt", "rsqrt", "sigmoid", "silu", "relu", "abs", "sign",
+          "rint", "floor", "ceil", "recip")
 PAIRS = ("maximum", "minimum", "floordiv", "mod")
 DTYPES = (DType.F32, DType.F64, *INTEGERS, DType.BOOL)
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-45, -1e-45, 1.0, -1.0, 0.5, 1.5, 2.5, -0.5, 88.8, -87.4, 3.4e38, 1e-38]
@@ -68,6 +68,8 @@ def test_specials(library: Library) -> None:
     inf, nan = math.inf, math.nan
     expected = {"exp": {inf: inf, -inf: 0.0, 0.0: 1.0},
                 "log": {0.0: -inf, inf: inf, -1.0: nan, -inf: nan, 1.0: 0.0},
+                "exp2": {inf: inf, -inf: 0.0, 0.0: 1.0, -1.0: 0.5, 1e-45: 1.0},
+                "log2": {0.0: -inf, inf: inf, -1.0: nan, -inf: nan, 1.0: 0.0, 0.5: -1.0, 1e-45: -149.0},
                 "tanh": {inf: 1.0, -inf: -1.0}, "erf": {inf: 1.0, -inf: -1.0}, "sigmoid": {inf: 1.0, -inf: 0.0, 0.0: 0.5},
                 "silu": {inf: inf, -inf: nan}, "sin": {inf: nan, -inf: nan}, "cos": {inf: nan, 0.0: 1.0}}
     for name, pairs in expected.items():

@@ -19,7 +19,8 @@ from .conftest import Compile, Library
 
 # name -> (C expression of the exact value in double, condition on x that the statement leaves out)
 EXACT: Mapping[str, tuple[str, str]] = {
-    "exp": ("exp(x)", "0"), "log": ("log(x)", "0"), "tanh": ("tanh(x)", "0"), "erf": ("erf(x)", "0"), "rsqrt": ("1 / sqrt(x)", "0"),
+    "exp": ("exp(x)", "0"), "log": ("log(x)", "0"), "exp2": ("exp2(x)", "0"), "log2": ("log2(x)", "0"), "tanh": ("tanh(x)", "0"),
+    "erf": ("erf(x)", "0"), "rsqrt": ("1 / sqrt(x)", "0"),
     "sin": ("sin(x)", "fabs(x) >= 0x1p30"), "cos": ("cos(x)", "fabs(x) >= 0x1p30"),
     "sigmoid": ("x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x))", "x < -88.7"),
     "silu": ("x < 0 ? x * (exp(x) / (1 + exp(x))) : x / (1 + exp(-x))", "x < -88.7"),

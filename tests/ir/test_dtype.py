@@ -61,3 +61,17 @@ def test_the_other_byte_order_has_no_member_and_says_so(name: str, native: str) 
 @pytest.mark.parametrize("member", DType)
 def test_repr_evaluates_to_the_member(member: DType) -> None:
     assert eval(repr(member), {"DType": DType}) is member
+
+
+@pytest.mark.parametrize("member", DType)
+def test_a_dtype_is_known_by_its_names(member: DType) -> None:
+    torch = type("dtype", (), {"__module__": "torch", "__repr__": lambda self: f"torch.{member.np.name}"})
+    jax = type("ScalarMeta", (), {"dtype": member.np, "__call__": lambda self: None})
+    for name in (member, str(member), member.np.name, f"torch.{member.np.name}", member.np, member.np.type, torch(), jax()):
+        assert DType.of(name) is member, name
+
+
+@pytest.mark.parametrize("value", [float, int, None, "", "f31", ">f4", np.dtype(">f4"), np.complex64, object, 32, np.zeros(3),
+                                   [("a", "i4")]])
+def test_what_names_no_dtype_is_none(value: object) -> None:
+    assert DType.of(value) is None

@@ -33,7 +33,7 @@ EVERYWHERE: dict[str, Callable[[Any, Any], Any]] = {
 WITH_FMA: dict[str, Callable[[Any, Any], Any]] = {
     "exp": lambda x, z: pto.exp(x), "log": lambda x, z: pto.log(pto.abs(x)), "tanh": lambda x, z: pto.tanh(x),
     "sigmoid": lambda x, z: pto.sigmoid(x), "erf": lambda x, z: pto.erf(x), "gelu": lambda x, z: pto.gelu(x),
-    "silu": lambda x, z: pto.silu(x),
+    "silu": lambda x, z: pto.silu(x), "exp2": lambda x, z: pto.exp2(x), "log2": lambda x, z: pto.log2(pto.abs(x)),
 }
 
 

@@ -142,6 +142,7 @@ FLOAT_EXACT: dict[str, Callable[..., Number]] = {
 }
 FLOAT_NEAR: dict[str, Callable[..., Number]] = {
     "exp": real(math.exp), "log": lambda x: -math.inf if x == 0 else real(math.log)(x), "tanh": math.tanh, "sigmoid": sigmoid,
+    "exp2": real(lambda x: 2.0 ** x), "log2": lambda x: -math.inf if x == 0 else real(math.log2)(x),
     "silu": lambda x: x * sigmoid(x), "rsqrt": lambda x: divide(1.0, real(math.sqrt)(x)),
     "sin": real(math.sin), "cos": real(math.cos), "erf": math.erf, "gelu": lambda x: 0.5 * x * math.erfc(-x / math.sqrt(2)),
 }

@@ -349,7 +349,7 @@ LAWS: dict[str, Callable[..., None]] = {
     "nan_below_zero": test_a_nan_comes_of_a_sign_exactly_where_the_trait_says, "non_negative": test_no_result_is_below_zero,
     "non_negative_of_equals": test_no_result_of_equal_operands_is_below_zero,
 }
-FACTS = {"name", "doc", "npu", "unit", "work", "dtypes", "aliases", "hint", "numpy"}
+FACTS = {"name", "doc", "npu", "unit", "work", "dtypes", "aliases", "synonyms", "hint", "numpy"}
 
 
 def test_every_trait_has_a_law() -> None:

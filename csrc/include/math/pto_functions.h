@@ -156,6 +156,22 @@ PTO_INLINE float pto_pow_f32(float x, float y)
 }
 PTO_INLINE double pto_pow_f64(double x, double y) { return __builtin_pow(x, y); }
 
+PTO_INLINE float pto_exp2_f32(float x)
+{   /* 0.6 ulp; in double */
+    double z = x > 200.0f ? 200.0 : x < -200.0f ? -200.0 : (double)x;
+    float r = (float)pto_exp2_(z);
+    return x == x ? r : x;
+}
+
+PTO_INLINE float pto_log2_f32(float x)
+{   /* 0.6 ulp; in double */
+    float r = (float)pto_log2_(x);
+    r = x == 0.0f ? -PTO_INF : r;
+    return x < 0.0f ? PTO_NAN : x - x == 0.0f ? r : x;
+}
+PTO_INLINE double pto_exp2_f64(double x) { return __builtin_exp2(x); }
+PTO_INLINE double pto_log2_f64(double x) { return __builtin_log2(x); }
+
 PTO_INLINE float pto_exp_down_(float x)
 {   /* e^-x for a sum with 1, where what is below the normal numbers is 0. No limit on x: gcc would compute the quotients of sigmoid
        and silu once more for where it holds. */

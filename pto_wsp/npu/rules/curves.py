@@ -1,4 +1,4 @@
-"""Elementwise functions of several instructions in f32: tanh, sigmoid, silu, erf, gelu, sin, cos, pow.
+"""Elementwise functions of several instructions in f32: tanh, sigmoid, silu, erf, gelu, sin, cos, pow, exp2, log2.
 
 Formulas and coefficients are those of the C runtime (`csrc/include/math/pto_functions.h`), where their errors are measured. Here every
 product is rounded before an addition, and there is no f64. Small arguments keep their relative accuracy.
@@ -112,7 +112,7 @@ def _sincos(work: Lanes, x: Lane, quarter: float) -> Lane:
     return work.select(work.compare(quadrant, "GE", 2.0), work.neg(value), value)
 
 
-# -- pow
+# -- pow, exp2, log2
 
 _LOG2_E = 1.4426950408889634
 _LN_2 = 0.6931471805599453
@@ -156,6 +156,24 @@ def _scaled(work: Lanes, value: Lane, shift: Lane) -> Lane:
         exponent = work.convert(work.add(part, 127.0), DType.I32, "RINT")
         value = work.mul(value, work.seen_as(work.shift(exponent, 23), DType.F32))
     return value
+
+
+def exp2(work: Lanes, x: Lane) -> Lane:
+    """Return 2^x: the nearest whole number is the exponent, the rest goes through e^x."""
+    bounded = work.min(work.max(x, -250.0), 250.0)
+    shift = round_to_even(work, bounded)
+    value = _scaled(work, work.exp(work.mul(work.sub(bounded, shift), _LN_2)), shift)
+    return work.select(work.compare(x, "EQ", x), value, x)
+
+
+def log2(work: Lanes, x: Lane) -> Lane:
+    """Return log2 x: the exponent of x, plus the logarithm of its mantissa."""
+    exponent, mantissa = _parts(work, x)
+    value = work.add(work.mul(work.log(mantissa), _LOG2_E), exponent)
+    value = work.select(work.compare(x, "EQ", 0.0), -float("inf"), value)
+    value = work.select(work.compare(x, "EQ", float("inf")), x, value)
+    value = work.select(work.compare(x, "LT", 0.0), float("nan"), value)
+    return work.select(work.compare(x, "EQ", x), value, x)
 
 
 def _pow_edges(work: Lanes, x: Lane, size: Lane, y: Lane, value: Lane) -> Lane:

@@ -35,6 +35,17 @@ def shift_bits(work: Lanes, x: Lane, y: Lane, left: bool, dtype: DType) -> Lane:
     return work.select(inside, value, 0)
 
 
+def shift_by(work: Lanes, x: Lane, places: int, left: bool, dtype: DType) -> Lane:
+    """Return i32 values of `dtype` shifted by a number of places known now; 0 if it is negative or at least the width."""
+    if not 0 <= places < 8 * dtype.nbytes:
+        return work.full(0, DType.I32)
+    if places == 0:
+        return x
+    if left or dtype is not DType.U32:
+        return work.shift(x, places if left else -places)
+    return work.bitwise("TAND", work.shift(x, -places), work.full((1 << 32 - places) - 1, DType.I32))
+
+
 def wrap_integer(work: Lanes, x: Lane, dtype: DType) -> Lane:
     """Return i32 or i16 numbers wrapped to `dtype`: the lowest bits, sign-extended if it is signed."""
     spare = 8 * (x.dtype.nbytes - dtype.nbytes)

@@ -17,7 +17,8 @@ from pto_wsp.npu.rules.operands import as_tile, computed_in, expand_tile, fill_t
 
 _CURVES: Mapping[str, Callable[[Lanes, Lane], Lane]] = {
     "tanh": curves.tanh, "sigmoid": curves.sigmoid, "silu": curves.silu, "erf": curves.erf, "gelu": curves.gelu, "sin": curves.sin,
-    "cos": curves.cos, "floor": formulas.round_down, "ceil": formulas.round_up, "round": formulas.round_to_even}
+    "cos": curves.cos, "exp2": curves.exp2, "log2": curves.log2, "floor": formulas.round_down, "ceil": formulas.round_up,
+    "round": formulas.round_to_even}
 
 
 def lanes_of(b: Builder, stmt: k.Compute, dtype: DType | None = None) -> tuple[Lanes, tuple[Lane, ...]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import bodies_of, uses_of, walk
+from pto_wsp.ir.scalar import Const
 from pto_wsp.npu.rules import formulas
 from pto_wsp.npu.rules.builder import Builder, ChipTile, Mask
 from pto_wsp.npu.rules.formulas import shift_bits, wrap_integer
@@ -138,8 +139,16 @@ def _opposite(work: Lanes, x: Lane) -> Lane:
 
 
 def _shift(b: Builder, stmt: k.Compute) -> ChipTile:
-    work, operands = lanes_of(b, stmt)
-    dtype, left, kept = stmt.result.type.dtype, stmt.op == "shl", operands[0].dtype
+    dtype, left = stmt.result.type.dtype, stmt.op == "shl"
+    match stmt.operands:
+        case (k.Value() as value, k.ScalarOperand(value=Const(value=int(places)))):
+            work = Lanes(b, *stmt.result.type.shape)
+            given = lane_of(work, value, stmt.result.type.shape, on_chip(value))
+            result = formulas.shift_by(work, widen(work, given), places, left, dtype)
+            return work.finish(narrow_to_i16(work, wrap_integer(work, result, dtype) if left else result, given.dtype), name_of(stmt))
+        case _:
+            work, operands = lanes_of(b, stmt)
+    kept = operands[0].dtype
     x, y = (widen(work, value) for value in operands)
     result = shift_bits(work, x, y, left, dtype)
     return work.finish(narrow_to_i16(work, wrap_integer(work, result, dtype) if left else result, kept), name_of(stmt))

@@ -11,7 +11,8 @@ from pto_wsp.ops.spec import Elementwise
 
 
 def _comparison(name: str, text: str, ref: np.ufunc, dtypes: tuple[DType, ...] = NUMBERS) -> Elementwise:
-    return Elementwise(name=name, doc=f"Return the mask x {text} y.", params=("x", "y"), ref=ref, c=Operator(text), npu="TCMP",
+    return Elementwise(name=name, aliases=(ref.__name__,), doc=f"Return the mask x {text} y.",
+                       params=("x", "y"), ref=ref, c=Operator(text), npu="TCMP",
                        to_mask=True, dtypes=dtypes, numpy=f"{{0}} {text} {{1}}")
 
 

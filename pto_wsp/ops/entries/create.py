@@ -12,9 +12,11 @@ from pto_wsp.ops.rounding import ALL, FOLDED_FLOATS, FOLDED_INTEGERS, NUMBERS
 from pto_wsp.ops.spec import Expand, Iota
 from pto_wsp.source import here
 
-expand = Expand(name="expand", doc="Return x broadcast to `shape`: [R, 1], [1, C] and [1, 1] repeat.", npu="TEXPANDS",
+expand = Expand(name="expand", synonyms=("tile", "repeat", "broadcast"),
+                doc="Return x broadcast to `shape`: [R, 1], [1, C] and [1, 1] repeat.", npu="TEXPANDS",
                 dtypes=ALL, folds=(*FOLDED_FLOATS, *FOLDED_INTEGERS), numpy="np.broadcast_to({0}, {shape}).astype({dtype})")
-iota = Iota(name="iota", doc="Return a tile whose elements are their column (axis=1) or row (axis=0) number.", npu="TCI",
+iota = Iota(name="iota", synonyms=("arange", "linspace", "indices"),
+            doc="Return a tile whose elements are their column (axis=1) or row (axis=0) number.", npu="TCI",
             dtypes=NUMBERS, numpy="_iota({shape}, {axis}, {dtype})")
 
 
@@ -33,13 +35,15 @@ def constant(value: object, dtype: DType = DType.F32, shape: tuple[int, int] = (
 @user_call("pto.zeros")
 def zeros(shape: tuple[int, int], dtype: DType) -> Operand:
     """Return a tile of zeros."""
-    return _filled("zeros", shape, False if dtype.is_bool else 0, dtype)
+    active("zeros")
+    return _filled("zeros", shape, False if typing.as_dtype("zeros", dtype, ALL).is_bool else 0, dtype)
 
 
 @user_call("pto.ones")
 def ones(shape: tuple[int, int], dtype: DType) -> Operand:
     """Return a tile of ones (True in a mask)."""
-    return _filled("ones", shape, True if dtype.is_bool else 1, dtype)
+    active("ones")
+    return _filled("ones", shape, True if typing.as_dtype("ones", dtype, ALL).is_bool else 1, dtype)
 
 
 @user_call("pto.tril")

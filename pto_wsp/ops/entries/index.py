@@ -190,7 +190,8 @@ def _gather_call(types: Sequence[TileType], result: TileType, attrs: Attrs) -> C
 
 
 gather = TileFunction(
-    name="gather", doc="Return x[r, index[r, c]] (axis=1) or x[index[r, c], c] (axis=0), as np.take_along_axis; extents of 1 broadcast.",
+    name="gather", synonyms=("take", "index_select"),
+    doc="Return x[r, index[r, c]] (axis=1) or x[index[r, c], c] (axis=0), as np.take_along_axis; extents of 1 broadcast.",
     npu="TGATHER", dtypes=ALL, parts=_gather_parts, result=_gathered, call=_gather_call, fault=_index_fault,
     numpy="_take({0}, {1}, {axis})", keeps_range=INTEGERS,
     parameters=Signature([Parameter("x", _KIND), Parameter("index", _KIND), Parameter("axis", _KIND, default=1)]),

@@ -40,7 +40,8 @@ def _in_order(lhs: Array, rhs: Array, product: Array) -> None:
         product[rows, cols] = total
 
 
-matmul = Matmul(name="matmul", doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; f16 and bf16 accumulate in f32, i8 in i32.",
+matmul = Matmul(name="matmul", synonyms=("bmm", "einsum", "inner", "tensordot", "vdot", "matvec"),
+                doc="Return a @ b, plus acc when given: [M, K] @ [K, N]; f16 and bf16 accumulate in f32, i8 in i32.",
                 ref=_matmul, npu="TMATMUL", unit=Unit.CUBE, work=Work.MKN, dtypes=tuple(MATMUL_RESULT),
                 numpy="_matmul({all})")
 

@@ -40,7 +40,8 @@ def _transposed(types: Sequence[TileType], result: TileType, attrs: Attrs) -> tu
     return (Copy(0, result.rows, result.cols, (0, 0), (0, 1), (1, 0), 0, (result.cols, 1)),)
 
 
-transpose = Movement(name="transpose", doc="Return the tile with rows and columns exchanged; also x.T.", npu="TTRANS",
+transpose = Movement(name="transpose", synonyms=("t", "swapaxes", "permute", "moveaxis"),
+                     doc="Return the tile with rows and columns exchanged; also x.T.", npu="TTRANS",
                      parameters=positional(("x",)), parts=_only_x, shape=lambda types, attrs: types[0].shape[::-1],
                      ref=lambda operands, attrs: operands[0].T, copies=_transposed, numpy="{0}.T", transposes=True,
                      undoes_itself=ALL)
@@ -58,7 +59,8 @@ def _reshaped(types: Sequence[TileType], attrs: Attrs) -> tuple[int, int]:
     return rows, cols
 
 
-reshape = Movement(name="reshape", doc="Return the elements, row by row, as a tile of another shape.", npu="TRESHAPE",
+reshape = Movement(name="reshape", synonyms=("view", "flatten", "ravel", "squeeze", "unsqueeze", "expand_dims"),
+                   doc="Return the elements, row by row, as a tile of another shape.", npu="TRESHAPE",
                    parameters=positional(("x", "shape")), parts=_reshape_parts, shape=_reshaped,
                    ref=lambda operands, attrs: operands[0].reshape(shape_attr(attrs)),
                    copies=lambda types, result, attrs: (_block(0, types[0], 0, types[0].cols),), numpy="{0}.reshape({shape})",
@@ -173,7 +175,8 @@ def _joined(types: Sequence[TileType], result: TileType, attrs: Attrs) -> tuple[
     return tuple(copies)
 
 
-concat = Movement(name="concat", doc="Return tiles joined along columns (axis=1) or rows (axis=0): concat(a, b, c, axis=1).",
+concat = Movement(name="concat", synonyms=("hstack", "vstack", "stack", "row_stack", "column_stack"),
+                  doc="Return tiles joined along columns (axis=1) or rows (axis=0): concat(a, b, c, axis=1).",
                   npu="TCONCAT", parts=_concat_parts, shape=_joined_shape, copies=_joined,
                   parameters=Signature([Parameter("tiles", Parameter.VAR_POSITIONAL),
                                         Parameter("axis", Parameter.KEYWORD_ONLY, default=1)]),

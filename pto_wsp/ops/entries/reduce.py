@@ -39,21 +39,26 @@ def _min(x: Array, axis: int) -> Array:
     return result
 
 
-rowsum = RowReduce(name="rowsum", doc="Return the sum of each row, [R, 1]; integers wrap in their dtype.", ref=_sum,
-                   identity=Identity.ZERO, combine=add.c, npu="TROWSUM", numpy="_sum({0}, 1)")
-rowmax = RowReduce(name="rowmax", doc="Return the largest element of each row, [R, 1].", ref=_max, identity=Identity.LOWEST,
+rowsum = RowReduce(name="rowsum", synonyms=("row_sum", "nansum"),
+                   doc="Return the sum of each row, [R, 1]; integers wrap in their dtype. Of a mask: how many hold, i32.", ref=_sum,
+                   identity=Identity.ZERO, combine=add.c, counts_masks=True, npu="TROWSUM", numpy="_sum({0}, 1)")
+rowmax = RowReduce(name="rowmax", synonyms=("row_max",), doc="Return the largest element of each row, [R, 1].", ref=_max,
+                   identity=Identity.LOWEST,
                    combine=maximum.c, npu="TROWMAX", numpy="{0}.max(axis=1, keepdims=True)", keeps_range=INTEGERS,
                    exact_in_f16=True)
-rowmin = RowReduce(name="rowmin", doc="Return the smallest element of each row, [R, 1].", ref=_min, identity=Identity.HIGHEST,
+rowmin = RowReduce(name="rowmin", synonyms=("row_min",), doc="Return the smallest element of each row, [R, 1].", ref=_min,
+                   identity=Identity.HIGHEST,
                    combine=minimum.c, npu="TROWMIN", numpy="{0}.min(axis=1, keepdims=True)", keeps_range=INTEGERS,
                    exact_in_f16=True)
-rowprod = RowReduce(name="rowprod", doc="Return the product of each row, [R, 1]; integers wrap in their dtype.", ref=_prod,
+rowprod = RowReduce(name="rowprod", synonyms=("product",), doc="Return the product of each row, [R, 1]; integers wrap in their dtype.",
+                    ref=_prod,
                     identity=Identity.ONE, combine=mul.c, npu="TROWPROD", numpy="_prod({0}, 1)")
-rowmean = RowReduce(name="rowmean", doc="Return the mean of each row, [R, 1]; floats only.", ref=_mean,
+rowmean = RowReduce(name="rowmean", synonyms=("average",), doc="Return the mean of each row, [R, 1]; floats only.", ref=_mean,
                     identity=Identity.ZERO, combine=add.c, finish=Finish.DIVIDE_BY_COUNT, dtypes=FLOATS,
                     numpy="_mean({0}, 1)")
-colsum = ColReduce(name="colsum", doc="Return the sum of each column, [1, C]; integers wrap in their dtype.", ref=_sum,
-                   identity=Identity.ZERO, combine=add.c, npu="TCOLSUM", numpy="_sum({0}, 0)")
+colsum = ColReduce(name="colsum",
+                   doc="Return the sum of each column, [1, C]; integers wrap in their dtype. Of a mask: how many hold, i32.", ref=_sum,
+                   identity=Identity.ZERO, combine=add.c, counts_masks=True, npu="TCOLSUM", numpy="_sum({0}, 0)")
 colmax = ColReduce(name="colmax", doc="Return the largest element of each column, [1, C].", ref=_max,
                    identity=Identity.LOWEST, combine=maximum.c, npu="TCOLMAX", numpy="{0}.max(axis=0, keepdims=True)",
                    keeps_range=INTEGERS, exact_in_f16=True)

@@ -164,13 +164,14 @@ def scalar_annotation(item: object) -> ScalarAnnotation:
 
     Raises: K101 for a value that is not a dtype, and for a storage-only dtype.
     """
-    if not isinstance(item, DType):
+    dtype = DType.of(item)
+    if dtype is None:
         raise KernelSignatureError("Scalar takes a dtype", here(), expected="Scalar[dtype], e.g. Scalar[DType.I32]",
                                    found=f"Scalar[{_shown(item)}]")
-    if item.is_storage:
-        raise KernelSignatureError(f"Scalar takes no {item}: it is stored and cast, never computed on", here(),
-                                   expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{item}]")
-    return ScalarAnnotation(item)
+    if dtype.is_storage:
+        raise KernelSignatureError(f"Scalar takes no {dtype}: it is stored and cast, never computed on", here(),
+                                   expected="Scalar[dtype], e.g. Scalar[DType.F32]", found=f"Scalar[{dtype}]")
+    return ScalarAnnotation(dtype)
 
 
 def _resolve(function: Callable[..., object], name: str, annotation: object, caller_locals: Mapping[str, object],

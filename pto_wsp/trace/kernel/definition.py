@@ -43,6 +43,7 @@ from pto_wsp.trace.kernel.annotations import (
     TileAnnotation,
     resolve_params,
 )
+from pto_wsp.trace.kernel.printing import python_print_traced
 from pto_wsp.trace.kernel.tile_value import TensorParamRef, TileParamRef
 from pto_wsp.trace.kernel.trace import KernelTrace
 from pto_wsp.values import dataclass
@@ -259,7 +260,7 @@ class KernelDef:
             if node is not None:
                 declared.append(node)
             arguments.append(argument)
-        with activate(trace):
+        with activate(trace), python_print_traced():
             try:
                 result = self.function(*arguments)
             except RecursionError as problem:

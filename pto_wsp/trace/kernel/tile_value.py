@@ -6,7 +6,8 @@ Every operator traces an op of the table. A tile is no Python number or truth va
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import EllipsisType, MappingProxyType
+from functools import partial
+from types import EllipsisType
 from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
@@ -17,17 +18,12 @@ from pto_wsp.ir.kernel import Buffer, Role, TensorParam, TileParam, Value
 from pto_wsp.ir.scalar import ParamExtent
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
+from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
 from pto_wsp.ops.entry import Operand, active
-from pto_wsp.ops.other_names import instead_of_method
+from pto_wsp.ops.other_names import instead_of
 from pto_wsp.ops.slices import axes_of, print_item
-from pto_wsp.ops.table import find_ufunc
 from pto_wsp.source import here
-
-# ops that correspond to methods of ufuncs
-_METHODS: Mapping[tuple[np.ufunc, str], str] = MappingProxyType({
-    (np.add, "reduce"): "sum", (np.multiply, "reduce"): "prod", (np.maximum, "reduce"): "amax", (np.minimum, "reduce"): "amin",
-    (np.add, "accumulate"): "cumsum", (np.multiply, "accumulate"): "cumprod"})
 
 
 class Writer(Protocol):
@@ -44,37 +40,40 @@ class TileOperators:
     __slots__ = ("type",)
     type: TileType
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         """Trace the op that corresponds to `ufunc`: np.exp(x) is pto.exp(x), np.float32(2) * x is pto.mul.
 
         Raises: T206 for a ufunc that no op of the table means, and for its methods and options.
         """
-        op = find_ufunc(ufunc)
-        if op is None or method != "__call__" or options:
+        op = array_names.ufunc_of(ufunc, method)
+        if op is None or (method == "__call__" and options):
             asked = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
             given = f" with {', '.join(options)}" if options else ""
             raise ValueUseError(f"no op of kernels is {asked}{given}", here(), expected="a tile's op, e.g. np.exp(x) or pto.exp(x)",
-                                help=instead_of_method(_METHODS.get((ufunc, method), ufunc.__name__))
-                                or "dir(pto) lists the ops; pto.rowsum and the like reduce")
-        return op(*inputs)
+                                help=instead_of(ufunc.__name__) or "dir(pto) lists the ops; pto.rowsum and the like reduce")
+        return op(*inputs, **options)
 
     def __array_function__(self, function: Callable[..., object], types: object, args: Sequence[object],
-                           kwargs: Mapping[str, object]) -> Operand:
-        """Trace np.where(mask, a, b) as pto.where.
+                           kwargs: Mapping[str, object]) -> object:
+        """Trace the op that a function of NumPy means: np.where(mask, a, b), np.sum(x, axis=1, keepdims=True).
 
-        Raises: T206 for any other function of NumPy, with what kernels have instead.
+        Raises: T206 for a function that no op means, with what kernels have instead.
         """
         name = function.__name__
-        if function is np.where and not kwargs and len(args) == 3:
-            return compare.where(*args)
+        op = array_names.function_of(function)
+        if op is not None:
+            return op(*args, **kwargs)
         raise ValueUseError(f"np.{name} knows no tile", here(), expected="an op of kernels",
-                            help=instead_of_method(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
+                            help=instead_of(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Callable[..., object]:
         if name.startswith("__"):
             raise AttributeError(name)
+        op = array_names.method(name)
+        if op is not None:
+            return partial(op, self)
         raise UnknownNameError(f"a tile has no `{name}`", here(), expected="shape, dtype, T, operators, and the ops of pto",
-                               help=instead_of_method(name) or "dir(pto) lists the ops")
+                               help=instead_of(name) or "dir(pto) lists the ops")
 
     def __pto_tile__(self) -> None:
         """Mark tiles, for duck typing."""

@@ -32,7 +32,7 @@ def case(op: Callable[..., Any], *inputs: Array, out: tuple[int, int, DType], rt
 def curves() -> list[Case]:
     x = numbers(F32)
     angles = np.where(np.abs(x) < 6e6, x, 1).astype(np.float32)
-    functions = (pto.tanh, pto.sigmoid, pto.silu, pto.erf, pto.gelu, pto.floor, pto.ceil, pto.round, pto.sign)
+    functions = (pto.tanh, pto.sigmoid, pto.silu, pto.erf, pto.gelu, pto.exp2, pto.floor, pto.ceil, pto.round, pto.sign)
     cases = [case(op, x, out=(*SHAPE, F32), rtol=16 * ULP, atol=2e-37) for op in functions]
     cases += [case(op, angles, out=(*SHAPE, F32), rtol=8 * ULP, atol=2e-9) for op in (pto.sin, pto.cos)]
     cases.append(case(pto.pow, np.abs(x), np.clip(x[::-1], -20, 20).copy(), out=(*SHAPE, F32), rtol=8 * ULP))

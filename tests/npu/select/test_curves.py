@@ -28,6 +28,14 @@ def test_gelu_by_tanh() -> None:
     check(lambda x: pto.gelu(x, approximate="tanh"), numbers(F32), out=(*SHAPE, F32), rtol=64 * ULP, atol=2e-37)   # e^88 is the largest
 
 
+@pytest.mark.parametrize("op", [pto.exp2, pto.log2], ids=lambda op: op.__name__)
+def test_powers_of_two(op: Callable[..., Any]) -> None:
+    check(op, numbers(F32), out=(*SHAPE, F32), rtol=16 * ULP, atol=2 * ULP)
+    check(op, np.resize(EDGES, (2, 16)), out=(2, 16, F32), rtol=2 * ULP)
+    whole = np.arange(-149, 128, dtype=np.float32)[None]
+    check(op, whole if op is pto.exp2 else np.exp2(whole), out=(1, whole.size, F32))
+
+
 @pytest.mark.parametrize("op", [pto.sin, pto.cos], ids=lambda op: op.__name__)
 def test_angles_up_to_millions(op: Callable[..., Any]) -> None:
     x = numbers(F32)

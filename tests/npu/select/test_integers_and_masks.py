@@ -100,3 +100,10 @@ def test_reductions_wrap(dtype: DType) -> None:
     for name in ("rowsum", "rowprod", "rowmax", "rowmin", "colsum", "colmax", "colmin"):
         if dtype in vector_dtypes(name):
             check(getattr(pto, name), x, out=(1, SHAPE[1], dtype) if name.startswith("col") else (SHAPE[0], 1, dtype))
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in ON_CHIP if dtype.is_integer])
+def test_shifts_by_a_number_of_places(dtype: DType) -> None:
+    for places in (0, 1, 7, 8, 15, 16, 31, 32):
+        for shift in (pto.shl, pto.shr):
+            check(lambda x, places=places, shift=shift: shift(x, places), numbers(dtype), out=(*SHAPE, dtype))

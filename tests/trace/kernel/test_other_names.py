@@ -13,7 +13,7 @@ from pto_wsp import DType, In, Out, PtoError, Scalar, Tensor, Tile, kernel, pto
 from pto_wsp.ops.other_names import INSTEAD, instead_of
 from pto_wsp.source import Span
 
-F32 = DType.F32
+F32, KEPT = DType.F32, print
 Made = Callable[..., Any]
 A = np.arange(-16, 16, dtype=np.float32).reshape(4, 8)
 
@@ -30,37 +30,43 @@ def run(body: Made, out: DType = F32, shape: tuple[int, int] = (4, 8)) -> np.nda
 
 
 REFUSED: dict[str, tuple[Made, str]] = {
-    "np.cumsum": (lambda x, n: np.cumsum(x, axis=1), "running"),
-    "np.sum": (lambda x, n: np.sum(x, axis=1, keepdims=True), "pto.rowsum(x)"),
-    "np.add.reduce": (lambda x, n: np.add.reduce(x, axis=1), "pto.rowsum(x)"),
-    "np.max": (lambda x, n: np.max(x), "pto.rowmax"),
-    "np.mean": (lambda x, n: np.mean(x, 1), "pto.rowmean(x)"),
-    "np.clip": (lambda x, n: np.clip(x, 0, 1), "pto.minimum(pto.maximum(x, low), high)"),
-    "np.concatenate": (lambda x, n: np.concatenate([x, x]), "pto.concat"),
-    "np.dot": (lambda x, n: np.dot(x, x), "pto.matmul"),
-    "np.square": (lambda x, n: np.square(x), "x * x"),
-    "np.logical_and": (lambda x, n: np.logical_and(x > 0, x < 1), "&"),
-    "np.zeros_like": (lambda x, n: np.zeros_like(x), "pto.zeros"),
+    "np.cumprod": (lambda x, n: np.cumprod(x, axis=1), "pto.cumsum"),
+    "np.sum": (lambda x, n: np.sum(x, axis=1), "x.sum(axis=1, keepdims=True) gives [R, 1]"),
+    "np.add.reduce": (lambda x, n: np.add.reduce(x, axis=1), "keepdims=True"),
+    "np.add.outer": (lambda x, n: np.add.outer(x, x), "pto.add(x)"),
+    "np.subtract.reduce": (lambda x, n: np.subtract.reduce(x, axis=1), None),
+    "np.max": (lambda x, n: np.max(x), "axis=1 gives [R, 1], axis=0 [1, C]"),
+    "np.mean": (lambda x, n: np.mean(x, 1), "keepdims=True"),
+    "np.median": (lambda x, n: np.median(x, 1), "pto.sort"),
+    "np.vstack": (lambda x, n: np.vstack([x, x]), "pto.concat"),
+    "np.expm1": (lambda x, n: np.expm1(x), "pto.exp(x) - 1"),
     "np.linspace": (lambda x, n: np.linspace(0, x, 5), "pto"),
-    "np.where of an array": (lambda x, n: np.where(x), "pto.where"),
+    "np.where of an array": (lambda x, n: np.where(x), None),
     "np.fft": (lambda x, n: np.fft.fft(x), "dir(pto)"),
     "a function in NumPy that asks the tile": (lambda x, n: np.iterable(x), "pto.rowsum"),
     "np.asarray": (lambda x, n: np.asarray(x), "dir(pto)"),
     "np.array of tiles": (lambda x, n: np.array([x, x]), "dir(pto)"),
-    "pto.sum": (lambda x, n: pto.sum(x), "pto.rowsum(x)"),  # type: ignore[attr-defined]
-    "pto.softmax": (lambda x, n: pto.softmax(x), "pto.exp(x - pto.rowmax(x))"),  # type: ignore[attr-defined]
-    "pto.rowsom": (lambda x, n: pto.rowsom(x), "did you mean pto.rowsum?"),  # type: ignore[attr-defined]
-    "pto.zzz": (lambda x, n: pto.zzz(x), "dir(pto)"),  # type: ignore[attr-defined]
-    "x.sum": (lambda x, n: x.sum(axis=1), "pto.rowsum(x)"),
-    "x.astype": (lambda x, n: x.astype(np.float16), "pto.cast"),
-    "x.to": (lambda x, n: x.to("cuda"), "pto.cast"),
-    "x.exp": (lambda x, n: x.exp(), "pto.exp(x)"),
-    "x.reshape": (lambda x, n: x.reshape(8, 4), "pto.reshape"),
+    "pto.sum": (lambda x, n: pto.sum(x), "keepdims=True"),
+    "pto.softplus": (lambda x, n: pto.softplus(x), "pto.log(1 + pto.exp(-pto.abs(x)))"),
+    "pto.row_sum": (lambda x, n: pto.row_sum(x), "did you mean pto.rowsum? the sum of each row"),
+    "pto.swich": (lambda x, n: pto.swich(x), "did you mean pto.silu?"),
+    "pto.rowsom": (lambda x, n: pto.rowsom(x), "did you mean pto.rowsum?"),
+    "pto.zzz": (lambda x, n: pto.zzz(x), "dir(pto)"),
+    "x.sum": (lambda x, n: x.sum(axis=1), "keepdims=True"),
+    "x.astype": (lambda x, n: x.astype(float), "say the width"),
+    "x.to": (lambda x, n: x.to("cuda"), None),
+    "x.sort": (lambda x, n: x.sort(), "pto.sort"),
+    "x.max of torch": (lambda x, n: x.max(dim=1), "x.amax(dim=1, keepdim=True)"),
+    "x.flip": (lambda x, n: x.flip(), "x[:, ::-1]"),
+    "x.transpose": (lambda x, n: x.transpose(0, 1), None),
+    "x.reshape": (lambda x, n: x.reshape(7, -1), None),
     "x.ndim": (lambda x, n: x.ndim, "x.shape"),
     "x.item": (lambda x, n: x.item(), "pto.print(x)"),
-    "a value's method": (lambda x, n: (x + 1).mean(), "pto.rowmean"),
-    "a buffer's method": (lambda x, n: pto.alloc((4, 8), F32, init=0).max(), "pto.rowmax"),
-    "print": (lambda x, n: print(x), "pto.print(x)"),
+    "a value's method": (lambda x, n: (x + 1).mean(), "keepdims=True"),
+    "a buffer's method": (lambda x, n: pto.alloc((4, 8), F32, init=0).max(), "keepdims=True"),
+    "str": (lambda x, n: str(x), "pto.print(x)"),
+    "print of a Tensor's own": (lambda x, n: KEPT(x), "pto.print(x)"),
+    "print with an option": (lambda x, n: print(x, end=""), None),
     "an f-string": (lambda x, n: f"{x}", "pto.print"),
     "if": (lambda x, n: x if x > 0 else -x, "pto.where"),
     "in": (lambda x, n: 3 in x, "pto.rowsum"),

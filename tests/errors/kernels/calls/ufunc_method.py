@@ -9,13 +9,13 @@ from pto_wsp.trace.kernel.annotations import In, Out
 
 
 def mistake(x: In[Tile[4, 8, DType.F32]], y: Out[Tile[4, 8, DType.F32]]) -> None:
-    pto.store(y, np.add.reduce(x))
+    pto.store(y, np.add.outer(x, x))
 
 
-# error[T206]: no op of kernels is np.add.reduce
+# error[T206]: no op of kernels is np.add.outer
 #   --> ufunc_method.py:12:18
 #      |
-#   12 |     pto.store(y, np.add.reduce(x))
-#      |                  ^^^^^^^^^^^^^^^^
+#   12 |     pto.store(y, np.add.outer(x, x))
+#      |                  ^^^^^^^^^^^^^^^^^^
 #    = expected: a tile's op, e.g. np.exp(x) or pto.exp(x)
-#    = help:     pto.rowsum(x) gives [R, 1], pto.colsum(x) gives [1, C]
+#    = help:     pto.add(x)
