@@ -143,8 +143,7 @@ class NamedMembers(EnumMeta):
                 raise
         members = ", ".join(f"{cls.__name__}.{name}" for name in cls.__members__)
         if len(args) == 1 and not kwargs:
-            raise ArgumentKindError(f"{cls.__name__} has no member of this value", here(), expected=f"one of {members}",
-                                    found=_shown(args[0]))
+            raise _unfit(f"{cls.__name__} has no member of this value", f"one of {members}", args[0])
         raise ArityError(f"`{cls.__name__}` takes the value of a member", here(), expected=f"one of {members}")
 
 
@@ -179,9 +178,12 @@ def _refusal(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwa
         return found
     for parameter, value in _values(found):
         if not _is_of(value, _annotation(parameter, function)):
-            return ArgumentKindError(f"`{name}` does not take this value for `{parameter.name}`", here(),
-                                     expected=str(parameter.annotation), found=_shown(value))
+            return _unfit(f"`{name}` does not take this value for `{parameter.name}`", str(parameter.annotation), value)
     return None
+
+
+def _unfit(message: str, expected: str, value: object) -> ArgumentKindError:
+    return ArgumentKindError(message, here(), expected=expected, found=_shown(value))
 
 
 def _raised_inside(trace: TracebackType | None) -> bool:

@@ -83,7 +83,8 @@ class NodeCodec:
         if unknown or missing:
             wrong = f"with {sorted(unknown)}" if unknown else f"without {', '.join(missing)}"
             raise DataFormatError("this JSON is not a workload", here(), found=f"{kind} {wrong}")
-        given = {field.attribute: self.from_data(values[field.tag]) for field in entry.fields if field.tag in values}
+        given = {field.attribute: self.from_data(values.get(field.tag, "")) for field in entry.fields
+                 if field.tag in values or field.optional}
         if self._tags.note is not None and "note" in field_names(node):
             noted = {name.partition(".")[2]: given.pop(name) for name in [*given] if "." in name}
             given["note"] = self._tags.note(**noted)
@@ -114,7 +115,7 @@ class NodeCodec:
 def _needed(kind: type, entry: NodeTag) -> tuple[str, ...]:
     """Return the tags of the fields without a default, and of those that data must have."""
     bare = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
-    return tuple(field.tag for field in entry.fields if field.needed or field.attribute in bare)
+    return tuple(field.tag for field in entry.fields if field.needed or (field.attribute in bare and not field.optional))
 
 
 IR = NodeCodec(WORKLOAD_TAGS)

@@ -311,12 +311,11 @@ class Symbol(Symbolic):
     _made = 0
 
     def __init__(self, name: str, dtype: DTypeLike | None = None) -> None:
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ArgumentKindError("a Symbol needs a name", here(), expected="a Python identifier, e.g. Symbol(\"n\")",
-                                    found=repr(name))
-        if _ADDRESS.search(name):
-            raise ArgumentKindError("a Symbol's name looks like an address, which is another one in each process", here(), found=repr(name),
-                                    expected="a name that stays, e.g. Symbol(\"n\")", help="leave id() out of the name")
+        named = isinstance(name, str) and name.isidentifier()
+        if not named or _ADDRESS.search(name):
+            raise ArgumentKindError("a Symbol's name looks like an address, which is another one in each process" if named else
+                                    "a Symbol needs a name", here(), expected="a Python identifier, e.g. Symbol(\"n\")", found=repr(name),
+                                    help="leave id() out of the name" if named else None)
         known = DType.of(dtype)
         if dtype is not None and known is None:
             raise ArgumentKindError("a Symbol's dtype is a DType", here(), expected="a member of DType", found=repr(dtype))

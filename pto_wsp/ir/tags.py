@@ -5,9 +5,9 @@ One table a level lists every class with its tag and fields. A class or field th
     Loop: "Loop: var start ..."             as written
     Repeat: "Loop: var start=first ..."     the class is called Repeat now, and its field `start` is called `first`
 
-The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `?` one
-that is left out where it is empty, `!` one that data must have although the class has a default. A field that the table of a level leaves
-out has its default there.
+The order of the fields in a table is the order in which digests read them. `~` marks a field that is no part of what a node means, `?`
+a text that is left out where it is empty, `!` a field that data must have although the class has a default. A field that the table of a
+level leaves out has its default there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 class FieldTag(NamedTuple):
     """What a field is called, where a node keeps it (`note.checks`: in its note), whether it is a part of what the node means, and whether
-    data must have it although the class has a default. `optional`: an empty value is not spelled.
+    data must have it although the class has a default. `optional`: a text that is not spelled where it is empty.
     """
 
     tag: str

@@ -35,6 +35,7 @@ from pto_wsp import (
     Tunable,
     builtin_arch,
     kernel,
+    parallel_for,
     process,
     pto,
     ptoisa,
@@ -373,3 +374,15 @@ def test_a_raw_error_is_seen() -> None:
         return x + 1
 
     assert "TypeError" in (problem_of(careless, (), {}) or "") and "no error" in (problem_of(careless, (1,), {}) or "")
+
+
+# -- what is the user's own --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mistake", [TypeError, ValueError, AttributeError, KeyError])
+def test_an_error_of_a_users_function_is_the_users(mistake: type[Exception]) -> None:
+    def body(b: object) -> None:
+        raise mistake("mine")
+
+    for write in (lambda: parallel_for(4, body), lambda: process("p").body(lambda: body(3)), lambda: workload(lambda: body(3))()):
+        with pytest.raises(mistake, match="mine") as caught:
+            write()
+        assert not isinstance(caught.value, PtoError)

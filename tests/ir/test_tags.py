@@ -90,7 +90,8 @@ class Renamed:
             made = make_dataclass(f"New{kind.__name__}", names, frozen=True)
             self.kinds[kind] = made
             nodes, _ = levels[entry.json.removesuffix(entry.tag)]
-            nodes[made] = f"{entry.tag}: " + " ".join(f"{'' if f.counts else '~'}{f.tag}={renamed(f.attribute)}" for f in entry.fields)
+            marks = {f.tag: "?" if f.optional else "" if f.counts else "~" for f in entry.fields}
+            nodes[made] = f"{entry.tag}: " + " ".join(f"{marks[f.tag]}{f.tag}={renamed(f.attribute)}" for f in entry.fields)
         for enum, said in tags.enums.items():
             members: Any = Enum(f"New{enum.__name__}", {f"NEW_{m.name}": m.value for m in enum})   # type: ignore[misc]
             self.enums[enum] = members

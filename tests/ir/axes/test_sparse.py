@@ -63,7 +63,7 @@ def test_a_dynamic_outer_axis_takes_any_number_of_rows() -> None:
 
 
 @pytest.mark.parametrize("make", [
-    lambda: Sparse(3, INDPTR, INDICES),  # type: ignore[arg-type]
+    lambda: Sparse(3.0, INDPTR, INDICES),  # type: ignore[arg-type]
     lambda: Sparse(routing, INDPTR, INDICES),  # type: ignore[arg-type]
     lambda: Sparse(Dense[4](), INDPTR, INDICES), lambda: Sparse(Dense[2](), INDPTR, INDICES),
     lambda: Sparse(batch, np.zeros((4, 1), int), INDICES), lambda: Sparse(batch, INDPTR, np.zeros((3, 1), int)),

@@ -62,7 +62,7 @@ def test_lengths_given_as_an_array_are_wrapped_and_not_copied() -> None:
     assert Ragged(Dense[3](), lengths).lengths.data is lengths
 
 
-@pytest.mark.parametrize("axis", [3.5, True, "abc", None, [1, 2], range(5, 0, -1), -1, Dense[4], Ragged(Dense[3](), LENGTHS),
+@pytest.mark.parametrize("axis", [3.5, True, "abc", None, [1, 2], range(5, 0, -1), -1, Dense, Ragged(Dense[3](), LENGTHS),
                                   Symbol("f", DType.F32), N < 3, Tensor(np.zeros(3))], ids=repr)
 def test_what_is_no_axis_is_refused(axis: object) -> None:
     with pytest.raises(WorkloadStructureError) as caught:
@@ -71,9 +71,10 @@ def test_what_is_no_axis_is_refused(axis: object) -> None:
 
 
 @pytest.mark.parametrize("make", [
-    lambda: Dense[-1], lambda: Dense[1.5], lambda: Dense[True], lambda: Dense["4"], lambda: Dense[N], lambda: Dense(4),
+    lambda: Dense[-1], lambda: Dense[1.5], lambda: Dense[True], lambda: Dense["4"], lambda: Dense[N],
+    lambda: Dense(4, 4), lambda: Dense(n=4),
     lambda: Dense(), lambda: DenseDyn(-1), lambda: DenseDyn(1.5), lambda: DenseDyn(Symbol("f", DType.F32)),
-    lambda: DenseDyn(N < 3), lambda: Ragged(4, LENGTHS), lambda: Ragged(Dense[4](), LENGTHS),
+    lambda: DenseDyn(N < 3), lambda: Ragged(-4, LENGTHS), lambda: Ragged(Dense[4](), LENGTHS),
     lambda: Ragged(Dense[3](), np.zeros(3)), lambda: Ragged(Dense[3](), np.zeros((3, 1), int)),
 ])
 def test_an_axis_that_cannot_be_is_refused(make: object) -> None:
@@ -81,9 +82,10 @@ def test_an_axis_that_cannot_be_is_refused(make: object) -> None:
         make()  # type: ignore[operator]
 
 
-def test_lengths_are_an_array_or_a_tensor() -> None:
+def test_lengths_are_an_array_a_list_or_a_tensor() -> None:
+    assert Ragged(Dense[3](), [1, 2, 3]).lengths.ref.shape == Ragged(Dense[3](), np.array([1, 2, 3])).lengths.ref.shape
     with pytest.raises(PtoError):
-        Ragged(Dense[3](), [1, 2, 3])  # type: ignore[arg-type]
+        Ragged(Dense[3](), {1, 2, 3})  # type: ignore[arg-type]
 
 
 def test_dense_axes_are_told_apart_and_shown() -> None:
