@@ -1,7 +1,7 @@
 """Lower a tile program to the C++ of its kernel: each step becomes a statement, in order.
 
-Memory and order are decided before: the program has addresses and flags. `Names` gives identifiers that the headers do not own. `geometry`
-finds the strides and the layout of a `GlobalTensor` for a tile. The other functions spell arguments, tiles and dtypes in C++.
+Memory and order are decided before: the program has addresses and flags. `cpp_ident` spells identifiers that the headers do not own.
+`geometry` finds the strides and the layout of a `GlobalTensor` for a tile. The other functions spell arguments, tiles and dtypes in C++.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.npu.isa.tile_program import Form, ParamAccess, Tile
@@ -36,31 +37,12 @@ _THEIRS = re.compile(r"[A-Z][A-Z0-9_]{2,}|T[A-Z]\w*|\w+_t|half|pto\w*|args|main|
                      r"rt_\w+|aicpu_\w+|std")
 
 
-class Names:
-    """Gives out identifiers, each once per scope."""
-
-    def __init__(self, *taken: str, theirs: re.Pattern[str] = _THEIRS) -> None:
-        self._taken = set(taken)
-        self._theirs = theirs
-
-    def fresh(self, wanted: str) -> str:
-        """Return an identifier close to the user's name `wanted`, and take it."""
-        stem = c_ident(wanted)
-        if stem in _CPP_WORDS or self._theirs.fullmatch(stem) or stem.startswith("_"):
-            stem = f"user_{stem.lstrip('_')}"
-        return self.take(stem)
-
-    def take(self, wanted: str) -> str:
-        """Return the generator's own name `wanted`, with a number if it is taken, and take it."""
-        name, count = wanted, 2
-        while name in self._taken:
-            name, count = f"{wanted}_{count}", count + 1
-        self._taken.add(name)
-        return name
-
-    def inner(self) -> Names:
-        """Return names for a block: taken names stay taken, and names taken in the block are free again after it."""
-        return Names(*self._taken, theirs=self._theirs)
+def cpp_ident(wanted: str, theirs: re.Pattern[str] = _THEIRS) -> str:
+    """Return a C++ identifier close to the user's name `wanted`, and unlike the names that `theirs` matches."""
+    stem = c_ident(wanted)
+    if stem in _CPP_WORDS or theirs.fullmatch(stem) or stem.startswith("_"):
+        return f"user_{stem.lstrip('_')}"
+    return stem
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -248,14 +230,14 @@ class _KernelLowering:
             self.rooms[room.id] = self.names.take(f"k{room.space.value.title()}{_camel(room.name)}")
         memory = [param for param in self.program.params if not isinstance(param, ScalarParamDecl)]
         for position, param in enumerate(memory):
-            self.params[param.name], self.positions[param.name] = self.names.fresh(f"{param.name}_gm"), position
+            self.params[param.name], self.positions[param.name] = self.names.take(cpp_ident(f"{param.name}_gm")), position
             self.dtypes[param.name] = param.type.dtype if isinstance(param, TileParam) else param.dtype
         declared = [param for param in self.program.params if isinstance(param, ScalarParamDecl)]
         for position, scalar in enumerate(declared, len(memory)):
-            self.params[scalar.name], self.positions[scalar.name] = self.names.fresh(scalar.name), position
+            self.params[scalar.name], self.positions[scalar.name] = self.names.take(cpp_ident(scalar.name)), position
         for tile in self.program.tiles:
             self.tiles[tile.id] = tile
-            name = self.names.fresh(tile.name)
+            name = self.names.take(cpp_ident(tile.name))
             self.tile_names[tile.id] = name
             spelled = tile_type(tile)
             if spelled not in self.types:
@@ -432,7 +414,7 @@ class _KernelLowering:
             return value
         key = f"{param}#{what}"
         if key not in self.scalars:
-            self.scalars[key] = c.Declare("const int64_t", self.names.fresh(f"{param}_{what}"), value)
+            self.scalars[key] = c.Declare("const int64_t", self.names.take(cpp_ident(f"{param}_{what}")), value)
         return c.Name(self.scalars[key].name)
 
     # -- scalars
@@ -496,7 +478,7 @@ class _KernelLowering:
         return c.Declare("const int64_t", self.params[name], c.Index(ARGS, c.Int(slot)))
 
     def _new_var(self, var: s.Var) -> str:
-        self.vars[var] = self.names.fresh(var.name)
+        self.vars[var] = self.names.take(cpp_ident(var.name))
         return self.vars[var]
 
 

@@ -21,6 +21,7 @@ from pto_wsp.errors import DialectError, InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.emit.kernel_cpp import geometry
 from pto_wsp.npu.emit.mlir_text import Scalars, Text, element, location, part_type, tile_type, view_type
@@ -67,8 +68,8 @@ class _FunctionEmitter:
 
     def __init__(self, program: tp.TileProgram, arch: Arch) -> None:
         self.program, self.arch = program, arch
-        taken: set[str] = set()
-        self.head, self.body = Text(program.span, 2, taken), Text(program.span, 2, taken)
+        names = Names()
+        self.head, self.body = Text(program.span, 2, names), Text(program.span, 2, names)
         self.tiles = {tile.id: tile for tile in program.tiles}
         self.scalars = Scalars(self.head, self.body, self._leaf)
         self.dtypes = {p.name: p.type.dtype if isinstance(p, TileParam) else p.dtype for p in program.params}

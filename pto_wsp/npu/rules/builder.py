@@ -30,6 +30,7 @@ from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.tile import TileType
@@ -248,7 +249,7 @@ class Builder:
         self._rooms: list[tp.ChipBuffer] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
         self._by_id: list[tp.Tile] = []
-        self._names: set[str] = set()
+        self._names = Names(numbered=lambda name, number: f"{name}_{number - 1}")
         self._blocks: list[list[tp.Step]] = [[]]
         self._declared: list[set[int]] = [set()]
         self._lets: list[dict[s.Scalar, s.Var]] = [{}]
@@ -460,6 +461,4 @@ class Builder:
         """Return the name, with a number if it is taken; `again`: a tile may share its buffer's name."""
         if again and not any(tile.name == name for tile in self._tiles.values()):
             return name
-        free = next(text for n in itertools.count() if (text := f"{name}_{n}" if n else name) not in self._names)
-        self._names.add(free)
-        return free
+        return self._names.take(name)
