@@ -213,10 +213,21 @@ class _HazardClocks:
         self.given[work.pipe] += 1
         for use in work.uses:
             key = use.place.space if isinstance(use.place, Bytes) else use.place.where
+            if use.writes and isinstance(use.place, Bytes):
+                self._forget(use.place)
             uses = self.touched.setdefault(key, {}).setdefault(use.place, {})
             for writes in {writes for writes, does in ((False, use.reads), (True, use.writes)) if does}:
                 uses[work.pipe, writes] = self.given[work.pipe], work.step
         return None
+
+    def _forget(self, written: Bytes) -> None:
+        """Drop the uses of on-chip bytes that a step overwrites as a whole.
+
+        The step comes after those uses, and a flag passes on all that its pipe knows: who knows of the step knows of them.
+        """
+        there = self.touched.get(written.space, {})
+        for place in [place for place in there if isinstance(place, Bytes) and written.start <= place.start and place.stop <= written.stop]:
+            del there[place]
 
     def _mark(self, mark: Mark) -> PipeHazardError | None:
         match mark.step:

@@ -248,6 +248,7 @@ class Builder:
         self.reaches: list[tp.MovedRegion] = []
         self._rooms: list[tp.ChipBuffer] = []
         self._tiles: dict[tuple[object, ...], tp.Tile] = {}
+        self._tile_names: set[str] = set()
         self._by_id: list[tp.Tile] = []
         self._names = Names(numbered=lambda name, number: f"{name}_{number - 1}")
         self._blocks: list[list[tp.Step]] = [[]]
@@ -319,6 +320,7 @@ class Builder:
             name = self._fresh(f"{held.name}_{kind}" if kind else held.name, again=not kind)
             tile = tp.Tile(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
             self._tiles[key] = tile
+            self._tile_names.add(name)
             self._by_id.append(tile)
         return self._tiles[key].id
 
@@ -459,6 +461,6 @@ class Builder:
 
     def _fresh(self, name: str, again: bool = False) -> str:
         """Return the name, with a number if it is taken; `again`: a tile may share its buffer's name."""
-        if again and not any(tile.name == name for tile in self._tiles.values()):
+        if again and name not in self._tile_names:
             return name
         return self._names.take(name)

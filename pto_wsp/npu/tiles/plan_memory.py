@@ -301,8 +301,9 @@ def plan_memory(program: TileProgram, arch: Arch) -> TileProgram:
     rooms = tuple(replace(room, size_bytes=_round(room.size_bytes, room.space)) for room in program.rooms)
     program = replace(program, rooms=rooms)
     addresses: dict[int, int] = {}
+    lives = lives_of(program)
     for space in Space:
-        program, placed = _fit_copies(program, space, arch)
+        program, lives, placed = _fit_copies(program, lives, space, arch)
         addresses |= placed
     return replace(program, rooms=tuple(replace(room, address=addresses[room.id]) for room in program.rooms))
 
@@ -322,20 +323,23 @@ def _bytes_of(room: ChipBuffer) -> tuple[int, int]:
     return room.address, room.address + room.size_bytes * room.copies
 
 
-def _fit_copies(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram, dict[int, int]]:
-    """Return the program with as many copies as fit into a memory, and the addresses of the memory's buffers."""
+def _fit_copies(program: TileProgram, lives: tuple[LiveRange, ...], space: Space,
+                arch: Arch) -> tuple[TileProgram, tuple[LiveRange, ...], dict[int, int]]:
+    """Return the program with as many copies as fit into a memory, its live ranges, and the addresses of the memory's buffers."""
     limit = arch.memory(space.value).usable_bytes
     while True:
-        lives = [life for life in lives_of(program) if life.room.space is space]
-        for placed in (_side_by_side(lives), _best_fit(lives)):
-            if limit is None or _end(placed, lives) <= limit:
-                return program, placed
-        copied = [life for life in lives if life.room.copies > 1]
+        here = [life for life in lives if life.room.space is space]
+        for place in (_side_by_side, _best_fit):
+            placed = place(here)
+            if limit is None or _end(placed, here) <= limit:
+                return program, lives, placed
+        copied = [life for life in here if life.room.copies > 1]
         if not copied:
-            raise _too_much(program, lives, max(_end(placed, lives), 0), limit or 0, arch)
-        full = tuple(alive(tuple(copied), _peak_step(lives))) or copied
+            raise _too_much(program, here, max(_end(placed, here), 0), limit or 0, arch)
+        full = tuple(alive(tuple(copied), _peak_step(here))) or copied
         dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
         program = without_copies(program, dropped.room.id)
+        lives = lives_of(program)
 
 
 def _end(placed: dict[int, int], lives: Sequence[LiveRange]) -> int:
