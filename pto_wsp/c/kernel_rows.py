@@ -20,7 +20,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entries.elementwise import maximum, minimum
-from pto_wsp.ops.entry import Attrs, Finish, Function, Identity, Operator, Spelling
+from pto_wsp.ops.entry import Attrs, CFunction, Finish, Identity, Operator, Spelling
 from pto_wsp.ops.rounding import default_mode
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, RowReduce
 from pto_wsp.ops.table import find
@@ -39,7 +39,7 @@ def elementwise(entry: Elementwise, operands: tuple[c.Expr, ...], dtype: DType, 
 def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.Expr:
     """Return an op of the table applied to elements, in its compute dtype."""
     match spelling, operands:
-        case Function(), _:
+        case CFunction(), _:
             return c.Call(spelling.name(DType.U8 if dtype.is_storage else dtype.computed_in), operands)
         case Operator(""), (only,):
             return only

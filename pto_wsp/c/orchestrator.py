@@ -51,6 +51,7 @@ from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.plan import (
     Body,
     Check,
+    ElementRead,
     Item,
     Place,
     PlanBranch,
@@ -62,7 +63,6 @@ from pto_wsp.ir.plan import (
     PlanSend,
     PlanSides,
     Precondition,
-    Read,
     Submit,
     TaskPlan,
 )
@@ -104,7 +104,7 @@ def ready(note: Precondition, names: CNames, after: str | None,
             yield c.Block(tuple(_wait(step, names, order)))
 
 
-def _wait(reads: tuple[Read, ...], names: CNames, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
+def _wait(reads: tuple[ElementRead, ...], names: CNames, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
     yield c.Declare("pto_arg", "reads", array=(len(reads),))
     one = c.Int(1)
     for k, read in enumerate(reads):

@@ -2,7 +2,7 @@
 
 Tracing, the NumPy meaning, C, the NPU and costs are derived from its fields.
 
->>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}")).signature)
+>>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=CFunction("pto_exp_{t}")).signature)
 '(x)'
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import typing
-from pto_wsp.ops.entry import Attr, Attrs, Finish, Function, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
+from pto_wsp.ops.entry import Attr, Attrs, CFunction, Finish, Identity, OpEntry, Spelling, dtype_attr, positional, shape_attr
 from pto_wsp.ops.rounding import INTEGERS, MATMUL_RESULT, MODES, Array
 from pto_wsp.ops.whole import Movement, TileFunction
 from pto_wsp.values import dataclass
@@ -199,7 +199,7 @@ class Convert(OpEntry):
     """
 
     ref: Callable[[Array, DType, str | None, bool | None], Array]
-    c: Function
+    c: CFunction
     numpy_to_mask: str
     numpy_to_integer: str
     numpy_between: str

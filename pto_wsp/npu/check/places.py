@@ -94,7 +94,7 @@ def _overlaps(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlac
     A source must share all of the result's bytes or none, and scratch must share none.
     """
     sizes = {tile.id: tile.size_bytes for tile in program.tiles}
-    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare) and not isinstance(step.shift, Const)}
+    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.BindTile) and not isinstance(step.shift, Const)}
     seen: set[tuple[int, tuple[object, ...]]] = set()
     for run in runs:
         for work in run:

@@ -22,7 +22,7 @@ from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
-from pto_wsp.npu.isa.tile_program import Form, ParamAccess, Tile
+from pto_wsp.npu.isa.tile_program import Form, ParamAccess, TileView
 from pto_wsp.values import dataclass
 
 _CPP_WORDS = frozenset((
@@ -100,7 +100,7 @@ class Geometry:
     by_columns: bool
 
 
-def geometry(tile: Tile, access: ParamAccess, turned: bool) -> Geometry:
+def geometry(tile: TileView, access: ParamAccess, turned: bool) -> Geometry:
     """Return the geometry of a tile in a parameter; `turned`: rows of the tile run along columns of the parameter."""
     along_rows: Stride = 1 if access.unit_rows or access.row_dim is None else "rows"
     along_cols: Stride = 1 if access.unit_cols or access.col_dim is None else "cols"
@@ -113,13 +113,13 @@ def geometry(tile: Tile, access: ParamAccess, turned: bool) -> Geometry:
     return _dense(Geometry(down, 1, False), across == 1 or one_col, tile)
 
 
-def _dense(found: Geometry, fits: bool, tile: Tile) -> Geometry:
+def _dense(found: Geometry, fits: bool, tile: TileView) -> Geometry:
     if not fits:
         raise InternalError(f"tile `{tile.name}` lies across its rows in global memory", "selection turns such tiles")
     return found
 
 
-def _count(tile: Tile) -> int:
+def _count(tile: TileView) -> int:
     return tile.rows
 
 
@@ -146,12 +146,12 @@ def abi_defines(lines: Iterable[str]) -> tuple[str, ...]:
     return ("PTO_WSP_KERNEL", *(("PTO_WSP_BF16",) if any(BF16_TYPE in line for line in lines) else ()))
 
 
-def is_dynamic(tile: Tile) -> bool:
+def is_dynamic(tile: TileView) -> bool:
     """Return whether the valid part of a tile is known only at run time."""
     return not (isinstance(tile.valid_rows, Const) and isinstance(tile.valid_cols, Const))
 
 
-def tile_type(tile: Tile) -> str:
+def tile_type(tile: TileView) -> str:
     """Return the C++ type of a tile, with both valid extents dynamic or none: the form that works on every core."""
     rows, cols = ("-1", "-1") if is_dynamic(tile) else (str(int(_const(tile.valid_rows))), str(int(_const(tile.valid_cols))))
     element, storage, valid = device_type(tile.dtype), f"{tile.rows}, {tile.cols}", f"{rows}, {cols}"
@@ -174,7 +174,7 @@ def tile_type(tile: Tile) -> str:
             assert_never(tile.form)
 
 
-def alias_stem(tile: Tile) -> str:
+def alias_stem(tile: TileView) -> str:
     """Return a short name of a tile's type: VecF32_16x128, followed by the valid part if it is smaller."""
     kind = {Form.ROWS: "Vec", Form.COLUMN: "Col", Form.NZ: "Mat", Form.ZN: "MatT", Form.LEFT: "Left", Form.RIGHT: "Right",
             Form.ACC: "Acc"}[tile.form]
@@ -215,7 +215,7 @@ class _KernelLowering:
     program: tp.TileProgram
     names: Names = field(default_factory=Names)
     rooms: dict[int, str] = field(default_factory=dict)
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     tile_names: dict[int, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)            # C++ type -> alias
     vars: dict[s.Var, str] = field(default_factory=dict)
@@ -271,7 +271,7 @@ class _KernelLowering:
 
     def _step(self, step: tp.Step) -> Iterator[c.Stmt]:
         match step:
-            case tp.Declare():
+            case tp.BindTile():
                 yield from self._declare(step)
             case tp.GmLoad(tile=tile):
                 yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=step.turned, load=True)
@@ -297,19 +297,19 @@ class _KernelLowering:
                 yield c.Evaluate(c.Call("wait_flag", (c.Name(after.value), c.Name(before.value), self._event(event))))
             case tp.Barrier(pipe):
                 yield c.Evaluate(c.Call("pipe_barrier", (c.Name(pipe.value),)))
-            case tp.Loop(var, start, stop, by, body):
+            case tp.For(var, start, stop, by, body):
                 name = self._new_var(var)
                 if self._natural(start):
                     self.counting.add(var)
                 yield c.For("int64_t", name, self._scalar(start), self._scalar(stop), self._scalar(by), tuple(self.block(body)))
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 yield c.If(self._scalar(condition), tuple(self.block(then)), tuple(self.block(other)))
             case tp.Leave(condition):
                 yield c.If(self._scalar(condition), (c.Return(),))
             case _:
                 assert_never(step)
 
-    def _declare(self, step: tp.Declare) -> Iterator[c.Stmt]:
+    def _declare(self, step: tp.BindTile) -> Iterator[c.Stmt]:
         tile = self.tiles[step.tile]
         room = self.program.room(tile.room)
         valid = self._valid(tile)
@@ -324,7 +324,7 @@ class _KernelLowering:
             address = c.Cast("int", c.Infix("+", address, self._scalar(moved)))
         yield c.Evaluate(c.Call("TASSIGN", (c.Name(self.tile_names[tile.id]), address)))
 
-    def _valid(self, tile: tp.Tile) -> tuple[c.Expr, ...]:
+    def _valid(self, tile: tp.TileView) -> tuple[c.Expr, ...]:
         """Return the valid extents of a tile with dynamic extents; empty for a static tile."""
         if not is_dynamic(tile):
             return ()
@@ -352,7 +352,7 @@ class _KernelLowering:
 
     # -- global memory
 
-    def _moved(self, tile: tp.Tile, param: str, row: s.Scalar, col: s.Scalar, *, turned: bool, load: bool) -> Iterator[c.Stmt]:
+    def _moved(self, tile: tp.TileView, param: str, row: s.Scalar, col: s.Scalar, *, turned: bool, load: bool) -> Iterator[c.Stmt]:
         access = self.program.access[self.positions[param]]
         found: Geometry = geometry(tile, access, turned)
         element = device_type(self.dtypes[param])

@@ -50,11 +50,11 @@ def _work(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
         match step:
             case tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
                 continue
-            case tp.Loop():
+            case tp.For():
                 step = replace(step, body=_work(step.body))
                 if step.body:
                     kept.append(step)
-            case tp.Branch():
+            case tp.If():
                 step = replace(step, then=_work(step.then), other=_work(step.other))
                 if step.then or step.other:
                     kept.append(step)
@@ -127,7 +127,7 @@ class _FunctionEmitter:
 
     def _step(self, step: tp.Step) -> None:
         match step:
-            case tp.Declare(tile):
+            case tp.BindTile(tile):
                 self._tile(tile, step.span)
             case tp.GmLoad(tile):
                 moved, held = self._part(step), f"{self._tile(tile, step.span)} : {self._type(tile, step.span)}"
@@ -141,12 +141,12 @@ class _FunctionEmitter:
                 wanted = s.scalar_dtype(value)
                 self.vars[var] = self.scalars.condition(value, step.span) if wanted.is_bool else (
                     self.scalars.index(value, step.span) if wanted is DType.I64 else self.scalars.number(value, DType.F32, step.span)[0])
-            case tp.Loop(var, start, stop, by, body):
+            case tp.For(var, start, stop, by, body):
                 bounds = [self.scalars.index(bound, step.span) for bound in (start, stop, by)]
                 self.vars[var] = self.body.fresh(var.name)
                 with self.body.region(f"scf.for {self.vars[var]} = {bounds[0]} to {bounds[1]} step {bounds[2]}", step.span):
                     self._inside(body)
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 with self.body.region(f"scf.if {self.scalars.condition(condition, step.span)}", step.span):
                     self._inside(then)
                     if other:

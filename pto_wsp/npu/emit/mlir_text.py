@@ -21,7 +21,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Op, Scalar, print_scalar
-from pto_wsp.npu.isa.tile_program import Form, Tile
+from pto_wsp.npu.isa.tile_program import Form, TileView
 from pto_wsp.source import UNKNOWN, Span
 
 _INDENT = "  "
@@ -99,7 +99,7 @@ def element(dtype: DType) -> str | None:
     return _ELEMENTS.get(dtype)
 
 
-def tile_type(tile: Tile, arch: Arch) -> str:
+def tile_type(tile: TileView, arch: Arch) -> str:
     """Return the type of a tile. On a5, the left operand of products has blocks in column order."""
     loc, blayout, slayout, fractal = _FORMS[tile.form]
     if tile.form is Form.LEFT and arch.family == "a5":
@@ -113,7 +113,7 @@ def view_type(dtype: DType) -> str:
     return f"!pto.tensor_view<?x?x{element(dtype)}>"
 
 
-def part_type(tile: Tile, dtype: DType) -> str:
+def part_type(tile: TileView, dtype: DType) -> str:
     """Return the type of the part of a view that a tile is loaded from or stored to."""
     return f"!pto.partition_tensor_view<{extent(tile.valid_rows)}x{extent(tile.valid_cols)}x{element(dtype)}>"
 

@@ -89,7 +89,7 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
 
 def tidy(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program without scalars, tiles and on-chip buffers that nothing uses."""
-    declared = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare)}
+    declared = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.BindTile)}
     tiles = tuple(tile for tile in program.tiles if tile.id in declared)
     lying = {tile.room for tile in tiles}
     program = replace(program, tiles=tiles, rooms=tuple(room for room in program.rooms if room.id in lying))
@@ -104,9 +104,9 @@ def _without_unused(program: tp.TileProgram) -> tuple[tp.Step, ...]:
         match step:
             case tp.Let(_, value):
                 used.update(node for node in nodes(value) if isinstance(node, Var))
-            case tp.Loop():
+            case tp.For():
                 used.update(node for node in nodes((step.start, step.stop, step.step)) if isinstance(node, Var))
-            case tp.Branch():
+            case tp.If():
                 used.update(node for node in nodes(step.condition) if isinstance(node, Var))
             case _:
                 used.update(node for node in nodes(step) if isinstance(node, Var))
@@ -120,9 +120,9 @@ def _without_unused(program: tp.TileProgram) -> tuple[tp.Step, ...]:
             match step:
                 case tp.Let(var) if var in unused:
                     continue
-                case tp.Loop():
+                case tp.For():
                     step = replace(step, body=kept(step.body))
-                case tp.Branch():
+                case tp.If():
                     step = replace(step, then=kept(step.then), other=kept(step.other))
                 case _:
                     pass
@@ -351,13 +351,13 @@ class _VectorSelection:
                 with b.inside() as body:
                     self.body(stmt.body)
                 b.span = stmt.span
-                b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))
+                b.add(tp.For(stmt.var, start, stop, step, tuple(body), stmt.span))
             case k.If():
                 with b.inside() as then:
                     self.body(stmt.then)
                 with b.inside() as other:
                     self.body(stmt.other)
-                b.add(tp.Branch(b.scalar(stmt.condition), tuple(then), tuple(other), stmt.span))
+                b.add(tp.If(b.scalar(stmt.condition), tuple(then), tuple(other), stmt.span))
             case k.Gather():
                 b.values[stmt.result.id] = gather(b, stmt)
             case k.Scatter():
@@ -366,7 +366,7 @@ class _VectorSelection:
                 raise NpuOpError(f"kernel `{b.kernel.name}`: a vector core has nowhere to print to", stmt.span,
                                  expected="kernels without `pto.print`", found=f"`pto.print` for {b.arch.name}",
                                  help="take it out, or look at the value with target=\"cpu_sim\"")
-            case k.Accumulate() | k.Check() | k.Rows() | k.Columns():
+            case k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
                 unreachable(f"{type(stmt).__name__} in a kernel for vector cores")
             case _:
                 assert_never(stmt)

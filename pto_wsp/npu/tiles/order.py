@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
-from pto_wsp.npu.isa.tile_program import Loop, Pipe
+from pto_wsp.npu.isa.tile_program import For, Pipe
 from pto_wsp.npu.tiles.touches import Place, Rect, Touch, overlap
 from pto_wsp.values import dataclass
 
@@ -83,7 +83,7 @@ class Inner:
 _LEAF = Inner()
 
 
-def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
+def find_needs(touched: Sequence[Sequence[Touch]], loop: For | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
     """Return the needs among children by the memory they touch; in a loop, across up to `turns` iterations too.
 
     For every place, the last touch of each pipe is kept: earlier ones follow from the last one, as a pipe runs in order.

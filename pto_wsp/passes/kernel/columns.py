@@ -18,7 +18,7 @@ from dataclasses import field, replace
 
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses, uses_of, walk
-from pto_wsp.ops.entry import Function
+from pto_wsp.ops.entry import CFunction
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
@@ -186,7 +186,7 @@ class _Levels:
             if not isinstance(stmt, k.Compute) or made.id in self.kept or made.type.cols == 1:
                 continue
             entry = find(stmt.op)
-            if isinstance(entry, Elementwise | Convert) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
+            if isinstance(entry, Elementwise | Convert) and (isinstance(entry.c, CFunction) or entry.c.text in _COSTLY):
                 return False
             cost += 0 if isinstance(entry, Expand) else 1
             open_ += uses_of(stmt)

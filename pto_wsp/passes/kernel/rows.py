@@ -15,7 +15,7 @@ from operator import itemgetter
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses, piece_of, result_of, uses_of, valid_of, walk
 from pto_wsp.ir.scalar import Const
-from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.entry import CFunction, Operator
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
@@ -80,7 +80,7 @@ def _parts(members: Sequence[k.Stmt]) -> Iterator[Body]:
 def weight_of(stmt: k.Stmt) -> int:
     """Return the approximate number of C operators of a member."""
     entry = find(stmt.op) if isinstance(stmt, k.Compute) else None
-    return _FUNCTION if isinstance(entry, Elementwise) and isinstance(entry.c, Function) else 1
+    return _FUNCTION if isinstance(entry, Elementwise) and isinstance(entry.c, CFunction) else 1
 
 
 # -- splitting at narrow reductions ------------------------------------------------------------------------------------
