@@ -28,7 +28,7 @@ from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel_walk import Body, bodies_of, result_of, touches_buffer, uses_of, walk, writes_buffer
+from pto_wsp.ir.kernel_walk import bodies_of, result_of, touches_buffer, uses_of, walk, writes_buffer
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Var
 from pto_wsp.npu.isa import tile_program as tp
@@ -142,7 +142,7 @@ def whole_values(kernel: k.Kernel) -> tuple[frozenset[int], frozenset[int]]:
     """
     values: set[int] = set()
     buffers: set[int] = set()
-    statements = tuple(_backwards(kernel.body))
+    statements = tuple(walk(kernel.body))[::-1]
     grown = True
     while grown:      # fixed point: an iteration may need what a later iteration of the loop reads
         before = len(values) + len(buffers)
@@ -150,10 +150,6 @@ def whole_values(kernel: k.Kernel) -> tuple[frozenset[int], frozenset[int]]:
             _need(stmt, values, buffers)
         grown = len(values) + len(buffers) > before
     return frozenset(values), frozenset(buffers)
-
-
-def _backwards(body: Body) -> Iterator[k.Stmt]:
-    yield from reversed(tuple(walk(body)))
 
 
 def _need(stmt: k.Stmt, values: set[int], buffers: set[int]) -> None:
