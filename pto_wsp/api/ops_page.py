@@ -31,7 +31,7 @@ from pto_wsp.ops.entries import (
     reduce,
     topk_steps,
 )
-from pto_wsp.ops.entry import Function, Operator, Spelling, Work
+from pto_wsp.ops.entry import CFunction, Operator, Spelling, Work
 from pto_wsp.ops.rounding import ALL, BITS, COMPUTED, FLOATS, INTEGERS, NUMBERS, STORAGE, print_dtypes
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Matmul, Op, RowReduce
 from pto_wsp.ops.table import FORMULAS
@@ -172,7 +172,7 @@ def _spelled(spelling: Spelling) -> str:
     match spelling:
         case Operator(text):
             return f"`{text}`"
-        case Function(template):
+        case CFunction(template):
             return f"`{template}`"
         case _:
             assert_never(spelling)

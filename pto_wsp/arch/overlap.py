@@ -118,7 +118,7 @@ class Stages:
                 if value.id in self.in_cube:
                     self.in_cube.add(f"#{buffer.id}")
                 return ()
-            case k.Alloc() | k.Print() | k.Check():
+            case k.Alloc() | k.Print() | k.FiniteCheck():
                 return ()
             case k.For() | k.If() | k.Rows() | k.Columns():
                 raise AssertionError("a statement with a body")

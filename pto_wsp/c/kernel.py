@@ -75,7 +75,7 @@ def _early_out(kernel: k.Kernel, env: Env) -> list[c.Stmt]:
     written: dict[str, None] = {}
     for stmt in walk(kernel.body):
         match stmt:
-            case k.Print() | k.Check():
+            case k.Print() | k.FiniteCheck():
                 return []
             case k.Load() | k.Store() | k.Compute() | k.Gather() | k.Scatter() if stmt.guard is not None:
                 return []
@@ -310,7 +310,7 @@ class _Emission:
                                  accumulate=True)]
             case k.Print():
                 return self._print(stmt)
-            case k.Check():
+            case k.FiniteCheck():
                 return emit_finite_check(self.env, stmt, self._tile)
             case k.Compute():
                 return self._tile_op(stmt)

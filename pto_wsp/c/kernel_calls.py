@@ -20,7 +20,7 @@ from pto_wsp.ops.whole import CallSlot, CArgument, Copy, Movement, Pointer, RowS
 from pto_wsp.passes.kernel.products import ROWS_OF, SHORT_ROWS, TRANSPOSED, Packing
 
 
-def emit_finite_check(env: Env, stmt: k.Check, place_of: Callable[[k.Value], CTile]) -> list[c.Stmt]:
+def emit_finite_check(env: Env, stmt: k.FiniteCheck, place_of: Callable[[k.Value], CTile]) -> list[c.Stmt]:
     """Return the statements of a `check_finite`: the task ends if an element is not finite and no source explains it."""
     env.headers.add("pto_check.h")
     out: list[c.Stmt] = []

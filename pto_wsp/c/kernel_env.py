@@ -11,6 +11,7 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel_walk import walk
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.tile import TileType
 from pto_wsp.passes.kernel.arena import ALIGN
@@ -46,8 +47,7 @@ class Env:
     headers: set[str] = field(default_factory=set)           # headers of csrc/include that only some kernels need
     few_rows: bool = False                                   # whether a product has few rows
     short_rows: bool = False                                 # whether a product has operands with missing rows
-    _names: set[str] = field(default_factory=lambda: set(_RESERVED))
-    _counts: dict[str, int] = field(default_factory=dict)    # the highest number appended to each name
+    _names: Names = field(default_factory=lambda: Names(_RESERVED))
     number: dict[int, int] = field(init=False)               # pre-order number of each statement, by id()
     _slots: dict[tuple[k.SlotKind, int], k.Slot] = field(init=False)
     _places: dict[k.Slot, CTile] = field(default_factory=dict)
@@ -59,14 +59,7 @@ class Env:
 
     def name(self, wanted: str) -> str:
         """Return an unused identifier close to `wanted`."""
-        stem = c.c_ident(wanted.rstrip("_") or wanted)
-        unused, count = stem, self._counts.get(stem, 1)
-        while unused in self._names:
-            count += 1
-            unused = f"{stem}_{count}"
-        self._counts[stem] = count       # all lower numbers are taken
-        self._names.add(unused)
-        return unused
+        return self._names.take(c.c_ident(wanted.rstrip("_") or wanted))
 
     def scratch(self, wanted: str, tile: TileType) -> CTile:
         """Return a new row-major tile in scratch, after the arena."""

@@ -20,10 +20,10 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ops.entries.elementwise import maximum, minimum
-from pto_wsp.ops.entry import Attrs, Finish, Function, Identity, Operator, Spelling
+from pto_wsp.ops.entry import Attrs, CFunction, Finish, Identity, Operator, Spelling
 from pto_wsp.ops.rounding import default_mode
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes, find
 from pto_wsp.passes.kernel.arena import ALIGN, BLOCK_BYTES
 
 _WHOLE = {"rint": "pto_rint", "round": "pto_away", "floor": "pto_floor", "ceil": "pto_ceil", "trunc": "pto_trunc", "odd": "pto_odd"}
@@ -39,7 +39,7 @@ def elementwise(entry: Elementwise, operands: tuple[c.Expr, ...], dtype: DType, 
 def spell(spelling: Spelling, operands: tuple[c.Expr, ...], dtype: DType) -> c.Expr:
     """Return an op of the table applied to elements, in its compute dtype."""
     match spelling, operands:
-        case Function(), _:
+        case CFunction(), _:
             return c.Call(spelling.name(DType.U8 if dtype.is_storage else dtype.computed_in), operands)
         case Operator(""), (only,):
             return only
@@ -152,7 +152,7 @@ class RowRegion:
                 value, place = made.result, self.env.slot(k.SlotKind.VALUE, made.result.id)
                 if place is not None:
                     self.env.values[value.id] = place
-                if isinstance(made, k.Compute) and isinstance(find(made.op), ColReduce):
+                if computes(made, ColReduce):
                     self._start_col_reduce(made, place or unreachable("sums of columns without a place"))
                     continue
                 self.names[value.id] = self.env.name(value.name or (made.op if isinstance(made, k.Compute) else made.buffer.name))
@@ -231,7 +231,7 @@ class RowRegion:
     # -- columns
 
     def _column_loop(self, loop: k.Columns) -> list[c.Stmt]:
-        reduces = [stmt for stmt in loop.body if isinstance(stmt, k.Compute) and isinstance(find(stmt.op), RowReduce)
+        reduces = [stmt for stmt in loop.body if computes(stmt, RowReduce)
                    and any(isinstance(o, k.Value) and o.type.cols > 1 for o in stmt.operands)]
         in_lanes = [stmt for stmt in reduces if loop.lanes > 1 and stmt.result.type.dtype.is_float]
         out: list[c.Stmt] = []

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pto_wsp.c import syntax as c
 from pto_wsp.c.orchestrator_names import ALL_TASKS, PROCESS, RUN, SELF, STATUS, CNames, Frame, Variables
@@ -51,6 +51,7 @@ from pto_wsp.ir.kernel import Role
 from pto_wsp.ir.plan import (
     Body,
     Check,
+    ElementRead,
     Item,
     Place,
     PlanBranch,
@@ -62,7 +63,6 @@ from pto_wsp.ir.plan import (
     PlanSend,
     PlanSides,
     Precondition,
-    Read,
     Submit,
     TaskPlan,
 )
@@ -104,7 +104,7 @@ def ready(note: Precondition, names: CNames, after: str | None,
             yield c.Block(tuple(_wait(step, names, order)))
 
 
-def _wait(reads: tuple[Read, ...], names: CNames, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
+def _wait(reads: tuple[ElementRead, ...], names: CNames, order: tuple[c.Expr, ...]) -> Iterator[c.Stmt]:
     yield c.Declare("pto_arg", "reads", array=(len(reads),))
     one = c.Int(1)
     for k, read in enumerate(reads):
@@ -255,14 +255,14 @@ def communicate(item: PlanCommunication, names: CNames, handles: HandleUses, aft
             yield c.Comment(f"{item.span.short}: receive({names.plan.channels[channel].name})")
             label, step = _place(names)
             yield c.Label(label)
-            must = c.Call("pto_must_take", (_PIPELINE, _channel_at(names, channel), _ME, step, c.Int(site), _value(names, after)))
+            must = c.Call("pto_must_take", (_PIPELINE, _end_of(names, "channel", channel), _ME, step, c.Int(site), names.ref(after)))
             yield c.If(c.Infix("==", must, c.Name("PTO_WAITS")), _LEAVE)
             yield from _take(names, channel, variables, site, after)
         case Consume(channel, variables, inner, site):
             yield c.Comment(f"{item.span.short}: consume({names.plan.channels[channel].name})")
             label, step = _place(names)
-            may = c.Call("pto_may_take", (_PIPELINE, _channel_at(names, channel), _ME, step, c.Int(site), _value(names, after)))
-            drained = c.Call("pto_is_drained", (_channel_at(names, channel),))
+            may = c.Call("pto_may_take", (_PIPELINE, _end_of(names, "channel", channel), _ME, step, c.Int(site), names.ref(after)))
+            drained = c.Call("pto_is_drained", (_end_of(names, "channel", channel),))
             taken = tuple(_take(names, channel, variables, site, after))
             names.loops.extend(variables)
             turn = tuple(body(inner))
@@ -278,10 +278,10 @@ def communicate(item: PlanCommunication, names: CNames, handles: HandleUses, aft
             names.variables.keep(count)
             label, step = _place(names)
             yield c.Label(label)
-            arguments = (_PIPELINE, _event_at(names, event), _ME)
+            arguments = (_PIPELINE, _end_of(names, "event", event), _ME)
             may = c.Call("pto_may_pass", (*arguments, step, c.Int(site), names.ref(count)))
             yield c.If(c.Infix("==", may, c.Name("PTO_WAITS")), _LEAVE)
-            yield c.If(c.Call("pto_pass_event", (*arguments, c.Int(site), names.ref(count), _pointer(names, after))), _LEAVE)
+            yield c.If(c.Call("pto_pass_event", (*arguments, c.Int(site), names.ref(count), c.Prefix("&", names.ref(after)))), _LEAVE)
             yield c.Assign(names.ref(count), c.Int(1), "+=")
 
 
@@ -290,7 +290,7 @@ def _send(send: PlanSend, names: CNames, handles: HandleUses, after: str) -> Ite
     yield c.Comment(f"{send.span.short}: send({channel.name})")
     label, step = _place(names)
     yield c.Label(label)
-    may = c.Call("pto_may_send", (_PIPELINE, _channel_at(names, send.channel), _ME, step, c.Int(send.site)))
+    may = c.Call("pto_may_send", (_PIPELINE, _end_of(names, "channel", send.channel), _ME, step, c.Int(send.site)))
     yield c.If(c.Infix("==", may, c.Name("PTO_WAITS")), _LEAVE)
     behind = tuple(names.ref(handle.variable) for handle in handles.send_waits(send.site))
     inside: list[c.Stmt] = list(ready(send.note, names, after if names.plan.structure else None, behind))
@@ -299,14 +299,14 @@ def _send(send: PlanSend, names: CNames, handles: HandleUses, after: str) -> Ite
         inside.append(c.Declare("const int64_t", "payload", c.Braces(tuple(map(names.scalar, send.payload))), array=(len(send.payload),)))
         payload = c.Name("payload")
     inside.append(c.Declare("int64_t", "before", c.Braces((c.Int(-1), *behind)), array=(1 + len(behind),)))
-    sent = c.Call("pto_send", (_PIPELINE, _channel_at(names, send.channel), _ME, c.Int(send.site), payload, c.Name("before"),
-                               c.Int(1 + len(behind)), _pointer(names, after)))
+    sent = c.Call("pto_send", (_PIPELINE, _end_of(names, "channel", send.channel), _ME, c.Int(send.site), payload, c.Name("before"),
+                               c.Int(1 + len(behind)), c.Prefix("&", names.ref(after))))
     inside.append(c.If(sent, _LEAVE))
     yield c.Block(tuple(inside))
 
 
 def _take(names: CNames, channel: int, variables: tuple[Var, ...], site: int, after: str) -> Iterator[c.Stmt]:
-    taken = c.Call("pto_take", (_PIPELINE, _channel_at(names, channel), _ME, c.Int(site), _pointer(names, after)))
+    taken = c.Call("pto_take", (_PIPELINE, _end_of(names, "channel", channel), _ME, c.Int(site), c.Prefix("&", names.ref(after))))
     inside: list[c.Stmt] = [c.Declare("const int64_t *", "token", taken), c.If(c.Prefix("!", c.Name("token")), _LEAVE)]
     for k, variable in enumerate(variables):
         inside.extend(names.declare("int64_t", names.var(variable), c.Index(c.Name("token"), c.Int(k))))
@@ -321,11 +321,11 @@ def _record(names: CNames, event: int, site: int, after: str) -> Iterator[c.Stmt
         yield c.Assign(names.ref(ALL_TASKS), c.Call("sink->join_close", (sink, names.ref(ALL_TASKS), c.Int(-1))))
         yield c.If(STATUS, _LEAVE)
         before = names.ref(ALL_TASKS)
-    made = c.Call("pto_record_event", (_PIPELINE, _event_at(names, event), _ME, c.Int(site), before, _pointer(names, after)))
-    yield c.If(made, _LEAVE)
+    into = c.Prefix("&", names.ref(after))
+    yield c.If(c.Call("pto_record_event", (_PIPELINE, _end_of(names, "event", event), _ME, c.Int(site), before, into)), _LEAVE)
     if everything:     # the next record waits for this one and for the tasks in between
         yield c.Assign(names.ref(ALL_TASKS), c.Call("sink->join_open", (sink,)))
-        added = c.Call("sink->join_add", (sink, names.ref(ALL_TASKS), _value(names, after)))
+        added = c.Call("sink->join_add", (sink, names.ref(ALL_TASKS), names.ref(after)))
         yield c.If(c.Infix("||", c.Infix("<", names.ref(ALL_TASKS), c.Int(0)), added), _LEAVE)
 
 
@@ -356,24 +356,10 @@ def _channel(plan: TaskPlan, number: int) -> c.Expr:
                      c.Int(-1), c.Int(0), c.Int(0), c.Int(0)))
 
 
-def _channel_at(names: CNames, number: int) -> c.Expr:
-    return _entry("channels", names.positions[("channel", number)])
-
-
-def _event_at(names: CNames, number: int) -> c.Expr:
-    return _entry("events", names.positions[("event", number)])
-
-
-def _entry(table: str, position: int) -> c.Expr:
-    return c.Prefix("&", c.Index(c.Member(_PIPELINE, table, arrow=True), c.Int(position)))
-
-
-def _value(names: CNames, after: str) -> c.Expr:
-    return names.ref(after)
-
-
-def _pointer(names: CNames, after: str) -> c.Expr:
-    return c.Prefix("&", names.ref(after))
+def _end_of(names: CNames, kind: Literal["channel", "event"], number: int) -> c.Expr:
+    """Return the pointer to a channel or an event of the pipeline."""
+    position = c.Int(names.positions[(kind, number)])
+    return c.Prefix("&", c.Index(c.Member(_PIPELINE, f"{kind}s", arrow=True), position))
 
 
 def _function(process: PlanProcess) -> str:
@@ -501,10 +487,10 @@ class _Lowering:
                 yield from allocate(item, self.names)
             case Pipeline():
                 yield c.Comment(f"{item.span.short}: {', '.join(process.name for process in item.processes)} side by side")
-                yield c.Block(tuple(start_pipeline(item, self.names, "after" if after is None else after)))
+                yield c.Block(tuple(start_pipeline(item, self.names, after or "after")))
                 self.definitions.extend(definition for process in item.processes for definition in self._process(item, process))
             case Send() | Receive() | Consume() | RecordEvent() | AwaitEvent():
-                yield from communicate(item, self.names, self.handles, "after" if after is None else after,
+                yield from communicate(item, self.names, self.handles, after or "after",
                                        lambda body: self._sequence(body, after, needed=True))
             case _:
                 raise InternalError(f"{type(item).__name__} in a plan")

@@ -17,6 +17,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.flow import Pipeline, walk
 from pto_wsp.ir.layout import TensorRef
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.plan import Check, TaskPlan, is_float_symbol
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.waits import Reads
@@ -103,6 +104,9 @@ class Variables:
 STATUS = c.Member(c.Name("sink"), "status", arrow=True)
 # Types, macros and functions that are visible to the generated text, and names with the generator's numbers.
 _OURS = re.compile(r"\w+_t|\w+_\d+|mem\w+")
+_TAKEN = frozenset((
+    "bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited", "run", "self",
+    "pipeline", "process", "channels", "events", "kinds", "payload", "before", "token", "all_tasks", "shared", "nothing"))
 
 
 @dataclass(slots=True)
@@ -122,17 +126,15 @@ class CNames:
     n_names: int = 0
 
     def __post_init__(self) -> None:
-        taken = {"bound", "sink", "args", "task", "index", "scalars", "order", "after", "behind", "node", "task_index", "reads", "waited",
-                 "run", "self", "pipeline", "process", "channels", "events", "kinds", "payload", "before", "token", "all_tasks", "shared",
-                 "nothing"}
-        self.tensors = {slot.ref.id: _unused_name(slot.ref.shown, taken) for slot in self.plan.tensors}
+        given = Names(_TAKEN, numbered="{}_v{}".format)
+        self.tensors = {slot.ref.id: given.take(_ident(slot.ref.shown)) for slot in self.plan.tensors}
         self.fresh = frozenset(slot.ref.id for slot in self.plan.tensors if slot.fresh)
         self.reads = Reads.of(self.plan)
         pipelines = tuple(item for item in walk(self.plan.body) if isinstance(item, Pipeline))
         self.positions = {(kind, number): position for pipeline in pipelines
                           for kind, numbers in (("channel", pipeline.channels), ("event", pipeline.events))
                           for position, number in enumerate(numbers)}
-        self.symbols = {symbol.id: _unused_name(symbol.name, taken) for symbol in self.plan.symbols}
+        self.symbols = {symbol.id: given.take(_ident(symbol.name)) for symbol in self.plan.symbols}
 
     # -- variables
 
@@ -251,15 +253,9 @@ class CNames:
                 raise InternalError(f"{print_scalar(node)} in a plan")
 
 
-def _unused_name(name: str, taken: set[str]) -> str:
-    """Return an unused C identifier close to `name` that neither C nor the generator owns, and mark it as taken."""
+def _ident(name: str) -> str:
+    """Return a C identifier close to `name` that neither C nor the generator owns."""
     stem = c.c_ident(name)
     if stem.lower().startswith("pto_"):
         stem = "user_" + stem
-    if _OURS.fullmatch(stem):
-        stem += "_"
-    found, count = stem, 2
-    while found in taken:
-        found, count = f"{stem}_v{count}", count + 1
-    taken.add(found)
-    return found
+    return f"{stem}_" if _OURS.fullmatch(stem) else stem

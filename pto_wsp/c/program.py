@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pto_wsp.c.flags import compile_flags
@@ -13,6 +12,7 @@ from pto_wsp.ir.dtype import DType, Family
 from pto_wsp.ir.flow import Pipeline, walk
 from pto_wsp.ir.kernel import Compute, Gather, Scatter
 from pto_wsp.ir.layout import Contract
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.plan import CheckKind, TaskPlan, is_float_symbol
 from pto_wsp.ir.plan_walk import numbered_checks, submits
 from pto_wsp.ir.scalar import Const, SymbolRef, Var, print_scalar
@@ -103,15 +103,8 @@ def _number(value: int | float) -> str:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Return distinct names: a second `X` becomes `X_2`."""
-    taken = set(names)
-    given: set[str] = set()
-    out = []
-    for name in names:
-        others = (f"{name}_{k}" for k in itertools.count(2))
-        out.append(name if name not in given else next(other for other in others if other not in taken))
-        given.add(out[-1])
-        taken.add(out[-1])
-    return out
+    given, first = Names(names), {name: position for position, name in reversed(list(enumerate(names)))}
+    return [name if first[name] == position else given.take(name) for position, name in enumerate(names)]
 
 
 def _guards(plan: TaskPlan) -> Iterator[str]:

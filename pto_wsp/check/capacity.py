@@ -33,9 +33,8 @@ from pto_wsp.ir.layout import TensorRef
 from pto_wsp.ir.plan import Item, TaskPlan
 from pto_wsp.ir.scalar import Const
 from pto_wsp.ir.tile import TileType
-from pto_wsp.ops.spec import Matmul
-from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.passes import TILE_PASSES, run_kernel_passes
+from pto_wsp.passes.kernel.products import is_product
 from pto_wsp.source import UNKNOWN, Span
 from pto_wsp.values import dataclass
 
@@ -239,9 +238,9 @@ class _Tenants:
         self.extra: list[_TileLifetime] = []                        # operands in L0A and L0B during a product
         self.alias: dict[int, str] = {}                     # value read in place -> key of its buffer
         self.names: dict[int, str] = {}
-        multiplied = [stmt for stmt in self.stmts if _is_product(stmt)]
+        multiplied = [stmt for stmt in self.stmts if is_product(stmt)]
         self.in_cube = {value.id for stmt in multiplied for value in uses_of(stmt)[:2]}
-        others = [stmt for stmt in self.stmts if not _is_product(stmt) and not bodies_of(stmt) and not isinstance(stmt, k.Store | k.Write)]
+        others = [stmt for stmt in self.stmts if not is_product(stmt) and not bodies_of(stmt) and not isinstance(stmt, k.Store | k.Write)]
         self.in_vector = {value.id for stmt in others for value in uses_of(stmt)}
         self.products = {stmt.result.id for stmt in multiplied if isinstance(stmt, k.Compute)}
         self.accumulators = {f"#{stmt.buffer.id}" for stmt in multiplied if isinstance(stmt, k.Accumulate)}
@@ -290,7 +289,7 @@ class _Tenants:
                 self._define(result, op, ("L0C",) if result.id in self.products else ("UB",), at, loops)
             case _:
                 pass
-        if _is_product(stmt):
+        if is_product(stmt):
             for memory, value in zip(("L0A", "L0B"), uses_of(stmt), strict=False):
                 self.extra.append(_TileLifetime(memory, self.names.get(value.id, "tile"), value.type, at, at, ()))
 
@@ -325,7 +324,3 @@ class _Tenants:
         if life is None:
             return
         life.last = max(life.last, next((end for start, end in loops if start not in life.home), at))
-
-
-def _is_product(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Accumulate) or (isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Matmul))

@@ -255,7 +255,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class FiniteCheck:
     """End the task if `value`, the result of `what`, has a NaN or infinity that its sources do not explain; introduced by a pass."""
 
     number: int
@@ -314,7 +314,8 @@ class Columns:
     lanes: int = 1
 
 
-Stmt: TypeAlias = Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Print | Check | For | If | Rows | Columns
+Stmt: TypeAlias = (
+    Compute | Load | Store | Gather | Scatter | Alloc | Read | Write | Accumulate | Print | FiniteCheck | For | If | Rows | Columns)
 Guarded: TypeAlias = Compute | Load | Store | Gather | Scatter
 
 

@@ -101,7 +101,7 @@ def _lines(body: tuple[k.Stmt, ...], depth: int, buffers: dict[int, str]) -> Ite
                 yield f"{pad}{buffers[buffer.id]} += {', '.join(shown)}"
             case k.Print(_, label, value):
                 yield f"{pad}print {f'{label!r}, ' if label else ''}{_operand(value)}"
-            case k.Check(_, value, what, sources):
+            case k.FiniteCheck(_, value, what, sources):
                 yield f"{pad}check %{value.id} of {what}, from {', '.join(_operand(source.operand) for source in sources) or 'nothing'}"
             case k.For(var, start, stop, step, inner):
                 bounds = ", ".join(print_scalar(bound) for bound in (start, stop, step))

@@ -11,9 +11,9 @@ from pto_wsp.ir.kernel import (
     Accumulate,
     Alloc,
     Buffer,
-    Check,
     Columns,
     Compute,
+    FiniteCheck,
     For,
     Gather,
     If,
@@ -40,7 +40,7 @@ def bodies_of(stmt: Stmt) -> tuple[Body, ...]:
             return (stmt.body,)
         case If():
             return (stmt.then, stmt.other)
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
+        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
             return ()
         case _:
             assert_never(stmt)
@@ -53,7 +53,7 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
             return replace(stmt, body=change(stmt.body))
         case If():
             return replace(stmt, then=change(stmt.then), other=change(stmt.other))
-        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | Check():
+        case Compute() | Load() | Store() | Gather() | Scatter() | Alloc() | Read() | Write() | Accumulate() | Print() | FiniteCheck():
             return stmt
         case _:
             assert_never(stmt)
@@ -82,7 +82,7 @@ def uses_of(stmt: Stmt) -> tuple[Value, ...]:
             return (lhs, rhs)
         case Print():
             return (stmt.value,) if isinstance(stmt.value, Value) else ()
-        case Check():
+        case FiniteCheck():
             return (stmt.value, *(source.operand for source in stmt.sources if isinstance(source.operand, Value)))
         case For() | If() | Rows() | Columns():
             return tuple(value for body in bodies_of(stmt) for inner in body for value in uses_of(inner))
@@ -112,7 +112,7 @@ def map_uses(stmt: Stmt, change: Callable[[Value], Value]) -> Stmt:
             return replace(stmt, lhs=change(lhs), rhs=change(rhs))
         case Print():
             return replace(stmt, value=change(stmt.value)) if isinstance(stmt.value, Value) else stmt
-        case Check():
+        case FiniteCheck():
             sources = tuple(replace(source, operand=change(source.operand)) if isinstance(source.operand, Value) else source
                             for source in stmt.sources)
             return replace(stmt, value=change(stmt.value), sources=sources)

@@ -134,7 +134,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ElementRead:
     """An element of a tensor that tasks write, read when tasks are made: what writes it before must have run."""
 
     slot: int
@@ -146,7 +146,7 @@ class Precondition:
     """What comes before a node evaluates its scalars: `checks` are made, and the elements in `waits` are waited for."""
 
     checks: tuple[Check, ...] = ()
-    waits: tuple[Read, ...] = ()
+    waits: tuple[ElementRead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

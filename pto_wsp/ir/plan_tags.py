@@ -13,7 +13,7 @@ PLAN_TAGS = Tags({
     m.Place: "Place: slot role offset extent stride view",
     m.ScalarValue: "ScalarValue: value dtype",
     m.Check: "Check: kind value lower upper subject param ~span",
-    m.Read: "Read: slot offset",
+    m.ElementRead: "Read: slot offset",
     m.Submit: "Submit: site kernel index labels places scalars handle after n_brackets loops checks=note.checks worker cost lane "
               "pool priority position traffic waits=note.waits ~span ?label",
     flow.Loop: "Loop: var start stop step ordered body checks=note.checks through waits=note.waits ~span",

@@ -127,10 +127,11 @@ def _before(plan: TaskPlan, note: Precondition, pad: str) -> Iterator[str]:
     """What is checked and waited for before a node evaluates anything."""
     for step in Reads.of(plan).preparation(note):
         if isinstance(step, Check):
-            yield f"{pad}{_check(step)}"
+            yield f"{pad}{print_check(step)}"
         else:
             yield f"{pad}wait for {', '.join(f'{plan.tensors[r.slot].ref.shown}@{print_scalar(r.offset)}' for r in step)}"
 
 
-def _check(check: Check) -> str:
+def print_check(check: Check) -> str:
+    """Return the text of a check."""
     return f"check {print_scalar(check.lower)} <= {print_scalar(check.value)} <= {print_scalar(check.upper)}"

@@ -212,7 +212,7 @@ KERNEL_TAGS = Tags({
     k.Accumulate: "Accumulate: buffer lhs rhs attrs ~span",
     k.Print: "Print: id label value ~span",
     k.Source: "Source: operand reach",
-    k.Check: "Check: number value what sources ~span",
+    k.FiniteCheck: "Check: number value what sources ~span",
     k.For: "For: var start stop step body ~span",
     k.If: "If: condition then other ~span",
     k.Rows: "Rows: rows body vector of",

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Do, Send, Sequence, Sides, children, with_notes
-from pto_wsp.ir.plan import Check, Item, Precondition, Read, TaskPlan, TensorSlot
+from pto_wsp.ir.plan import Check, ElementRead, Item, Precondition, TaskPlan, TensorSlot
 from pto_wsp.ir.plan_walk import map_items
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import print_scalar
@@ -26,7 +26,7 @@ from pto_wsp.values import dataclass
 
 MAX_READS = 32    # most elements of one wait: PTO_MAX_ARGS
 
-Step: TypeAlias = "Check | tuple[Read, ...]"
+Step: TypeAlias = "Check | tuple[ElementRead, ...]"
 
 
 # -- elements ----------------------------------------------------------------------------------------------------------
@@ -43,9 +43,9 @@ class Reads:
         return Reads({slot.ref.id: number for number, slot in enumerate(plan.tensors) if waited_for(slot)},
                      frozenset(slot.ref.id for slot in plan.tensors if slot.fresh))
 
-    def within(self, *roots: object) -> tuple[Read, ...]:
+    def within(self, *roots: object) -> tuple[ElementRead, ...]:
         """Return the places of the elements read in scalars; an element's index elements precede it."""
-        return tuple(dict.fromkeys(Read(self.slots[element.tensor.id], self.offset(element)) for element in self.elements(*roots)))
+        return tuple(dict.fromkeys(ElementRead(self.slots[element.tensor.id], self.offset(element)) for element in self.elements(*roots)))
 
     def elements(self, *roots: object) -> tuple[s.Element, ...]:
         """Return the elements read in scalars; an element's index elements precede it."""
@@ -69,9 +69,9 @@ class Reads:
 
     def preparation(self, note: Precondition) -> tuple[Step, ...]:
         """Return the checks of a node in their order, and before each the elements that it compares; then what is left to wait for."""
-        done: set[Read] = set()
+        done: set[ElementRead] = set()
 
-        def rounds(reads: tuple[Read, ...]) -> Iterator[tuple[Read, ...]]:
+        def rounds(reads: tuple[ElementRead, ...]) -> Iterator[tuple[ElementRead, ...]]:
             """Yield groups of reads that can be waited for together: no read's offset depends on another of the group."""
             left = tuple(read for read in reads if read not in done)
             while left:
@@ -106,7 +106,7 @@ def with_waits(plan: TaskPlan) -> TaskPlan:
     return map_items(plan, lambda item: _waiting(item, reads.within)) if reads.slots else plan
 
 
-def _waiting(item: Item, within: Callable[..., tuple[Read, ...]]) -> Item:
+def _waiting(item: Item, within: Callable[..., tuple[ElementRead, ...]]) -> Item:
     def note(of: Precondition, evaluated: tuple[object, ...]) -> Precondition:
         return replace(of, waits=within(*((check.value, check.lower, check.upper) for check in of.checks), *evaluated))
 

@@ -143,7 +143,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class CFunction:
     """A C function of `pto_math.h`: {t} is replaced by the dtype of its operands, {from} by the source dtype of a cast.
 
     `simple` marks functions of a few instructions, without a division or a series. They cost less than reading the result from memory, and
@@ -158,7 +158,7 @@ class Function:
         return self.template.replace("{t}", str(dtype)).replace("{from}", str(source or dtype))
 
 
-Spelling: TypeAlias = Operator | Function
+Spelling: TypeAlias = Operator | CFunction
 Arguments: TypeAlias = tuple[tuple[object, ...], Mapping[str, object]]
 
 

@@ -2,7 +2,7 @@
 
 Tracing, the NumPy meaning, C, the NPU and costs are derived from its fields.
 
->>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=Function("pto_exp_{t}")).signature)
+>>> str(Elementwise(name="exp", doc="e to the x.", params=("x",), ref=np.exp, c=CFunction("pto_exp_{t}")).signature)
 '(x)'
 """
 
@@ -20,9 +20,9 @@ from pto_wsp.ops import typing
 from pto_wsp.ops.entry import (
     Attr,
     Attrs,
+    CFunction,
     Emitter,
     Finish,
-    Function,
     Identity,
     OpEntry,
     Spelling,
@@ -227,7 +227,7 @@ class Convert(OpEntry):
     """
 
     ref: Callable[[Array, DType, str | None, bool | None], Array]
-    c: Function
+    c: CFunction
     numpy_to_mask: str
     numpy_to_integer: str
     numpy_between: str

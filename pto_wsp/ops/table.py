@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TypeGuard
 
 import numpy as np
 
 from pto_wsp.errors import InternalError
+from pto_wsp.ir.kernel import Compute, Stmt
 from pto_wsp.ops.entries import (
     axes,
     broadcast,
@@ -51,6 +53,11 @@ def find(name: str) -> Op:
     if entry is None:
         raise InternalError(f"the op table has no entry `{name}`")
     return entry
+
+
+def computes(stmt: Stmt, kind: type[Op]) -> TypeGuard[Compute]:
+    """Return whether a statement computes an op of a kind, such as a reduction of rows."""
+    return isinstance(stmt, Compute) and isinstance(find(stmt.op), kind)
 
 
 def find_ufunc(ufunc: np.ufunc) -> Op | None:

@@ -116,7 +116,7 @@ class _KernelRun:
             case k.Print(value=value):
                 if self.show is not None:
                     self.show(stmt, self.operand(value))
-            case k.Check(number, value, _, sources):
+            case k.FiniteCheck(number, value, _, sources):
                 made_from = [(self.operand(source.operand), source.reach, isinstance(source.operand, k.ScalarOperand))
                              for source in sources]
                 check_value(number, self.values[value.id], made_from)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.kernel_text import print_kernel
+from pto_wsp.ir.names import Names
 
 Value = TypeVar("Value")
 Dumps = dict[str, str]
@@ -27,18 +28,14 @@ def observer(dumps: Dumps, folder: str, show: Callable[[Value], str]) -> Callabl
 def kernels_observer(dumps: Dumps) -> Callable[[str, Kernel, Kernel], None]:
     """Return an observer of one kernel's passes after another's: a folder each, by name, and numbered where names repeat."""
     seen: set[str] = set()
-    folders: set[str] = set()
+    folders = Names()
     current: Callable[[str, Kernel, Kernel], None] | None = None
 
     def observe(name: str, before: Kernel, after: Kernel) -> None:
         nonlocal current
         if current is None or name in seen:
             seen.clear()
-            folder, count = before.name, 2
-            while folder in folders:
-                folder, count = f"{before.name}_{count}", count + 1
-            folders.add(folder)
-            current = observer(dumps, f"{folder}/", print_kernel)
+            current = observer(dumps, f"{folders.take(before.name)}/", print_kernel)
         seen.add(name)
         current(name, before, after)
     return observe

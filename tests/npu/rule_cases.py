@@ -25,7 +25,7 @@ class RuleCase:
 
     rule: Rule
     step: tp.Instr
-    tiles: Mapping[int, tp.Tile]
+    tiles: Mapping[int, tp.TileView]
     flag_up: bool = False
 
     @property
@@ -69,7 +69,7 @@ def cases_of(rule: Rule) -> Iterator[tuple[RuleCase, RuleCase]]:
 
 def _right(rule: Rule, form: tuple[FormOperand, ...]) -> RuleCase:
     args: list[tp.Arg] = []
-    tiles: dict[int, tp.Tile] = {}
+    tiles: dict[int, tp.TileView] = {}
     for operand in form:
         match operand.kind:
             case Kind.SCALAR:
@@ -82,11 +82,11 @@ def _right(rule: Rule, form: tuple[FormOperand, ...]) -> RuleCase:
     return RuleCase(rule, tp.Instr(rule.name, tuple(args)), tiles)
 
 
-def _tile(rule: Rule, operand: FormOperand, at: int) -> tp.Tile:
+def _tile(rule: Rule, operand: FormOperand, at: int) -> tp.TileView:
     """Return a tile that is right for an operand: 8 x 32 of f32, where nothing else is asked for."""
-    def made(rows: int, cols: int, dtype: DType = DType.F32, form: Form = Form.ROWS, valid: tuple[int, int] | None = None) -> tp.Tile:
+    def made(rows: int, cols: int, dtype: DType = DType.F32, form: Form = Form.ROWS, valid: tuple[int, int] | None = None) -> tp.TileView:
         down, across = valid or (rows, cols)
-        return tp.Tile(at, operand.name, at, dtype, rows, cols, form, Const(down), Const(across))
+        return tp.TileView(at, operand.name, at, dtype, rows, cols, form, Const(down), Const(across))
 
     name = rule.name
     if operand.kind is Kind.BITS:

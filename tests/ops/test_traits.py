@@ -20,7 +20,7 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Compute
 from pto_wsp.ir.kernel_walk import walk
 from pto_wsp.ir.tile import TileType
-from pto_wsp.ops.entry import Attrs, Function, OpEntry
+from pto_wsp.ops.entry import Attrs, CFunction, OpEntry
 from pto_wsp.ops.rounding import ALL
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, Iota, Op, RowReduce, evaluate
 from pto_wsp.ops.table import ENTRIES
@@ -367,5 +367,5 @@ def test_traits_name_dtypes_that_the_op_takes() -> None:
 def test_what_is_simple_is_no_function_of_a_series() -> None:
     """A bound of units in the last place is stated of functions, which are not simple."""
     for op in ENTRIES:
-        if isinstance(op, Elementwise) and isinstance(op.c, Function):
+        if isinstance(op, Elementwise) and isinstance(op.c, CFunction):
             assert not (op.c.simple and op.ulp is not None), op.name

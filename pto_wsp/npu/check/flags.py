@@ -83,9 +83,9 @@ class _Pairing:
                     self._refuse(f"{before.value} waits for a flag of {after.value} that is not set", step.span,
                                  f"event {flag[2]} to be set on every way here", "a way on which it is not")
                 return {one: span for one, span in up.items() if one != flag}
-            case tp.Loop():
+            case tp.For():
                 return self._loop(step, up)
-            case tp.Branch(_, then, other):
+            case tp.If(_, then, other):
                 one, two = self.block(then, up), self.block(other, up)
                 if one.keys() != two.keys():
                     after, before, event = min(one.keys() ^ two.keys(), key=str)
@@ -111,7 +111,7 @@ class _Pairing:
                 self._refuse(f"a flag from {first.value} to {then.value} is up where {step.name} sets it itself", step.span,
                              f"event {event} to be awaited before it", "it set and not awaited")
 
-    def _loop(self, loop: tp.Loop, up: _Up) -> _Up:
+    def _loop(self, loop: tp.For, up: _Up) -> _Up:
         left = up
         for turn in range(self._period(loop)):
             self.values[loop.var] = add(loop.start, mul(Const(turn), loop.step))
@@ -122,7 +122,7 @@ class _Pairing:
                              "a turn that leaves up what it found", f"event {event} {'left' if left.keys() - up.keys() else 'taken'}")
         return left
 
-    def _period(self, loop: tp.Loop) -> int:
+    def _period(self, loop: tp.For) -> int:
         """Return the number of iterations after which events repeat."""
         turns = 1
         for step in tp.steps(loop.body):
@@ -213,10 +213,21 @@ class _HazardClocks:
         self.given[work.pipe] += 1
         for use in work.uses:
             key = use.place.space if isinstance(use.place, Bytes) else use.place.where
+            if use.writes and isinstance(use.place, Bytes):
+                self._forget(use.place)
             uses = self.touched.setdefault(key, {}).setdefault(use.place, {})
             for writes in {writes for writes, does in ((False, use.reads), (True, use.writes)) if does}:
                 uses[work.pipe, writes] = self.given[work.pipe], work.step
         return None
+
+    def _forget(self, written: Bytes) -> None:
+        """Drop the uses of on-chip bytes that a step overwrites as a whole.
+
+        The step comes after those uses, and a flag passes on all that its pipe knows: who knows of the step knows of them.
+        """
+        there = self.touched.get(written.space, {})
+        for place in [place for place in there if isinstance(place, Bytes) and written.start <= place.start and place.stop <= written.stop]:
+            del there[place]
 
     def _mark(self, mark: Mark) -> PipeHazardError | None:
         match mark.step:

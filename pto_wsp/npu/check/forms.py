@@ -24,7 +24,7 @@ _KINDS: Mapping[Form, str] = {Form.ROWS: "Vec", Form.COLUMN: "Vec", Form.NZ: "Ma
 _NAMED_DEMANDS = frozenset({Demand.TEMPLATE, Demand.FLAGS_DOWN})     # of the instruction, not of its tiles
 
 
-def broken_demands(step: tp.Instr, tiles: Mapping[int, tp.Tile], family: str) -> Iterator[tuple[str, str]]:
+def broken_demands(step: tp.Instr, tiles: Mapping[int, tp.TileView], family: str) -> Iterator[tuple[str, str]]:
     """Yield (demand, found) for every rule of the instruction that a step breaks on a family of cores."""
     named = _named(step)
     if step.name == "TCVT":
@@ -52,7 +52,7 @@ def _named(step: tp.Instr) -> Mapping[str, tp.Arg]:
     return {} if form is None else {operand.name: arg for operand, arg in zip(form, step.args, strict=True)}
 
 
-def _conversion(named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.Tile], family: str) -> Iterator[tuple[str, str]]:
+def _conversion(named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.TileView], family: str) -> Iterator[tuple[str, str]]:
     to, source = named.get("to"), named.get("from")
     if isinstance(to, tp.TileArg) and isinstance(source, tp.TileArg):
         pair = tiles[source.tile].dtype, tiles[to.tile].dtype
@@ -60,7 +60,7 @@ def _conversion(named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.Tile], famil
             yield f"a pair of dtypes that one TCVT converts on {family}", f"{pair[0]} to {pair[1]}"
 
 
-def _applies(rule: Rule, named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.Tile]) -> bool:
+def _applies(rule: Rule, named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.TileView]) -> bool:
     source = named.get("src")
     if rule.memory and (not isinstance(source, tp.TileArg) or _KINDS.get(tiles[source.tile].form, "") != rule.memory):
         return False
@@ -68,7 +68,7 @@ def _applies(rule: Rule, named: Mapping[str, tp.Arg], tiles: Mapping[int, tp.Til
     return not rule.widths or (isinstance(first, tp.TileArg) and tiles[first.tile].dtype.nbytes in rule.widths)
 
 
-def _broken(rule: Rule, step: tp.Instr, args: list[tp.Arg], tiles: Mapping[int, tp.Tile]) -> str | None:
+def _broken(rule: Rule, step: tp.Instr, args: list[tp.Arg], tiles: Mapping[int, tp.TileView]) -> str | None:
     """Return what a broken rule finds, None if the rule holds."""
     if rule.demand in _NAMED_DEMANDS:
         return "none" if rule.demand is Demand.TEMPLATE and not step.template else None
@@ -119,7 +119,7 @@ def _of_number(rule: Rule, number: tp.NumberArg) -> str | None:
     return "0" if rule.demand is Demand.NOT_ZERO and number.value == Const(0) else None
 
 
-def _type(tile: tp.Tile) -> tuple[object, ...]:
+def _type(tile: tp.TileView) -> tuple[object, ...]:
     """Return the components of a tile's C++ type, which has either both valid extents or none."""
     fixed = isinstance(tile.valid_rows, Const) and isinstance(tile.valid_cols, Const)
     return tile.dtype, tile.form, tile.rows, tile.cols, (tile.valid_rows, tile.valid_cols) if fixed else None
@@ -176,7 +176,7 @@ def _tiles(program: tp.TileProgram) -> Iterator[TileFormError]:
                                 expected=rule, found=found)
 
 
-def _faults(tile: tp.Tile, room: tp.ChipBuffer, core: Unit) -> Iterator[tuple[str, str]]:
+def _faults(tile: tp.TileView, room: tp.ChipBuffer, core: Unit) -> Iterator[tuple[str, str]]:
     shape, dtype = f"[{tile.rows}, {tile.cols}] {tile.dtype}", tile.dtype
     if tile.rows < 1 or tile.cols < 1:
         yield "at least one row and one column", shape
@@ -222,7 +222,7 @@ def _steps(program: tp.TileProgram, arch: Arch) -> Iterator[TileFormError]:
                 pass
 
 
-def _instruction(step: tp.Instr, tiles: Mapping[int, tp.Tile], arch: Arch) -> Iterator[tuple[str, str]]:
+def _instruction(step: tp.Instr, tiles: Mapping[int, tp.TileView], arch: Arch) -> Iterator[tuple[str, str]]:
     form = find_instruction(step.name).form(len(step.args))
     if form is None:
         yield "as many operands as one of its forms", str(len(step.args))
@@ -251,7 +251,7 @@ def _instruction(step: tp.Instr, tiles: Mapping[int, tp.Tile], arch: Arch) -> It
         yield from broken_demands(step, tiles, arch.family)
 
 
-def _extents(step: tp.Instr, tiles: Mapping[int, tp.Tile]) -> Iterator[tuple[str, str]]:
+def _extents(step: tp.Instr, tiles: Mapping[int, tp.TileView]) -> Iterator[tuple[str, str]]:
     form = find_instruction(step.name).form(len(step.args)) or ()
     named = [(operand.name, tiles[arg.tile]) for operand, arg in zip(form, step.args, strict=True)
              if isinstance(arg, tp.TileArg) and operand.name != "tmp"]

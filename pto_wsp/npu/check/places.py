@@ -94,7 +94,7 @@ def _overlaps(program: tp.TileProgram, runs: Iterable[Run]) -> Iterator[TilePlac
     A source must share all of the result's bytes or none, and scratch must share none.
     """
     sizes = {tile.id: tile.size_bytes for tile in program.tiles}
-    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare) and not isinstance(step.shift, Const)}
+    moving = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.BindTile) and not isinstance(step.shift, Const)}
     seen: set[tuple[int, tuple[object, ...]]] = set()
     for run in runs:
         for work in run:
@@ -127,19 +127,18 @@ def _check_contents(program: tp.TileProgram, runs: Iterable[Run]) -> Finding:
     return Finding(_KEPT, Verdict.PROVED, f"{len(sharing)} rooms share bytes with others")
 
 
-def _sharing(program: tp.TileProgram) -> dict[int, tuple[int, ...]]:
-    """Return the buffers that share bytes with others, and those others."""
-    def stretch(room: tp.ChipBuffer) -> tuple[int, int]:
-        return room.address or 0, (room.address or 0) + room.size_bytes * room.copies
-
-    sharing = {}
-    for room in program.rooms:
-        start, stop = stretch(room)
-        others = tuple(other.id for other in program.rooms if other.id != room.id and other.space is room.space
-                       and stretch(other)[0] < stop and start < stretch(other)[1])
-        if others:
-            sharing[room.id] = others
-    return sharing
+def _sharing(program: tp.TileProgram) -> frozenset[int]:
+    """Return the buffers that share bytes with others."""
+    sharing: set[int] = set()
+    for space in tp.Space:
+        rooms = sorted((room.address or 0, (room.address or 0) + room.size_bytes * room.copies, room.id)
+                       for room in program.rooms if room.space is space)
+        reached = 0       # where the buffers that start earlier end
+        for position, (start, stop, room) in enumerate(rooms):
+            if start < reached or (position + 1 < len(rooms) and rooms[position + 1][0] < stop):
+                sharing.add(room)
+            reached = max(reached, stop)
+    return frozenset(sharing)
 
 
 @dataclass(slots=True)
@@ -147,8 +146,8 @@ class _WrittenBytes:
     """The bytes that each buffer wrote, and the bytes of it that other buffers have overwritten."""
 
     program: tp.TileProgram
-    sharing: dict[int, tuple[int, ...]]
-    written: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    sharing: frozenset[int]
+    written: dict[tp.Space, dict[int, list[tuple[int, int]]]] = field(default_factory=dict)      # stretches not yet lost as a whole
     lost: dict[int, list[tuple[int, int, tp.Step]]] = field(default_factory=dict)
 
     def fault(self, run: Run) -> TilePlaceError | None:
@@ -171,17 +170,20 @@ class _WrittenBytes:
         return None
 
     def _write(self, place: Bytes, step: tp.Step) -> None:
-        room = place.room
-        stretch = place.start, place.stop
-        if stretch not in self.written.setdefault(room, []):
-            self.written[room].append(stretch)
+        room, written = place.room, self.written.setdefault(place.space, {})
         self.lost[room] = [(start, stop, by) for before, after, by in self.lost.get(room, ())
                            for start, stop in ((before, min(after, place.start)), (max(before, place.stop), after)) if start < stop]
-        for other in self.sharing[room]:
-            for before, after in self.written.get(other, ()):
+        stretches = written.pop(room, [])
+        for other, kept in list(written.items()):
+            for before, after in kept:
                 start, stop = max(before, place.start), min(after, place.stop)
                 if start < stop and not any(start >= one and stop <= two for one, two, _ in self.lost.get(other, ())):
                     self.lost.setdefault(other, []).append((start, stop, step))
+            kept[:] = [(before, after) for before, after in kept if before < place.start or place.stop < after]
+            if not kept:
+                del written[other]
+        stretch = place.start, place.stop
+        written[room] = stretches if stretch in stretches else [*stretches, stretch]
 
     def _error(self, work: WorkStep, place: Bytes, taken: tuple[int, int, tp.Step]) -> TilePlaceError:
         start, stop, step = taken

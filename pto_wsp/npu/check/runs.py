@@ -109,14 +109,14 @@ class Choices:
 def runs_of(program: tp.TileProgram) -> Iterator[Run]:
     """Yield distinct runs: equal and mixed iteration counts, all branches the same way, and any two branches different ways."""
     flat = list(tp.steps(program.body))
-    loops = any(isinstance(step, tp.Loop) for step in flat)
-    branches = sum(isinstance(step, tp.Branch) for step in flat)
+    loops = any(isinstance(step, tp.For) for step in flat)
+    branches = sum(isinstance(step, tp.If) for step in flat)
     most = max((room.copies for room in program.rooms), default=1) + 2
     turns: list[int | None] = [*range(most + 1)] if loops else [0]
     sides: list[bool | None] = [True, False, None] if branches else [True]
     ways = 2 * max(branches - 1, 0).bit_length()     # the numbers of two branches differ in at least one bit
     crossed = [Choices(2, None, seed) for seed in range(ways)]
-    mixed = [Choices(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.Loop) for s in flat) > 1 else []
+    mixed = [Choices(None, None, seed) for seed in range(max(4, ways))] if branches + sum(isinstance(s, tp.For) for s in flat) > 1 else []
     seen: set[tuple[int, ...]] = set()
     for choice in (*(Choices(n, side) for n in turns for side in sides), *crossed, *mixed):
         run = _RunBuilder(program, choice)
@@ -136,7 +136,7 @@ class _RunBuilder:
     taken: list[int] = field(default_factory=list)
     visits: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)                 # of branches, in program order
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
     chance: list[random.Random] = field(default_factory=list)
     length: int = 0
@@ -146,7 +146,7 @@ class _RunBuilder:
         self.tiles = {tile.id: tile for tile in self.program.tiles}
         self.rooms = {room.id: room for room in self.program.rooms}
         self.chance = [random.Random(f"{self.choice}/{draw}") for draw in range(DRAWS)]
-        branches = [step for step in tp.steps(self.program.body) if isinstance(step, tp.Branch)]
+        branches = [step for step in tp.steps(self.program.body) if isinstance(step, tp.If)]
         self.numbers = {id(branch): number for number, branch in enumerate(branches)}
         return (*self._block(self.program.body), Ending(None))
 
@@ -183,13 +183,13 @@ class _RunBuilder:
 
     def _step(self, step: tp.Step) -> Iterator[Happening]:
         match step:
-            case tp.Declare():
+            case tp.BindTile():
                 self._declare(step)
             case tp.Let(var, value):
                 self._let(var, self._draw(value))
-            case tp.Loop():
+            case tp.For():
                 yield from self._loop(step)
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 went = bool(self._draw(condition)[0]) if self._is_certain(condition) else self._side(step)
                 self.taken.append(int(went))
                 yield from self._block(then if went else other)
@@ -203,7 +203,7 @@ class _RunBuilder:
                 self.length += 1
                 yield self._work(step)
 
-    def _loop(self, loop: tp.Loop) -> Iterator[Happening]:
+    def _loop(self, loop: tp.For) -> Iterator[Happening]:
         start, stop, by = (self._draw(bound) for bound in (loop.start, loop.stop, loop.step))
         wanted = self.choice.turns if self.choice.turns is not None else random.Random(f"{self.choice.seed}/{loop.var}").randrange(4)
         if self.length > _LONGEST:
@@ -217,13 +217,13 @@ class _RunBuilder:
             self._let(loop.var, tuple(first + turn * step for first, step in zip(start, by, strict=True)))
             yield from self._block(loop.body)
 
-    def _side(self, branch: tp.Branch) -> bool:
+    def _side(self, branch: tp.If) -> bool:
         if self.choice.side is not None:
             return self.choice.side
         visit = self.visits[id(branch)] = self.visits.get(id(branch), -1) + 1
         return bool((visit + self.choice.seed + (self.numbers[id(branch)] >> self.choice.seed // 2)) % 2)
 
-    def _declare(self, step: tp.Declare) -> None:
+    def _declare(self, step: tp.BindTile) -> None:
         tile = self.tiles[step.tile]
         room = self.rooms[tile.room]
         if room.address is None:

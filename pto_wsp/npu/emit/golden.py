@@ -25,12 +25,13 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.kernel_walk import operand_types, walk
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.plan import TaskPlan, TensorSlot, is_float_symbol
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.scalar import Number, SymbolRef
 from pto_wsp.ir.waits import waited_for
 from pto_wsp.npu.emit.golden_tasks import emit_function, emit_tasks
-from pto_wsp.npu.emit.golden_text import NameScope, spell_dtype
+from pto_wsp.npu.emit.golden_text import PYTHON_NAMES, python_ident, spell_dtype
 from pto_wsp.ops.entry import Identity
 from pto_wsp.ops.guards import takes_indices
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
@@ -310,17 +311,15 @@ def emit_golden(plan: TaskPlan, steering: Mapping[int, Array], numbers: Mapping[
     """
     if missing := steering_tensors(plan) - steering.keys():
         raise InternalError(f"no elements are given for tensors {sorted(missing)}, which decide what golden.py does")
-    top = NameScope(frozenset(_functions()))
-    for reserved in ("generate_inputs", "compute_golden", "RTOL", "ATOL"):
-        top.take(reserved, reserved)
-    functions = [top.take(use.kernel.name, "kernel") for use in plan.kernels]
-    local = NameScope(top.names())
-    tensors = {slot.ref.id: local.take(slot.ref.shown, "tensor") for slot in plan.tensors}
-    symbols = {symbol.id: local.take(symbol.name, "symbol") for symbol in plan.symbols}
+    top = Names((*PYTHON_NAMES, *_functions(), "generate_inputs", "compute_golden", "RTOL", "ATOL"))
+    functions = [top.take(python_ident(use.kernel.name, "kernel")) for use in plan.kernels]
+    local = top.inner()
+    tensors = {slot.ref.id: local.take(python_ident(slot.ref.shown, "tensor")) for slot in plan.tensors}
+    symbols = {symbol.id: local.take(python_ident(symbol.name, "symbol")) for symbol in plan.symbols}
     made, entries = emit_inputs(plan, tensors, symbols, steering, numbers)
     arguments = [_argument(slot, tensors[slot.ref.id]) for slot in plan.tensors if not slot.fresh]
     arguments += [f"{name} = {spell_number(symbol, name, numbers)}" for symbol in plan.symbols for name in (symbols[symbol.id],)]
-    bodies = tuple(emit_function(use.kernel, name, top.names()) for use, name in zip(plan.kernels, functions, strict=True))
+    bodies = tuple(emit_function(use.kernel, name, top.inner()) for use, name in zip(plan.kernels, functions, strict=True))
     tasks = emit_tasks(plan, functions, tensors, symbols, local)
     tolerance = tolerance_of(plan)
     lines = (*made, *entries, *arguments, *tasks, *(line for body in bodies for line in body))

@@ -39,26 +39,28 @@ from pto_wsp.ir.flow import (
 from pto_wsp.ir.flow import Sequence as PlanSequence
 from pto_wsp.ir.kernel import ScalarParamDecl
 from pto_wsp.ir.kernel_walk import operand_types, piece_of, uses_of, writes_buffer
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.plan_walk import slots_used
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.view import Clip, Cut, Permute, Pick, Reshape, View, place_of
-from pto_wsp.npu.emit.golden_text import INDENT, Lines, NameScope, spell_dtype, spell_op, spell_scalar
+from pto_wsp.npu.emit.golden_text import INDENT, Lines, python_ident, spell_dtype, spell_op, spell_scalar
 from pto_wsp.source import UNKNOWN
 
 
-def emit_function(kernel: k.Kernel, name: str, taken: frozenset[str]) -> tuple[str, ...]:
+def emit_function(kernel: k.Kernel, name: str, scope: Names) -> tuple[str, ...]:
     """Return the lines of a function `name` of the kernel's memory parameters, then its scalar parameters.
 
     A kernel with a body in another language only becomes a function that raises an error.
     """
-    return _GoldenFunction(kernel, taken).whole(name)
+    return _GoldenFunction(kernel, scope).whole(name)
 
 
 class _GoldenFunction:
-    def __init__(self, kernel: k.Kernel, taken: frozenset[str]) -> None:
+    def __init__(self, kernel: k.Kernel, scope: Names) -> None:
         self.kernel = kernel
-        self.scope = NameScope(taken)
-        self.params = {param.name: self.scope.take(param.name, "arg") for param in (*kernel.memory_params, *kernel.scalar_params)}
+        self.scope = scope
+        params = (*kernel.memory_params, *kernel.scalar_params)
+        self.params = {param.name: self.scope.take(python_ident(param.name, "arg")) for param in params}
         self.values: dict[int, str] = {}
         self.buffers: dict[int, str] = {}
         self.variables: dict[s.Var, str] = {}
@@ -115,7 +117,7 @@ class _GoldenFunction:
                 rows = f"{self.params[stmt.param]}, {self.values[stmt.index.id]}, {self.values[stmt.value.id]}, {self.scalar(stmt.col)}"
                 self.lines.put(depth, f"_store_rows({rows}{self.valid_rows(stmt)}{', add=True' if stmt.add else ''})", stmt.span)
             case k.Alloc(buffer, init):
-                self.buffers.setdefault(buffer.id, self.scope.take(buffer.name, "buffer"))
+                self.buffers.setdefault(buffer.id, self.scope.take(python_ident(buffer.name, "buffer")))
                 held = self.constant(0 if init is None else init, buffer.type.dtype)
                 self.lines.put(depth, f"{self.buffers[buffer.id]} = np.full({buffer.type.shape}, {held})", stmt.span)
             case k.Read(result, buffer):
@@ -124,7 +126,7 @@ class _GoldenFunction:
                 self.lines.put(depth, f"{self.buffers[buffer.id]} = {self.values[value.id]}", stmt.span)
             case k.For(var, start, stop, step, body):
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
-                self.variables[var] = self.scope.take(var.name, "i")
+                self.variables[var] = self.scope.take(python_ident(var.name, "i"))
                 self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", stmt.span)
                 self.body_or_pass(body, depth + 1)
             case k.If(condition, then, other):
@@ -135,7 +137,7 @@ class _GoldenFunction:
                     self.body_or_pass(other, depth + 1)
             case k.Print():
                 pass
-            case k.Accumulate() | k.Check() | k.Rows() | k.Columns():
+            case k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
                 unreachable("a kernel that passes have changed: golden.py is made from what was traced")
             case _:
                 assert_never(stmt)
@@ -150,7 +152,7 @@ class _GoldenFunction:
     def name(self, value: k.Value) -> str:
         """Return the name of a value that is defined here."""
         if value.id not in self.values:
-            self.values[value.id] = self.scope.take(value.name, f"v{value.id}")
+            self.values[value.id] = self.scope.take(python_ident(value.name, f"v{value.id}"))
         return self.values[value.id]
 
     def operand(self, operand: k.Operand) -> str:
@@ -236,7 +238,7 @@ def _written_at_once(stmt: k.Compute | k.Load, rest: tuple[k.Stmt, ...]) -> k.Bu
 
 
 def emit_tasks(plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
-               scope: NameScope) -> tuple[str, ...]:
+               scope: Names) -> tuple[str, ...]:
     """Return the lines that run every task in program order.
 
     `functions`: names of kernels by number; `tensors`, `symbols`: names by id.
@@ -248,10 +250,10 @@ def emit_tasks(plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int,
 
 class _TaskWriter:
     def __init__(self, plan: m.TaskPlan, functions: Sequence[str], tensors: Mapping[int, str], symbols: Mapping[int, str],
-                 scope: NameScope) -> None:
+                 scope: Names) -> None:
         self.plan, self.functions, self.tensors, self.symbols, self.scope = plan, functions, tensors, symbols, scope
         self.variables: dict[s.Var, str] = {}
-        self.slots = {slot: scope.take(f"slot_{slot}", "slot") for slot in slots_used(plan)}
+        self.slots = {slot: scope.take(f"slot_{slot}") for slot in slots_used(plan)}
         self.ends: dict[tuple[str, int], str] = {}      # channels and events, by number
         self.stream = ""                                # of the current process
         self.lines = Lines()
@@ -263,10 +265,10 @@ class _TaskWriter:
                 self.submit(task, depth)
             case Loop(var=var, start=start, stop=stop, step=step, body=body):
                 bounds = f"{self.scalar(start)}, {self.scalar(stop)}" + ("" if step == s.Const(1) else f", {self.scalar(step)}")
-                self.variables[var] = self.scope.take(var.name, "i")
+                self.variables[var] = self.scope.take(python_ident(var.name, "i"))
                 self.lines.put(depth, f"for {self.variables[var]} in range({bounds}):", item.span)
                 if item.through is not None:
-                    found = self.variables[item.through.var] = self.scope.take(item.through.var.name, "i")
+                    found = self.variables[item.through.var] = self.scope.take(python_ident(item.through.var.name, "i"))
                     self.lines.put(depth + 1, f"{found} = {self.scalar(item.through.value)}", item.span)
                 self.body(body, depth + 1)
             case Choice(branches, otherwise):
@@ -305,15 +307,15 @@ class _TaskWriter:
         """Add the processes of a pipeline as generators, which take turns."""
         for number in pipeline.channels:
             channel = self.plan.channels[number]
-            self.ends["channel", number] = self.scope.take(channel.name, "channel")
+            self.ends["channel", number] = self.scope.take(python_ident(channel.name, "channel"))
             ends = f"{channel.depth}, {list(channel.producers)}, {list(channel.consumers)}"
             self.lines.put(depth, f"{self.ends['channel', number]} = _channel({ends})", pipeline.span)
         for number in pipeline.events:
-            self.ends["event", number] = self.scope.take(self.plan.events[number].name, "event")
+            self.ends["event", number] = self.scope.take(python_ident(self.plan.events[number].name, "event"))
             self.lines.put(depth, f"{self.ends['event', number]} = _event()", pipeline.span)
         running: list[str] = []
         for process in pipeline.processes:
-            name, self.stream = self.scope.take(process.name, "process"), self.scope.take("stream", "stream")
+            name, self.stream = self.scope.take(python_ident(process.name, "process")), self.scope.take("stream")
             self.lines.put(depth, f"def {name}({self.stream}):", process.span)
             self.lines.put(depth + 1, "yield from ()", process.span)       # makes the function a generator even if it never waits
             self.item(process.body, depth + 1)
@@ -333,7 +335,7 @@ class _TaskWriter:
                 names = self.received(variables)
                 self.lines.put(depth, f"{names}yield from _take_token({self.ends['channel', channel]}, {self.stream})", item.span)
             case Consume(channel, variables, body):
-                token = self.scope.take("token", "token")
+                token = self.scope.take("token")
                 taken = f"(yield from _take_token({self.ends['channel', channel]}, {self.stream}))"
                 self.lines.put(depth, f"while ({token} := {taken}) is not None:", item.span)
                 if variables:
@@ -347,7 +349,7 @@ class _TaskWriter:
     def received(self, variables: tuple[s.Var, ...]) -> str:
         """Return the left side of an assignment to the variables of a token's payload."""
         for var in variables:
-            self.variables[var] = self.scope.take(var.name, "i")
+            self.variables[var] = self.scope.take(python_ident(var.name, "i"))
         return f"{', '.join(self.variables[var] for var in variables)}{',' * (len(variables) == 1)} = " if variables else ""
 
     def submit(self, task: m.Submit, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Spell golden.py: folded lines with source positions, unique names, scalar expressions, and ops in NumPy.
+"""Spell golden.py: folded lines with source positions, identifiers, scalar expressions, and ops in NumPy.
 
 The NumPy text of an op is that of its entry in the op table, with operands, dtypes and attributes filled in.
 
@@ -71,28 +71,14 @@ def _comma(line: str) -> int | None:
     return last
 
 
-_TAKEN = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "ml_dtypes", "ctypes", "math", "tensors", "params", "rng"))
+# Names that golden.py does not give to a user's tensor, kernel or variable.
+PYTHON_NAMES = frozenset((
+    *keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "ml_dtypes", "ctypes", "math", "tensors", "params", "rng"))
 
 
-class NameScope:
-    """Gives unique names; `taken`: names of the enclosing scopes."""
-
-    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
-        self._taken = set(_TAKEN | taken)
-
-    def take(self, wanted: str, otherwise: str) -> str:
-        """Return `wanted` as an unused identifier, with a number if it is taken; `otherwise` if it is no identifier."""
-        stem = re.sub(r"\W", "", wanted, flags=re.ASCII).lstrip("_0123456789") or otherwise
-        name, number = stem, 1
-        while name in self._taken:
-            number += 1
-            name = f"{stem}_{number}"
-        self._taken.add(name)
-        return name
-
-    def names(self) -> frozenset[str]:
-        """Return the names taken so far."""
-        return frozenset(self._taken)
+def python_ident(wanted: str, otherwise: str) -> str:
+    """Return `wanted` without the characters that an identifier cannot have; `otherwise` if none are left."""
+    return re.sub(r"\W", "", wanted, flags=re.ASCII).lstrip("_0123456789") or otherwise
 
 
 # -- scalars ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Lower a tile program to the C++ of its kernel: each step becomes a statement, in order.
 
-Memory and order are decided before: the program has addresses and flags. `Names` gives identifiers that the headers do not own. `geometry`
-finds the strides and the layout of a `GlobalTensor` for a tile. The other functions spell arguments, tiles and dtypes in C++.
+Memory and order are decided before: the program has addresses and flags. `cpp_ident` spells identifiers that the headers do not own.
+`geometry` finds the strides and the layout of a `GlobalTensor` for a tile. The other functions spell arguments, tiles and dtypes in C++.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, print_scalar
 from pto_wsp.npu.isa import tile_program as tp
-from pto_wsp.npu.isa.tile_program import Form, ParamAccess, Tile
+from pto_wsp.npu.isa.tile_program import Form, ParamAccess, TileView
 from pto_wsp.values import dataclass
 
 _CPP_WORDS = frozenset((
@@ -36,31 +37,12 @@ _THEIRS = re.compile(r"[A-Z][A-Z0-9_]{2,}|T[A-Z]\w*|\w+_t|half|pto\w*|args|main|
                      r"rt_\w+|aicpu_\w+|std")
 
 
-class Names:
-    """Gives out identifiers, each once per scope."""
-
-    def __init__(self, *taken: str, theirs: re.Pattern[str] = _THEIRS) -> None:
-        self._taken = set(taken)
-        self._theirs = theirs
-
-    def fresh(self, wanted: str) -> str:
-        """Return an identifier close to the user's name `wanted`, and take it."""
-        stem = c_ident(wanted)
-        if stem in _CPP_WORDS or self._theirs.fullmatch(stem) or stem.startswith("_"):
-            stem = f"user_{stem.lstrip('_')}"
-        return self.take(stem)
-
-    def take(self, wanted: str) -> str:
-        """Return the generator's own name `wanted`, with a number if it is taken, and take it."""
-        name, count = wanted, 2
-        while name in self._taken:
-            name, count = f"{wanted}_{count}", count + 1
-        self._taken.add(name)
-        return name
-
-    def inner(self) -> Names:
-        """Return names for a block: taken names stay taken, and names taken in the block are free again after it."""
-        return Names(*self._taken, theirs=self._theirs)
+def cpp_ident(wanted: str, theirs: re.Pattern[str] = _THEIRS) -> str:
+    """Return a C++ identifier close to the user's name `wanted`, and unlike the names that `theirs` matches."""
+    stem = c_ident(wanted)
+    if stem in _CPP_WORDS or theirs.fullmatch(stem) or stem.startswith("_"):
+        return f"user_{stem.lstrip('_')}"
+    return stem
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -118,7 +100,7 @@ class Geometry:
     by_columns: bool
 
 
-def geometry(tile: Tile, access: ParamAccess, turned: bool) -> Geometry:
+def geometry(tile: TileView, access: ParamAccess, turned: bool) -> Geometry:
     """Return the geometry of a tile in a parameter; `turned`: rows of the tile run along columns of the parameter."""
     along_rows: Stride = 1 if access.unit_rows or access.row_dim is None else "rows"
     along_cols: Stride = 1 if access.unit_cols or access.col_dim is None else "cols"
@@ -131,13 +113,13 @@ def geometry(tile: Tile, access: ParamAccess, turned: bool) -> Geometry:
     return _dense(Geometry(down, 1, False), across == 1 or one_col, tile)
 
 
-def _dense(found: Geometry, fits: bool, tile: Tile) -> Geometry:
+def _dense(found: Geometry, fits: bool, tile: TileView) -> Geometry:
     if not fits:
         raise InternalError(f"tile `{tile.name}` lies across its rows in global memory", "selection turns such tiles")
     return found
 
 
-def _count(tile: Tile) -> int:
+def _count(tile: TileView) -> int:
     return tile.rows
 
 
@@ -164,12 +146,12 @@ def abi_defines(lines: Iterable[str]) -> tuple[str, ...]:
     return ("PTO_WSP_KERNEL", *(("PTO_WSP_BF16",) if any(BF16_TYPE in line for line in lines) else ()))
 
 
-def is_dynamic(tile: Tile) -> bool:
+def is_dynamic(tile: TileView) -> bool:
     """Return whether the valid part of a tile is known only at run time."""
     return not (isinstance(tile.valid_rows, Const) and isinstance(tile.valid_cols, Const))
 
 
-def tile_type(tile: Tile) -> str:
+def tile_type(tile: TileView) -> str:
     """Return the C++ type of a tile, with both valid extents dynamic or none: the form that works on every core."""
     rows, cols = ("-1", "-1") if is_dynamic(tile) else (str(int(_const(tile.valid_rows))), str(int(_const(tile.valid_cols))))
     element, storage, valid = device_type(tile.dtype), f"{tile.rows}, {tile.cols}", f"{rows}, {cols}"
@@ -192,7 +174,7 @@ def tile_type(tile: Tile) -> str:
             assert_never(tile.form)
 
 
-def alias_stem(tile: Tile) -> str:
+def alias_stem(tile: TileView) -> str:
     """Return a short name of a tile's type: VecF32_16x128, followed by the valid part if it is smaller."""
     kind = {Form.ROWS: "Vec", Form.COLUMN: "Col", Form.NZ: "Mat", Form.ZN: "MatT", Form.LEFT: "Left", Form.RIGHT: "Right",
             Form.ACC: "Acc"}[tile.form]
@@ -233,7 +215,7 @@ class _KernelLowering:
     program: tp.TileProgram
     names: Names = field(default_factory=Names)
     rooms: dict[int, str] = field(default_factory=dict)
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     tile_names: dict[int, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)            # C++ type -> alias
     vars: dict[s.Var, str] = field(default_factory=dict)
@@ -248,14 +230,14 @@ class _KernelLowering:
             self.rooms[room.id] = self.names.take(f"k{room.space.value.title()}{_camel(room.name)}")
         memory = [param for param in self.program.params if not isinstance(param, ScalarParamDecl)]
         for position, param in enumerate(memory):
-            self.params[param.name], self.positions[param.name] = self.names.fresh(f"{param.name}_gm"), position
+            self.params[param.name], self.positions[param.name] = self.names.take(cpp_ident(f"{param.name}_gm")), position
             self.dtypes[param.name] = param.type.dtype if isinstance(param, TileParam) else param.dtype
         declared = [param for param in self.program.params if isinstance(param, ScalarParamDecl)]
         for position, scalar in enumerate(declared, len(memory)):
-            self.params[scalar.name], self.positions[scalar.name] = self.names.fresh(scalar.name), position
+            self.params[scalar.name], self.positions[scalar.name] = self.names.take(cpp_ident(scalar.name)), position
         for tile in self.program.tiles:
             self.tiles[tile.id] = tile
-            name = self.names.fresh(tile.name)
+            name = self.names.take(cpp_ident(tile.name))
             self.tile_names[tile.id] = name
             spelled = tile_type(tile)
             if spelled not in self.types:
@@ -289,7 +271,7 @@ class _KernelLowering:
 
     def _step(self, step: tp.Step) -> Iterator[c.Stmt]:
         match step:
-            case tp.Declare():
+            case tp.BindTile():
                 yield from self._declare(step)
             case tp.GmLoad(tile=tile):
                 yield from self._moved(self.tiles[tile], step.param, step.row, step.col, turned=step.turned, load=True)
@@ -315,19 +297,19 @@ class _KernelLowering:
                 yield c.Evaluate(c.Call("wait_flag", (c.Name(after.value), c.Name(before.value), self._event(event))))
             case tp.Barrier(pipe):
                 yield c.Evaluate(c.Call("pipe_barrier", (c.Name(pipe.value),)))
-            case tp.Loop(var, start, stop, by, body):
+            case tp.For(var, start, stop, by, body):
                 name = self._new_var(var)
                 if self._natural(start):
                     self.counting.add(var)
                 yield c.For("int64_t", name, self._scalar(start), self._scalar(stop), self._scalar(by), tuple(self.block(body)))
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 yield c.If(self._scalar(condition), tuple(self.block(then)), tuple(self.block(other)))
             case tp.Leave(condition):
                 yield c.If(self._scalar(condition), (c.Return(),))
             case _:
                 assert_never(step)
 
-    def _declare(self, step: tp.Declare) -> Iterator[c.Stmt]:
+    def _declare(self, step: tp.BindTile) -> Iterator[c.Stmt]:
         tile = self.tiles[step.tile]
         room = self.program.room(tile.room)
         valid = self._valid(tile)
@@ -342,7 +324,7 @@ class _KernelLowering:
             address = c.Cast("int", c.Infix("+", address, self._scalar(moved)))
         yield c.Evaluate(c.Call("TASSIGN", (c.Name(self.tile_names[tile.id]), address)))
 
-    def _valid(self, tile: tp.Tile) -> tuple[c.Expr, ...]:
+    def _valid(self, tile: tp.TileView) -> tuple[c.Expr, ...]:
         """Return the valid extents of a tile with dynamic extents; empty for a static tile."""
         if not is_dynamic(tile):
             return ()
@@ -370,7 +352,7 @@ class _KernelLowering:
 
     # -- global memory
 
-    def _moved(self, tile: tp.Tile, param: str, row: s.Scalar, col: s.Scalar, *, turned: bool, load: bool) -> Iterator[c.Stmt]:
+    def _moved(self, tile: tp.TileView, param: str, row: s.Scalar, col: s.Scalar, *, turned: bool, load: bool) -> Iterator[c.Stmt]:
         access = self.program.access[self.positions[param]]
         found: Geometry = geometry(tile, access, turned)
         element = device_type(self.dtypes[param])
@@ -432,7 +414,7 @@ class _KernelLowering:
             return value
         key = f"{param}#{what}"
         if key not in self.scalars:
-            self.scalars[key] = c.Declare("const int64_t", self.names.fresh(f"{param}_{what}"), value)
+            self.scalars[key] = c.Declare("const int64_t", self.names.take(cpp_ident(f"{param}_{what}")), value)
         return c.Name(self.scalars[key].name)
 
     # -- scalars
@@ -496,7 +478,7 @@ class _KernelLowering:
         return c.Declare("const int64_t", self.params[name], c.Index(ARGS, c.Int(slot)))
 
     def _new_var(self, var: s.Var) -> str:
-        self.vars[var] = self.names.fresh(var.name)
+        self.vars[var] = self.names.take(cpp_ident(var.name))
         return self.vars[var]
 
 

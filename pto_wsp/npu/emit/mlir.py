@@ -21,6 +21,7 @@ from pto_wsp.errors import DialectError, InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import ScalarParamDecl, TileParam
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.npu.emit.kernel_cpp import geometry
 from pto_wsp.npu.emit.mlir_text import Scalars, Text, element, location, part_type, tile_type, view_type
@@ -49,11 +50,11 @@ def _work(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
         match step:
             case tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
                 continue
-            case tp.Loop():
+            case tp.For():
                 step = replace(step, body=_work(step.body))
                 if step.body:
                     kept.append(step)
-            case tp.Branch():
+            case tp.If():
                 step = replace(step, then=_work(step.then), other=_work(step.other))
                 if step.then or step.other:
                     kept.append(step)
@@ -67,8 +68,8 @@ class _FunctionEmitter:
 
     def __init__(self, program: tp.TileProgram, arch: Arch) -> None:
         self.program, self.arch = program, arch
-        taken: set[str] = set()
-        self.head, self.body = Text(program.span, 2, taken), Text(program.span, 2, taken)
+        names = Names()
+        self.head, self.body = Text(program.span, 2, names), Text(program.span, 2, names)
         self.tiles = {tile.id: tile for tile in program.tiles}
         self.scalars = Scalars(self.head, self.body, self._leaf)
         self.dtypes = {p.name: p.type.dtype if isinstance(p, TileParam) else p.dtype for p in program.params}
@@ -126,7 +127,7 @@ class _FunctionEmitter:
 
     def _step(self, step: tp.Step) -> None:
         match step:
-            case tp.Declare(tile):
+            case tp.BindTile(tile):
                 self._tile(tile, step.span)
             case tp.GmLoad(tile):
                 moved, held = self._part(step), f"{self._tile(tile, step.span)} : {self._type(tile, step.span)}"
@@ -140,12 +141,12 @@ class _FunctionEmitter:
                 wanted = s.scalar_dtype(value)
                 self.vars[var] = self.scalars.condition(value, step.span) if wanted.is_bool else (
                     self.scalars.index(value, step.span) if wanted is DType.I64 else self.scalars.number(value, DType.F32, step.span)[0])
-            case tp.Loop(var, start, stop, by, body):
+            case tp.For(var, start, stop, by, body):
                 bounds = [self.scalars.index(bound, step.span) for bound in (start, stop, by)]
                 self.vars[var] = self.body.fresh(var.name)
                 with self.body.region(f"scf.for {self.vars[var]} = {bounds[0]} to {bounds[1]} step {bounds[2]}", step.span):
                     self._inside(body)
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 with self.body.region(f"scf.if {self.scalars.condition(condition, step.span)}", step.span):
                     self._inside(then)
                     if other:

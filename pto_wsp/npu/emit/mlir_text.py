@@ -8,7 +8,6 @@ Integers are `index`, conditions `i1`, other scalars `f32`. // and % round down,
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import re
@@ -20,8 +19,9 @@ from pto_wsp.arch.model import Arch
 from pto_wsp.errors import DialectError, InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import Const, Op, Scalar, print_scalar
-from pto_wsp.npu.isa.tile_program import Form, Tile
+from pto_wsp.npu.isa.tile_program import Form, TileView
 from pto_wsp.source import UNKNOWN, Span
 
 _INDENT = "  "
@@ -30,14 +30,14 @@ _INDENT = "  "
 class Text:
     """Lines of operations, each with its source location. `fallback`: the location of operations without one.
 
-    `taken`: the names given so far, shared by all texts of a function.
+    `names`: of the function, shared by all of its texts.
     """
 
-    def __init__(self, fallback: Span, depth: int, taken: set[str]) -> None:
+    def __init__(self, fallback: Span, depth: int, names: Names) -> None:
         self.lines: list[str] = []
         self._fallback = fallback
         self._depth = depth
-        self._taken = taken
+        self._names = names
 
     def op(self, operation: str, span: Span) -> None:
         """Append an operation without results."""
@@ -53,9 +53,7 @@ class Text:
         """Return an unused name."""
         stem = re.sub(r"[^A-Za-z0-9_]", "_", name) or "v"
         stem = f"v{stem}" if stem[0].isdigit() else stem
-        unused = next(text for n in itertools.count(1) if (text := stem if n == 1 else f"{stem}_{n}") not in self._taken)
-        self._taken.add(unused)
-        return f"%{unused}"
+        return f"%{self._names.take(stem)}"
 
     @contextmanager
     def region(self, head: str, span: Span) -> Iterator[None]:
@@ -101,7 +99,7 @@ def element(dtype: DType) -> str | None:
     return _ELEMENTS.get(dtype)
 
 
-def tile_type(tile: Tile, arch: Arch) -> str:
+def tile_type(tile: TileView, arch: Arch) -> str:
     """Return the type of a tile. On a5, the left operand of products has blocks in column order."""
     loc, blayout, slayout, fractal = _FORMS[tile.form]
     if tile.form is Form.LEFT and arch.family == "a5":
@@ -115,7 +113,7 @@ def view_type(dtype: DType) -> str:
     return f"!pto.tensor_view<?x?x{element(dtype)}>"
 
 
-def part_type(tile: Tile, dtype: DType) -> str:
+def part_type(tile: TileView, dtype: DType) -> str:
     """Return the type of the part of a view that a tile is loaded from or stored to."""
     return f"!pto.partition_tensor_view<{extent(tile.valid_rows)}x{extent(tile.valid_cols)}x{element(dtype)}>"
 

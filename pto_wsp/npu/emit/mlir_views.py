@@ -51,7 +51,7 @@ def part_views(program: tp.TileProgram) -> tp.TileProgram:
 
 def with_whole_buffers(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program with a tile of one row for each whole buffer of which only pieces of a row are viewed."""
-    new: list[tp.Tile] = []
+    new: list[tp.TileView] = []
     first = max((tile.id for tile in program.tiles), default=0) + 1
     for room in program.rooms:
         seen = [tile for tile in program.tiles if tile.room == room.id and tile.form is tp.Form.ROWS and _is_known(tile)]
@@ -59,7 +59,7 @@ def with_whole_buffers(program: tp.TileProgram) -> tp.TileProgram:
         if len(pieces) > 1 and all(tile.rows == 1 for tile in seen) and len({tile.dtype for tile in seen}) == 1 \
                 and (0, room.size_bytes) not in pieces:
             dtype, cols = seen[0].dtype, room.size_bytes // seen[0].dtype.nbytes
-            new.append(tp.Tile(first + len(new), f"{room.name}_whole", room.id, dtype, 1, cols, tp.Form.ROWS, Const(1), Const(cols)))
+            new.append(tp.TileView(first + len(new), f"{room.name}_whole", room.id, dtype, 1, cols, tp.Form.ROWS, Const(1), Const(cols)))
     return replace(program, tiles=(*program.tiles, *new))
 
 
@@ -91,7 +91,7 @@ class _Views:
         """Yield the steps that make the parts a body uses."""
         every = tuple(tp.steps(body))
         used = {use.tile: step.span for step in reversed(every) for use in tp.uses_of(step)}
-        sliding = {step.tile for step in every if isinstance(step, tp.Declare) and step.shift != Const(0)}
+        sliding = {step.tile for step in every if isinstance(step, tp.BindTile) and step.shift != Const(0)}
         for tile, part in self.parts.items():
             if tile in used and tile not in sliding:
                 yield _subview(tile, part, Const(part.row), used[tile])
@@ -101,22 +101,22 @@ class _Views:
         now, out = dict(held), list[tp.Step]()
         for step in body:
             match step:
-                case tp.Loop():
+                case tp.For():
                     loop, now = self._loop(step, now)
                     out.append(loop)
-                case tp.Branch():
+                case tp.If():
                     then, after = self.block(step.then, now)
                     other, otherwise = self.block(step.other, now)
                     now, back = self._joined(after, otherwise, step.span)
                     out.append(replace(step, then=then, other=(*other, *back)))
-                case tp.Declare(shift=shift) if shift != Const(0):
+                case tp.BindTile(shift=shift) if shift != Const(0):
                     out += (step, self._slid(step))
                 case _:
                     out += self._before(step, now)
                     out.append(step)
         return tuple(out), now
 
-    def _loop(self, step: tp.Loop, before: Held) -> tuple[tp.Loop, dict[int, frozenset[int]]]:
+    def _loop(self, step: tp.For, before: Held) -> tuple[tp.For, dict[int, frozenset[int]]]:
         """Return a loop whose entry contents hold in the first and in later iterations, with those contents (fixed point)."""
         entry = dict(before)
         for _ in range(_MOST_ROUNDS):
@@ -127,7 +127,7 @@ class _Views:
             entry = joined
         raise self._refused("a loop", step.span)
 
-    def _slid(self, step: tp.Declare) -> tp.Step:
+    def _slid(self, step: tp.BindTile) -> tp.Step:
         """Return the step that makes a part whose start row is known only at run time."""
         tile, part = self.tiles[step.tile], self.parts.get(step.tile)
         pitch = tile.cols * tile.dtype.nbytes
@@ -160,7 +160,7 @@ class _Views:
     def _before(self, step: tp.Step, now: dict[int, frozenset[int]]) -> list[tp.Step]:
         """Return the reshapes that a step needs before it, and record its writes."""
         out: list[tp.Step] = []
-        span = step.span if not isinstance(step, tp.Declare) else UNKNOWN
+        span = step.span if not isinstance(step, tp.BindTile) else UNKNOWN
         uses = tp.uses_of(step)
         for position, use in enumerate(uses):
             tile = self.tiles[use.tile]
@@ -219,11 +219,11 @@ class _Views:
                             help="compile for ascend_npu, which gives every buffer its address")
 
 
-def _is_known(tile: tp.Tile) -> bool:
+def _is_known(tile: tp.TileView) -> bool:
     return isinstance(tile.valid_rows, Const) and isinstance(tile.valid_cols, Const)
 
 
-def _is_whole(tile: tp.Tile) -> bool:
+def _is_whole(tile: tp.TileView) -> bool:
     return (tile.valid_rows, tile.valid_cols) == (Const(tile.rows), Const(tile.cols))
 
 

@@ -19,10 +19,10 @@ from pto_wsp.errors import InternalError
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import BodyForm, Kernel, Role, TileParam
 from pto_wsp.ir.kernel_text import print_param
+from pto_wsp.ir.names import Names
 from pto_wsp.npu.emit.kernel_cpp import (
     ARGS,
     BF16_TYPE,
-    Names,
     Side,
     abi_defines,
     device_type,

@@ -4,7 +4,7 @@ A tile program is the IR between kernel IR and device code (C++ of tile instruct
 is a typed view of one, and several tiles may view the same buffer. Selection creates a program without addresses and flags; passes add
 copies, addresses, flags and barriers.
 
->>> Tile(0, "x", 0, DType.F32, 16, 128, Form.ROWS, Const(16), Const(128)).size_bytes
+>>> TileView(0, "x", 0, DType.F32, 16, 128, Form.ROWS, Const(16), Const(128)).size_bytes
 8192
 """
 
@@ -72,7 +72,7 @@ class ChipBuffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TileView:
     """A typed view of an on-chip buffer: storage of rows x cols with a valid part. `offset`: bytes from the start of a copy."""
 
     id: int
@@ -137,7 +137,7 @@ Arg: TypeAlias = TileArg | NumberArg | Word
 
 
 @dataclass(frozen=True, slots=True)
-class Declare:
+class BindTile:
     """Make a tile usable to the end of the block, at copy `turn` modulo the buffer's copies, shifted by `shift` bytes."""
 
     tile: int
@@ -242,7 +242,7 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class For:
     """Run `body` for var in range(start, stop, step); step > 0."""
 
     var: Var
@@ -254,7 +254,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class If:
     """Run `then` if `condition` holds, else `other`."""
 
     condition: Scalar
@@ -271,7 +271,7 @@ class Leave:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-Step: TypeAlias = (Declare | GmLoad | GmStore | Instr | Let | Peek | GmPeek | SetFlag | WaitFlag | Barrier | Loop | Branch | Leave)
+Step: TypeAlias = (BindTile | GmLoad | GmStore | Instr | Let | Peek | GmPeek | SetFlag | WaitFlag | Barrier | For | If | Leave)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class MovedRegion:
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
 
-_Numbered = TypeVar("_Numbered", ChipBuffer, Tile)
+_Numbered = TypeVar("_Numbered", ChipBuffer, TileView)
 
 
 def _with_id(found: tuple[_Numbered, ...], number: int) -> _Numbered:
@@ -327,7 +327,7 @@ class TileProgram:
     params: tuple[Param, ...]
     access: tuple[ParamAccess, ...]      # of its memory parameters, in order
     rooms: tuple[ChipBuffer, ...]
-    tiles: tuple[Tile, ...]
+    tiles: tuple[TileView, ...]
     body: tuple[Step, ...]
     reaches: tuple[MovedRegion, ...] = ()
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
@@ -336,7 +336,7 @@ class TileProgram:
         """Return the on-chip buffer of an id."""
         return _with_id(self.rooms, room_id)
 
-    def tile(self, tile_id: int) -> Tile:
+    def tile(self, tile_id: int) -> TileView:
         """Return the tile of an id."""
         return _with_id(self.tiles, tile_id)
 
@@ -355,9 +355,9 @@ def steps(body: tuple[Step, ...]) -> Iterator[Step]:
     for step in body:
         yield step
         match step:
-            case Loop():
+            case For():
                 yield from steps(step.body)
-            case Branch():
+            case If():
                 yield from steps(step.then)
                 yield from steps(step.other)
             case _:

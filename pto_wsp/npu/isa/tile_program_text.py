@@ -41,7 +41,7 @@ def _buffer(room: tp.ChipBuffer, width: int) -> str:
     return f"room {room.name:{width}} {room.space.value:3} {room.size_bytes:7} bytes{copies}{place}"
 
 
-def _tile(program: tp.TileProgram, tile: tp.Tile) -> str:
+def _tile(program: tp.TileProgram, tile: tp.TileView) -> str:
     whole = (tile.valid_rows, tile.valid_cols) == (Const(tile.rows), Const(tile.cols))
     valid = "" if whole else f", valid {print_scalar(tile.valid_rows)} x {print_scalar(tile.valid_cols)}"
     offset = f" + {tile.offset}" if tile.offset else ""
@@ -58,7 +58,7 @@ def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str]:
         return program.tile(tile).name
 
     match step:
-        case tp.Declare(tile, turn, shift):
+        case tp.BindTile(tile, turn, shift):
             if (turn, shift) != (Const(0), Const(0)):   # a plain declaration adds no information
                 copy = "" if turn == Const(0) else f", copy {print_scalar(turn)}"
                 further = "" if shift == Const(0) else f", {print_scalar(shift)} bytes further"
@@ -82,10 +82,10 @@ def _step(program: tp.TileProgram, step: tp.Step) -> Iterator[str]:
             yield f"wait {after.name} -> {before.name}, event {print_scalar(event)}"
         case tp.Barrier(pipe):
             yield f"barrier {pipe.name}"
-        case tp.Loop(var, start, stop, by, body):
+        case tp.For(var, start, stop, by, body):
             yield f"for {var.name} in range({', '.join(print_scalar(bound) for bound in (start, stop, by))}):"
             yield from _inside(program, body)
-        case tp.Branch(condition, then, other):
+        case tp.If(condition, then, other):
             yield f"when {print_scalar(condition)}:"
             yield from _inside(program, then)
             if other:

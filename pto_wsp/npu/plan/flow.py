@@ -193,15 +193,11 @@ def iteration_number(loops: Sequence[k.For], what: str) -> IterationNumber:
         longest = s.ceil_div(s.sub(stop[1], start[0]), step[0])
         if len(loops) > 1:
             longest = s.maximum(longest, s.Const(0))
-        index = s.add(s.mul(index, longest), _quotient(s.sub(loop.var, loop.start), loop.step))
+        index = s.add(s.mul(index, longest), s.binary(Op.FLOORDIV, s.sub(loop.var, loop.start), loop.step))
         count = s.mul(count, longest)
         ranges[loop.var] = start[0], s.maximum(start[0], s.sub(stop[1], s.Const(1)))
     passed = (s.sub(loops[0].var, loops[0].start), loops[0].step) if len(loops) == 1 else None
     return IterationNumber(index, count, passed)
-
-
-def _quotient(lhs: s.Scalar, rhs: s.Scalar) -> s.Scalar:
-    return s.binary(Op.FLOORDIV, lhs, rhs)
 
 
 def _range(node: s.Scalar, ranges: Mapping[s.Var, _Range]) -> _Range | None:

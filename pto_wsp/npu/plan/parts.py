@@ -20,8 +20,7 @@ and 0.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -30,6 +29,7 @@ from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.kernel import Kernel
 from pto_wsp.ir.kernel_walk import Body, map_bodies, result_of, walk
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.rewrite import rewrite
 from pto_wsp.ir.scalar import Op, ParamExtent, ParamScalar, Scalar
 from pto_wsp.ir.tile import TileType
@@ -98,6 +98,8 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess], pla
     added = {stmt.param for stmt in walk(kernel.body) if isinstance(stmt, k.Scatter) and stmt.add}
     declared = {param.name: param for param in kernel.scalar_params}
     given: dict[str, Given] = {}
+    handed: dict[s.ParamExtent, str] = {}
+    unused = Names((param.name for param in kernel.params), lambda name, number: name + "_" * (number - 1))
 
     def settle(node: object) -> object | None:
         match node:
@@ -111,9 +113,10 @@ def part_of(kernel: k.Kernel, core: Unit, access: Mapping[str, ParamAccess], pla
                 same = _equal_extent(node, access, loaded | stored)
                 if name in loaded | stored or same is not None:
                     return None if name in loaded | stored else same
-                handed = _unused_name(f"{name}_{('rows', 'cols')[dim]}", kernel)
-                given[handed] = node
-                return s.ParamScalar(handed, DType.I64)
+                if node not in handed:
+                    handed[node] = unused.take(f"{name}_{('rows', 'cols')[dim]}")
+                    given[handed[node]] = node
+                return s.ParamScalar(handed[node], DType.I64)
             case _:
                 return fold_scalar(node)
 
@@ -138,14 +141,6 @@ def _role(param: k.MemoryParam, loaded: set[str], stored: set[str], added: set[s
     if param.name not in stored:
         return k.Role.IN
     return param.role if param.role is k.Role.INOUT or param.name not in loaded | added else k.Role.INOUT
-
-
-def _unused_name(name: str, kernel: k.Kernel) -> str:
-    """Return the name, extended with underscores while a parameter of the kernel has it."""
-    taken = {param.name for param in kernel.params}
-    while name in taken:
-        name += "_"
-    return name
 
 
 # -- crossings -------------------------------------------------------------------------------------
@@ -217,13 +212,12 @@ def bridges_of(flow: Flow, makers: Sequence[Leaf]) -> tuple[Bridge, ...]:
 
     Raises: N102 if the number of iterations is unknown.
     """
-    taken = {param.name for param in flow.of.kernel.params}
+    names = Names(param.name for param in flow.of.kernel.params)
     bridges: list[Bridge] = []
     for maker in makers:
         value = flow.of.value_of(maker)
         label = _label(value, maker)
-        name = free_name(label, taken)
-        taken.add(name)
+        name = names.take(label)
         dtype = _MASK if value.type.dtype.is_bool else value.type.dtype
         turns = iteration_number(maker.loops, f"`{name}`")
         part = flow.given.part(value) if flow.of.is_product(maker) else None
@@ -261,15 +255,6 @@ def _label(value: k.Value, maker: Leaf) -> str:
         case _:
             made = "value"
     return value.name or made
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number appended if it is taken."""
-    numbers = itertools.count(2)
-    free = name
-    while free in taken:
-        free = f"{name}_{next(numbers)}"
-    return free
 
 
 # -- distribution of statements --------------------------------------------------------------------

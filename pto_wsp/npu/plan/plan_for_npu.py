@@ -102,7 +102,7 @@ class _PlanLowering:
         first = self.n_intermediates
         self.n_intermediates += len(split.crossings)
         inner = tuple(
-            Intermediate(first + k, crossing.name, crossing.dtype, (_substitute_arguments(crossing.rows, known), s.Const(crossing.cols)))
+            Intermediate(first + k, crossing.name, crossing.dtype, (s.substitute(crossing.rows, known.get), s.Const(crossing.cols)))
             for k, crossing in enumerate(split.crossings))
         launches = tuple(Do(self.launch(task, k, part, known, inner)) for k, part in enumerate(split.parts))
         if not inner:
@@ -146,8 +146,3 @@ class _PlanLowering:
             self.numbers[key] = len(self.kernels)
             self.kernels.append(NpuKernel(part.kernel, part.core, part.access))
         return self.numbers[key]
-
-
-def _substitute_arguments(node: s.Scalar, known: Mapping[s.Scalar, s.Scalar]) -> s.Scalar:
-    """Return a scalar of a kernel with its parameters replaced by the task's arguments."""
-    return s.substitute(node, lambda leaf: known.get(leaf))

@@ -40,7 +40,7 @@ from pto_wsp.ir.kernel_walk import Body, bodies_of, map_bodies, result_of, touch
 from pto_wsp.ops.entries.elementwise import add
 from pto_wsp.ops.entries.movement import transpose
 from pto_wsp.ops.spec import Matmul
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, use_counts
 from pto_wsp.values import dataclass
 
@@ -70,7 +70,7 @@ def verify_after_part_products(kernel: k.Kernel) -> None:
 
 def is_product(stmt: k.Stmt) -> bool:
     """Return whether a statement is a matrix product that defines a value."""
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Matmul)
+    return computes(stmt, Matmul)
 
 
 def turn_loads(kernel: k.Kernel, context: KernelContext) -> k.Kernel:

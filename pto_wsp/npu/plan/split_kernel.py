@@ -15,11 +15,12 @@ from pto_wsp.ir import kernel as k
 from pto_wsp.ir.digest import kernel_digest
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.kernel_walk import Body, map_bodies, result_of, uses_of, walk
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.scalar import ParamScalar
 from pto_wsp.npu.plan.circles import open_circles
 from pto_wsp.npu.plan.descriptors import NpuUse
 from pto_wsp.npu.plan.flow import levels_of
-from pto_wsp.npu.plan.parts import Distributed, Part, SplitKernel, distribute, free_name, part_of
+from pto_wsp.npu.plan.parts import Distributed, Part, SplitKernel, distribute, part_of
 from pto_wsp.npu.plan.passes import PART_PASSES
 from pto_wsp.ops.table import find
 from pto_wsp.passes.kernel.context import unit_of
@@ -43,6 +44,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
     made, crossings = distribute(flow, levels_of(flow))
     parts: list[Part] = []
     kernel_names: dict[object, str] = {}          # kernel names, by digest, core and access
+    given = Names()
     for number, piece in enumerate(made):
         names = _local_names(kernel, piece)
         local = replace(piece.kernel, name=_label(kernel, piece, number, len(made)), params=_ordered(kernel, piece, names),
@@ -52,7 +54,7 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
         part = part_of(body, piece.unit, ways, {local: name for name, local in names.items()})
         same = kernel_digest(part.kernel), part.core, part.access
         if same not in kernel_names:
-            kernel_names[same] = free_name(part.kernel.name, kernel_names.values())
+            kernel_names[same] = given.take(part.kernel.name)
         part = replace(part, kernel=replace(part.kernel, name=kernel_names[same]))
         _verify(part)
         parts.append(part)
@@ -64,11 +66,10 @@ def split_kernel(kernel: k.Kernel, use: NpuUse, observe: KernelObserver | None =
 def _local_names(kernel: k.Kernel, part: Distributed) -> dict[str, str]:
     """Return the names of the crossings inside a part, chosen so that parts with equal bodies use equal names."""
     names: dict[str, str] = {}
-    taken = {param.name for param in kernel.params}
+    given = Names(param.name for param in kernel.params)
     for bridge in (*part.takes, *part.gives):
         if bridge.crossing.name not in names:
-            names[bridge.crossing.name] = free_name(bridge.crossing.label, taken)
-            taken.add(names[bridge.crossing.name])
+            names[bridge.crossing.name] = given.take(bridge.crossing.label)
     return names
 
 

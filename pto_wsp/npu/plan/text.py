@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pto_wsp.errors import unreachable
 from pto_wsp.ir.flow import AwaitEvent, Choice, Consume, Do, Fresh, Loop, Pipeline, Receive, RecordEvent, Send, Sequence, SetSlot, Sides
 from pto_wsp.ir.kernel_text import print_kernel
-from pto_wsp.ir.plan import Check
+from pto_wsp.ir.plan_text import print_check
 from pto_wsp.ir.scalar import Scalar, print_scalar
 from pto_wsp.npu.isa.tile_program import ParamAccess
 from pto_wsp.npu.plan.arguments import allocated_by_launches
@@ -71,16 +71,16 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
                 yield f"{pad}side {number}:"
                 yield from _item(plan, side, depth + 1, inner)
         case Loop():
-            yield from (pad + _check(check) for check in item.note.checks)
+            yield from (pad + print_check(check) for check in item.note.checks)
             bounds = ", ".join(print_scalar(bound) for bound in (item.start, item.stop, item.step))
             yield f"{pad}for {item.var.name} in range({bounds}){' in order' if item.ordered else ''}:"
             if item.through is not None:
-                yield from (f"{pad}  {_check(check)}" for check in item.through.note.checks)
+                yield from (f"{pad}  {print_check(check)}" for check in item.through.note.checks)
                 yield f"{pad}  {item.through.var.name} = {print_scalar(item.through.value)}"
             yield from _item(plan, item.body, depth + 1, inner)
         case Choice(branches, otherwise):
             for number, branch in enumerate(branches):
-                yield from (pad + _check(check) for check in branch.note.checks)
+                yield from (pad + print_check(check) for check in branch.note.checks)
                 yield f"{pad}{'elif' if number else 'if'} {print_scalar(branch.condition)}:"
                 yield from _item(plan, branch.body, depth + 1, inner)
             if otherwise.items:
@@ -96,17 +96,17 @@ def _item(plan: NpuPlan, item: NpuItem, depth: int, inner: dict[int, Intermediat
         case Receive(channel, variables):
             yield f"{pad}receive {plan.channels[channel].name} as ({', '.join(var.name for var in variables)})"
         case Send(channel, payload):
-            yield from (pad + _check(check) for check in item.note.checks)
+            yield from (pad + print_check(check) for check in item.note.checks)
             yield f"{pad}send {plan.channels[channel].name} ({', '.join(map(print_scalar, payload))})"
         case RecordEvent(event):
             yield f"{pad}record {plan.events[event]}"
         case AwaitEvent(event):
             yield f"{pad}synchronize {plan.events[event]}"
         case SetSlot(slot, value):
-            yield from (pad + _check(check) for check in item.note.checks)
+            yield from (pad + print_check(check) for check in item.note.checks)
             yield f"{pad}slot[{slot}] = {print_scalar(value)}"
         case Do(launch):
-            yield from (pad + _check(check) for check in launch.note.checks)
+            yield from (pad + print_check(check) for check in launch.note.checks)
             kernel = plan.kernels[launch.kernel].kernel
             args = [f"{param.name}={argument.role.value} {_argument(plan, argument, inner)}"
                     for param, argument in zip(kernel.memory_params, launch.arguments, strict=True)]
@@ -137,7 +137,3 @@ def _step(step: Window | Reshaped) -> str:
 def _many(extent: Scalar) -> str:
     text = print_scalar(extent)
     return f"({text})" if " " in text and "(" not in text else text
-
-
-def _check(check: Check) -> str:
-    return f"check {print_scalar(check.lower)} <= {print_scalar(check.value)} <= {print_scalar(check.upper)}"

@@ -30,6 +30,7 @@ from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
+from pto_wsp.ir.names import Names
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Const, Scalar
 from pto_wsp.ir.tile import TileType
@@ -246,9 +247,10 @@ class Builder:
         self.access = dict(zip((p.name for p in use.kernel.memory_params), use.access, strict=True))
         self.reaches: list[tp.MovedRegion] = []
         self._rooms: list[tp.ChipBuffer] = []
-        self._tiles: dict[tuple[object, ...], tp.Tile] = {}
-        self._by_id: list[tp.Tile] = []
-        self._names: set[str] = set()
+        self._tiles: dict[tuple[object, ...], tp.TileView] = {}
+        self._tile_names: set[str] = set()
+        self._by_id: list[tp.TileView] = []
+        self._names = Names(numbered=lambda name, number: f"{name}_{number - 1}")
         self._blocks: list[list[tp.Step]] = [[]]
         self._declared: list[set[int]] = [set()]
         self._lets: list[dict[s.Scalar, s.Var]] = [{}]
@@ -316,15 +318,16 @@ class Builder:
         key = (held.room, held.offset, held.dtype, form, rows, cols, valid_rows, valid_cols)
         if key not in self._tiles:
             name = self._fresh(f"{held.name}_{kind}" if kind else held.name, again=not kind)
-            tile = tp.Tile(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
+            tile = tp.TileView(len(self._tiles), name, held.room, held.dtype, rows, cols, form, valid_rows, valid_cols, held.offset)
             self._tiles[key] = tile
+            self._tile_names.add(name)
             self._by_id.append(tile)
         return self._tiles[key].id
 
     def sliding(self, held: ChipTile, shift: s.Scalar) -> int:
         """Return the tile of a value `shift` bytes further in its on-chip buffer, valid in the current block only."""
         tile = self.flat(replace(held, name=f"{held.name}_at"))
-        self._blocks[-1].append(tp.Declare(tile, shift=shift, span=self.span))
+        self._blocks[-1].append(tp.BindTile(tile, shift=shift, span=self.span))
         self._declared[-1].add(tile)
         return tile
 
@@ -364,7 +367,7 @@ class Builder:
         """Declare a tile here, unless an enclosing block has declared it."""
         if not any(tile in declared for declared in self._declared):
             self._declared[-1].add(tile)
-            self._blocks[-1].append(tp.Declare(tile, span=self.span))
+            self._blocks[-1].append(tp.BindTile(tile, span=self.span))
 
     @contextmanager
     def inside(self) -> Iterator[list[tp.Step]]:
@@ -386,17 +389,17 @@ class Builder:
         with self.inside() as then:
             yield
         if then and not isinstance(condition, s.Const):
-            self.add(tp.Branch(condition, tuple(then), span=self.span))
+            self.add(tp.If(condition, tuple(then), span=self.span))
 
     def choose(self, condition: s.Scalar, then: list[tp.Step], other: list[tp.Step]) -> None:
         """Append a branch of two blocks; a constant condition appends one of the blocks inline."""
         if isinstance(condition, s.Const):
             for step in then if condition.value else other:
                 self._blocks[-1].append(step)
-                if isinstance(step, tp.Declare):
+                if isinstance(step, tp.BindTile):
                     self._declared[-1].add(step.tile)
         else:
-            self.add(tp.Branch(condition, tuple(then), tuple(other), span=self.span))
+            self.add(tp.If(condition, tuple(then), tuple(other), span=self.span))
 
     @contextmanager
     def loop(self, name: str, stop: s.Scalar) -> Iterator[s.Var]:
@@ -404,7 +407,7 @@ class Builder:
         var = self.var(name)
         with self.inside() as body:
             yield var
-        self.add(tp.Loop(var, s.Const(0), stop, s.Const(1), tuple(body), span=self.span))
+        self.add(tp.For(var, s.Const(0), stop, s.Const(1), tuple(body), span=self.span))
 
     # -- scalars
 
@@ -458,8 +461,6 @@ class Builder:
 
     def _fresh(self, name: str, again: bool = False) -> str:
         """Return the name, with a number if it is taken; `again`: a tile may share its buffer's name."""
-        if again and not any(tile.name == name for tile in self._tiles.values()):
+        if again and name not in self._tile_names:
             return name
-        free = next(text for n in itertools.count() if (text := f"{name}_{n}" if n else name) not in self._names)
-        self._names.add(free)
-        return free
+        return self._names.take(name)

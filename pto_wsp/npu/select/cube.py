@@ -114,7 +114,7 @@ class ProductBlock:
             var = b.var(name)
             with b.inside() as body:
                 yield var, s.minimum(s.Const(size), s.sub(extent, var)), s.Binary(s.Op.EQ, var, ZERO)
-            b.add(tp.Loop(var, ZERO, extent, s.Const(size), tuple(body), b.span))
+            b.add(tp.For(var, ZERO, extent, s.Const(size), tuple(body), b.span))
             return
         total = int(extent.value)
         whole = total // size * size
@@ -122,7 +122,7 @@ class ProductBlock:
             var = b.var(name)
             with b.inside() as body:
                 yield var, s.Const(size), s.Binary(s.Op.EQ, var, ZERO)
-            b.add(tp.Loop(var, ZERO, s.Const(whole), s.Const(size), tuple(body), b.span))
+            b.add(tp.For(var, ZERO, s.Const(whole), s.Const(size), tuple(body), b.span))
         elif whole:
             yield ZERO, s.Const(size), TRUE
         if total > whole:
@@ -157,7 +157,7 @@ class ProductBlock:
         if isinstance(fresh, s.Const):
             b.add(start if fresh == TRUE else more)
         else:
-            b.add(tp.Branch(fresh, (start,), (more,), b.span))
+            b.add(tp.If(fresh, (start,), (more,), b.span))
 
     def _l0(self, name: str, rows: int, cols: int, space: tp.Space) -> ChipTile:
         return self.rooms.at((id(self.one), name), rows, cols, self.dtype, name, space)
@@ -211,7 +211,7 @@ def _block_loop(b: Builder, name: str, extent: int, size: int) -> Iterator[s.Sca
     var = b.var(name)
     with b.inside() as body:
         yield var
-    b.add(tp.Loop(var, ZERO, s.Const(extent), s.Const(size), tuple(body), b.span))
+    b.add(tp.For(var, ZERO, s.Const(extent), s.Const(size), tuple(body), b.span))
 
 
 class _CubeSelection:
@@ -384,7 +384,7 @@ class _CubeSelection:
         b.ranges[stmt.var] = loop_range(start, stop, step)
         with b.inside() as body:
             self.body(stmt.body)
-        b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))
+        b.add(tp.For(stmt.var, start, stop, step, tuple(body), stmt.span))
 
     def _if(self, stmt: k.If) -> None:
         b = self.b
@@ -392,4 +392,4 @@ class _CubeSelection:
             self.body(stmt.then)
         with b.inside() as other:
             self.body(stmt.other)
-        b.add(tp.Branch(self.facts.settle(stmt.condition), tuple(then), tuple(other), stmt.span))
+        b.add(tp.If(self.facts.settle(stmt.condition), tuple(then), tuple(other), stmt.span))

@@ -28,7 +28,7 @@ from pto_wsp.errors import NpuOpError, unreachable
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ir.kernel_walk import Body, bodies_of, result_of, touches_buffer, uses_of, walk, writes_buffer
+from pto_wsp.ir.kernel_walk import bodies_of, result_of, touches_buffer, uses_of, walk, writes_buffer
 from pto_wsp.ir.rewrite import nodes
 from pto_wsp.ir.scalar import Var
 from pto_wsp.npu.isa import tile_program as tp
@@ -89,7 +89,7 @@ def check_statement(kernel: k.Kernel, stmt: k.Stmt, arch: Arch) -> None:
 
 def tidy(program: tp.TileProgram) -> tp.TileProgram:
     """Return the program without scalars, tiles and on-chip buffers that nothing uses."""
-    declared = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.Declare)}
+    declared = {step.tile for step in tp.steps(program.body) if isinstance(step, tp.BindTile)}
     tiles = tuple(tile for tile in program.tiles if tile.id in declared)
     lying = {tile.room for tile in tiles}
     program = replace(program, tiles=tiles, rooms=tuple(room for room in program.rooms if room.id in lying))
@@ -104,9 +104,9 @@ def _without_unused(program: tp.TileProgram) -> tuple[tp.Step, ...]:
         match step:
             case tp.Let(_, value):
                 used.update(node for node in nodes(value) if isinstance(node, Var))
-            case tp.Loop():
+            case tp.For():
                 used.update(node for node in nodes((step.start, step.stop, step.step)) if isinstance(node, Var))
-            case tp.Branch():
+            case tp.If():
                 used.update(node for node in nodes(step.condition) if isinstance(node, Var))
             case _:
                 used.update(node for node in nodes(step) if isinstance(node, Var))
@@ -120,9 +120,9 @@ def _without_unused(program: tp.TileProgram) -> tuple[tp.Step, ...]:
             match step:
                 case tp.Let(var) if var in unused:
                     continue
-                case tp.Loop():
+                case tp.For():
                     step = replace(step, body=kept(step.body))
-                case tp.Branch():
+                case tp.If():
                     step = replace(step, then=kept(step.then), other=kept(step.other))
                 case _:
                     pass
@@ -142,7 +142,7 @@ def whole_values(kernel: k.Kernel) -> tuple[frozenset[int], frozenset[int]]:
     """
     values: set[int] = set()
     buffers: set[int] = set()
-    statements = tuple(_backwards(kernel.body))
+    statements = tuple(walk(kernel.body))[::-1]
     grown = True
     while grown:      # fixed point: an iteration may need what a later iteration of the loop reads
         before = len(values) + len(buffers)
@@ -150,10 +150,6 @@ def whole_values(kernel: k.Kernel) -> tuple[frozenset[int], frozenset[int]]:
             _need(stmt, values, buffers)
         grown = len(values) + len(buffers) > before
     return frozenset(values), frozenset(buffers)
-
-
-def _backwards(body: Body) -> Iterator[k.Stmt]:
-    yield from reversed(tuple(walk(body)))
 
 
 def _need(stmt: k.Stmt, values: set[int], buffers: set[int]) -> None:
@@ -351,13 +347,13 @@ class _VectorSelection:
                 with b.inside() as body:
                     self.body(stmt.body)
                 b.span = stmt.span
-                b.add(tp.Loop(stmt.var, start, stop, step, tuple(body), stmt.span))
+                b.add(tp.For(stmt.var, start, stop, step, tuple(body), stmt.span))
             case k.If():
                 with b.inside() as then:
                     self.body(stmt.then)
                 with b.inside() as other:
                     self.body(stmt.other)
-                b.add(tp.Branch(b.scalar(stmt.condition), tuple(then), tuple(other), stmt.span))
+                b.add(tp.If(b.scalar(stmt.condition), tuple(then), tuple(other), stmt.span))
             case k.Gather():
                 b.values[stmt.result.id] = gather(b, stmt)
             case k.Scatter():
@@ -366,7 +362,7 @@ class _VectorSelection:
                 raise NpuOpError(f"kernel `{b.kernel.name}`: a vector core has nowhere to print to", stmt.span,
                                  expected="kernels without `pto.print`", found=f"`pto.print` for {b.arch.name}",
                                  help="take it out, or look at the value with target=\"cpu_sim\"")
-            case k.Accumulate() | k.Check() | k.Rows() | k.Columns():
+            case k.Accumulate() | k.FiniteCheck() | k.Rows() | k.Columns():
                 unreachable(f"{type(stmt).__name__} in a kernel for vector cores")
             case _:
                 assert_never(stmt)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias, assert_never
 
-from pto_wsp.npu.isa.tile_program import Loop, Pipe
+from pto_wsp.npu.isa.tile_program import For, Pipe
 from pto_wsp.npu.tiles.touches import Place, Rect, Touch, overlap
 from pto_wsp.values import dataclass
 
@@ -83,7 +83,7 @@ class Inner:
 _LEAF = Inner()
 
 
-def find_needs(touched: Sequence[Sequence[Touch]], loop: Loop | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
+def find_needs(touched: Sequence[Sequence[Touch]], loop: For | None, turns: int, inner: Mapping[int, Inner]) -> tuple[PipeNeed, ...]:
     """Return the needs among children by the memory they touch; in a loop, across up to `turns` iterations too.
 
     For every place, the last touch of each pipe is kept: earlier ones follow from the last one, as a pipe runs in order.
@@ -277,9 +277,13 @@ def _stabs(barrier: PipeBarrier, need: PipeNeed) -> bool:
 def _barriers(among: Iterable[PipeNeed]) -> list[PipeBarrier]:
     """Return barriers that meet the needs within pipes, each as late as its first need allows (interval stabbing)."""
     chosen: list[PipeBarrier] = []
+    latest: dict[Pipe, PipeBarrier] = {}
     for need in sorted(among, key=lambda one: (one.turns, *_order(one))):
-        if not any(one.pipe is need.first and _stabs(one, need) for one in chosen):
-            chosen.append(PipeBarrier(need.end, need.first))
+        # Needs within an iteration come first, by their ends: the latest barrier of the pipe is the one nearest to the end.
+        near = [one for one in chosen if one.pipe is need.first] if need.turns else [latest[need.first]] if need.first in latest else []
+        if not any(_stabs(one, need) for one in near):
+            latest[need.first] = PipeBarrier(need.end, need.first)
+            chosen.append(latest[need.first])
     return chosen
 
 

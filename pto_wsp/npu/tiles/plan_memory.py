@@ -48,7 +48,7 @@ class LiveRange:
     room: tp.ChipBuffer
     first: int
     last: int
-    loops: tuple[tp.Loop, ...]
+    loops: tuple[tp.For, ...]
     branch: bool
     pipes: frozenset[Pipe]
     spans: tuple[Span, ...]
@@ -68,7 +68,7 @@ class _BlockRange:
     """A block, the loop whose body it is, and its step range. `exposed`: buffers that it reads before it writes them."""
 
     parent: _BlockRange | None
-    loop: tp.Loop | None
+    loop: tp.For | None
     first: int
     last: int
     exposed: frozenset[int]
@@ -89,7 +89,7 @@ class _BufferUse:
 @dataclass(slots=True)
 class _LiveRanges:
     program: tp.TileProgram
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
     uses: dict[int, list[_BufferUse]] = field(default_factory=dict)
     homes: dict[int, list[_BlockRange]] = field(default_factory=dict)     # buffer -> the blocks that declare its tiles
@@ -101,17 +101,17 @@ class _LiveRanges:
         self._visit(self.program.body, None, None)
         return tuple(self._life(room) for room in self.program.rooms if room.id in self.uses)
 
-    def _visit(self, body: Body, parent: _BlockRange | None, loop: tp.Loop | None) -> None:
+    def _visit(self, body: Body, parent: _BlockRange | None, loop: tp.For | None) -> None:
         block = _BlockRange(parent, loop, self.at, self.at + sum(1 for _ in tp.steps(body)) - 1, self._exposed(body)[0])
         for step in body:
             at = self.at
             self.at += 1
             match step:
-                case tp.Declare(tile):
+                case tp.BindTile(tile):
                     self.homes.setdefault(self.tiles[tile].room, []).append(block)
-                case tp.Loop():
+                case tp.For():
                     self._visit(step.body, block, step)
-                case tp.Branch():
+                case tp.If():
                     self._visit(step.then, block, None)
                     self._visit(step.other, block, None)
                 case _:
@@ -123,7 +123,7 @@ class _LiveRanges:
 
     # -- upward-exposed reads
 
-    def _exposed(self, body: Body, first_turn: tp.Loop | None = None) -> tuple[frozenset[int], frozenset[int]]:
+    def _exposed(self, body: Body, first_turn: tp.For | None = None) -> tuple[frozenset[int], frozenset[int]]:
         """Return the buffers that a block reads before it writes them, and the buffers that it writes.
 
         `first_turn`: of that loop, so branches on its first iteration are taken. A branch may rely on the writes of an earlier branch on
@@ -134,9 +134,9 @@ class _LiveRanges:
         where: dict[Scalar, frozenset[int]] = {}
         for step in body:
             match step:
-                case tp.Loop():
+                case tp.For():
                     reads, writes = self._exposed(step.body, step)
-                case tp.Branch(condition, then, other):
+                case tp.If(condition, then, other):
                     reads, writes = self._exposed(then, first_turn)
                     reads -= where.get(condition, frozenset())
                     where[condition] = where.get(condition, frozenset()) | writes
@@ -182,7 +182,7 @@ class _LiveRanges:
         return (use.at, use.at) if outer is None else (outer.first, outer.last)
 
 
-def _is_first_iteration(condition: object, loop: tp.Loop) -> bool:
+def _is_first_iteration(condition: object, loop: tp.For) -> bool:
     match condition:
         case Binary(Op.EQ, lhs, rhs):
             return {lhs, rhs} == {loop.var, loop.start}
@@ -230,11 +230,11 @@ def with_rotation(program: tp.TileProgram, turns: dict[int, Scalar]) -> tp.TileP
 
     def one(step: tp.Step) -> tp.Step:
         match step:
-            case tp.Declare(tile) if room_of[tile] in turns:
+            case tp.BindTile(tile) if room_of[tile] in turns:
                 return replace(step, turn=turns[room_of[tile]])
-            case tp.Loop():
+            case tp.For():
                 return replace(step, body=changed(step.body))
-            case tp.Branch():
+            case tp.If():
                 return replace(step, then=changed(step.then), other=changed(step.other))
             case _:
                 return step
@@ -248,7 +248,7 @@ def without_copies(program: tp.TileProgram, room_id: int) -> tp.TileProgram:
     return with_rotation(replace(program, rooms=rooms), {room_id: Const(0)})
 
 
-def _may_repeat(loop: tp.Loop) -> bool:
+def _may_repeat(loop: tp.For) -> bool:
     """Return False for a loop of at most one iteration."""
     bounds = loop.start, loop.stop, loop.step
     numbers = [int(bound.value) for bound in bounds if isinstance(bound, Const)]
@@ -263,13 +263,13 @@ def drop_unused(program: tp.TileProgram, arch: Arch) -> tp.TileProgram:
     used = {use.tile for step in tp.steps(program.body) for use in tp.uses_of(step)}
 
     def kept(body: tuple[tp.Step, ...]) -> tuple[tp.Step, ...]:
-        return tuple(one(step) for step in body if not (isinstance(step, tp.Declare) and step.tile not in used))
+        return tuple(one(step) for step in body if not (isinstance(step, tp.BindTile) and step.tile not in used))
 
     def one(step: tp.Step) -> tp.Step:
         match step:
-            case tp.Loop():
+            case tp.For():
                 return replace(step, body=kept(step.body))
-            case tp.Branch():
+            case tp.If():
                 return replace(step, then=kept(step.then), other=kept(step.other))
             case _:
                 return step
@@ -301,8 +301,9 @@ def plan_memory(program: TileProgram, arch: Arch) -> TileProgram:
     rooms = tuple(replace(room, size_bytes=_round(room.size_bytes, room.space)) for room in program.rooms)
     program = replace(program, rooms=rooms)
     addresses: dict[int, int] = {}
+    lives = lives_of(program)
     for space in Space:
-        program, placed = _fit_copies(program, space, arch)
+        program, lives, placed = _fit_copies(program, lives, space, arch)
         addresses |= placed
     return replace(program, rooms=tuple(replace(room, address=addresses[room.id]) for room in program.rooms))
 
@@ -322,20 +323,23 @@ def _bytes_of(room: ChipBuffer) -> tuple[int, int]:
     return room.address, room.address + room.size_bytes * room.copies
 
 
-def _fit_copies(program: TileProgram, space: Space, arch: Arch) -> tuple[TileProgram, dict[int, int]]:
-    """Return the program with as many copies as fit into a memory, and the addresses of the memory's buffers."""
+def _fit_copies(program: TileProgram, lives: tuple[LiveRange, ...], space: Space,
+                arch: Arch) -> tuple[TileProgram, tuple[LiveRange, ...], dict[int, int]]:
+    """Return the program with as many copies as fit into a memory, its live ranges, and the addresses of the memory's buffers."""
     limit = arch.memory(space.value).usable_bytes
     while True:
-        lives = [life for life in lives_of(program) if life.room.space is space]
-        for placed in (_side_by_side(lives), _best_fit(lives)):
-            if limit is None or _end(placed, lives) <= limit:
-                return program, placed
-        copied = [life for life in lives if life.room.copies > 1]
+        here = [life for life in lives if life.room.space is space]
+        for place in (_side_by_side, _best_fit):
+            placed = place(here)
+            if limit is None or _end(placed, here) <= limit:
+                return program, lives, placed
+        copied = [life for life in here if life.room.copies > 1]
         if not copied:
-            raise _too_much(program, lives, max(_end(placed, lives), 0), limit or 0, arch)
-        full = tuple(alive(tuple(copied), _peak_step(lives))) or copied
+            raise _too_much(program, here, max(_end(placed, here), 0), limit or 0, arch)
+        full = tuple(alive(tuple(copied), _peak_step(here))) or copied
         dropped = min(full, key=lambda life: (len(life.loops), not life.branch, -life.room.size_bytes, life.room.id))
         program = without_copies(program, dropped.room.id)
+        lives = lives_of(program)
 
 
 def _end(placed: dict[int, int], lives: Sequence[LiveRange]) -> int:

@@ -58,7 +58,7 @@ class BlockGuards:
     """A block under planning: its graph of guards, and its inner blocks by child and side."""
 
     body: tuple[tp.Step, ...]
-    loop: tp.Loop | None
+    loop: tp.For | None
     parent: tuple[BlockGuards, int, int] | None
     repeating: bool                  # the block is in a loop, or is a loop body
     graph: Graph
@@ -78,7 +78,7 @@ class BlockGuards:
         return (self.loop is not None) + (self.parent[0].depth if self.parent else 0)
 
     @property
-    def loop_around(self) -> tp.Loop | None:
+    def loop_around(self) -> tp.For | None:
         """Return the innermost loop around the block."""
         return self.loop if self.loop is not None or self.parent is None else self.parent[0].loop_around
 
@@ -204,8 +204,8 @@ class _Planner:
     program: tp.TileProgram
     meetings: frozenset[tuple[BlockKey, PipeNeed]]        # flags across iterations for which no events are left
 
-    def block(self, body: tuple[tp.Step, ...], loop: tp.Loop | None, parent: tuple[BlockGuards, int, int] | None,
-              declared: dict[int, tp.Declare]) -> BlockGuards:
+    def block(self, body: tuple[tp.Step, ...], loop: tp.For | None, parent: tuple[BlockGuards, int, int] | None,
+              declared: dict[int, tp.BindTile]) -> BlockGuards:
         """Return a block with its guards. `loop`: the loop whose body it is; `parent`: the enclosing block, child and side."""
         repeating = loop is not None or (parent is not None and parent[0].repeating)
         nested = loop is not None and parent is not None and parent[0].repeating
@@ -218,13 +218,13 @@ class _Planner:
             here = dict(survey.declared)
             touched.append(survey.child(step))
             match step:
-                case tp.Loop():
+                case tp.For():
                     body_of = block.inner[at, 0] = self.block(step.body, step, (block, at, 0), here)
                     if not repeating:
                         for edge in across_loop(at, [flag.need for flag in body_of.flags if not flag.meets], body_of.works):
                             graph.add(edge)
                     inner[at] = body_of.says
-                case tp.Branch():
+                case tp.If():
                     sides = [self.block(side, None, (block, at, n), here) for n, side in enumerate((step.then, step.other))]
                     block.inner[at, 0], block.inner[at, 1] = sides
                     inner[at] = either([(side.says, side.works) for side in sides])
@@ -307,13 +307,13 @@ def _emit_guards(block: BlockGuards) -> Iterator[tp.Step]:
             break
         step = block.body[at]
         match step:
-            case tp.Loop():
+            case tp.For():
                 inner = block.inner[at, 0]
                 held = [] if block.repeating else [flag for one in _all(inner) for flag in one.flags if flag.need.turns and not flag.meets]
                 yield from (tp.SetFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
                 yield replace(step, body=tuple(_emit_guards(inner)))
                 yield from (tp.WaitFlag(*_ends(flag), Const(flag.event + copy), here) for flag in held for copy in range(flag.copies))
-            case tp.Branch():
+            case tp.If():
                 yield replace(step, then=tuple(_emit_guards(block.inner[at, 0])), other=tuple(_emit_guards(block.inner[at, 1])))
             case _:
                 yield step

@@ -16,7 +16,7 @@ from pto_wsp.npu.isa import tile_program as tp
 from pto_wsp.values import dataclass
 
 
-def iteration_of(loop: tp.Loop) -> Scalar:
+def iteration_of(loop: tp.For) -> Scalar:
     """Return the iteration number of a loop, 0 in the first."""
     return binary(Op.FLOORDIV, sub(loop.var, loop.start), loop.step)
 
@@ -40,10 +40,10 @@ class Linear:
         return next((factor for one, factor in self.terms if one == atom), 0)
 
 
-Names: TypeAlias = Mapping[Var, "Linear | None"]
+LinearVars: TypeAlias = Mapping[Var, "Linear | None"]
 
 
-def linear(node: Scalar, names: Names) -> Linear | None:
+def linear(node: Scalar, names: LinearVars) -> Linear | None:
     """Return an integer scalar as a linear combination, None if its value is unknown.
 
     `names`: the values of variables, None for variables of unknown value.
@@ -123,7 +123,7 @@ class Touch:
     copies: int = 1
     turn: Scalar = Const(0)
 
-    def in_turn(self, loop: tp.Loop | None, at: int) -> Place:
+    def in_turn(self, loop: tp.For | None, at: int) -> Place:
         """Return the place in iteration `at` of the loop whose body the block is."""
         place = self.place
         if isinstance(place, Stretch):
@@ -138,7 +138,7 @@ class Touch:
         return Rect(place.param, _advance(place.row, loop, at), _advance(place.col, loop, at), place.rows, place.cols, place.memory)
 
 
-def _advance(start: Linear | None, loop: tp.Loop, at: int) -> Linear | None:
+def _advance(start: Linear | None, loop: tp.For, at: int) -> Linear | None:
     if start is None or not start.factor(loop.var):
         return start
     if not isinstance(loop.step, Const):
@@ -151,10 +151,10 @@ class Survey:
     """Walks the children of a block and finds what each touches. `declared` and `names` hold for the current position."""
 
     program: tp.TileProgram
-    loop: tp.Loop | None             # the loop whose body the block is
-    declared: dict[int, tp.Declare]
+    loop: tp.For | None             # the loop whose body the block is
+    declared: dict[int, tp.BindTile]
     names: dict[Var, Linear | None] = field(default_factory=dict)
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     rooms: dict[int, tp.ChipBuffer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -166,16 +166,16 @@ class Survey:
     def child(self, step: tp.Step, home: int | None = None) -> list[Touch]:
         """Return the touches of a step and of the steps inside it, and record its declarations."""
         match step:
-            case tp.Declare(tile):
+            case tp.BindTile(tile):
                 self.declared[tile] = step
                 return []
             case tp.Let(var, value):
                 self.names[var] = linear(value, self.names)
                 return []
-            case tp.Loop():
+            case tp.For():
                 self.names[step.var] = None
                 return self._block(step.body, id(step) if home is None else home)
-            case tp.Branch():
+            case tp.If():
                 return [*self._block(step.then, home), *self._block(step.other, home)]
             case tp.Peek(var) | tp.GmPeek(var):
                 self.names[var] = None
@@ -225,7 +225,7 @@ class Survey:
         return Rect(param, linear(row, self.names), linear(col, self.names), rows, cols, self.program.memory(param))
 
 
-def _extents(tile: tp.Tile, turned: bool) -> tuple[int, int]:
+def _extents(tile: tp.TileView, turned: bool) -> tuple[int, int]:
     """Return the largest row and column counts of global memory that a tile moves."""
     rows, cols = tile.valid_rows, tile.valid_cols
     down = int(rows.value) if isinstance(rows, Const) else tile.rows

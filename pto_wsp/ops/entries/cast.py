@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pto_wsp.ops.entry import Function
+from pto_wsp.ops.entry import CFunction
 from pto_wsp.ops.rounding import ALL, convert
 from pto_wsp.ops.spec import Convert
 
 cast = Convert(name="cast", synonyms=("float", "half", "double", "long", "bfloat16", "asarray", "array", "convert"), ref=convert,
-               c=Function("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, scales=ALL,
+               c=CFunction("pto_cast_{from}_{t}"), npu="TCVT", dtypes=ALL, scales=ALL,
             numpy="{0}.astype({dtype})", numpy_to_mask="{0} != 0", numpy_to_integer="_to_integer({0}, {dtype}, {mode}, {saturate})",
             numpy_between="_between({0}, {dtype})", numpy_to_float="_to_float({0}, {dtype}, {format}, {mode}, {saturate})",
             doc="""Return x in another dtype.

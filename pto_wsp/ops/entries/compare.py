@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pto_wsp.ir.dtype import DType
-from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.entry import CFunction, Operator
 from pto_wsp.ops.rounding import ALL, COMPUTED, INTEGERS, NUMBERS
 from pto_wsp.ops.spec import Elementwise
 
@@ -24,7 +24,7 @@ gt = _comparison("gt", ">", np.greater)
 ge = _comparison("ge", ">=", np.greater_equal)
 where = Elementwise(name="where", doc="Return `then` where the mask `condition` holds, else `other`.\n\nOf two Python "
                     "numbers it is a tile of F32 where one is a float, else of I32.",
-                    params=("condition", "then", "other"), ref=np.where, c=Function("pto_where_{t}", simple=True), npu="TSEL",
+                    params=("condition", "then", "other"), ref=np.where, c=CFunction("pto_where_{t}", simple=True), npu="TSEL",
                     mask_first=True, rounds=False, dtypes=ALL, aliases=("select",), numpy="np.where({0}, {1}, {2})", selects=ALL,
                     scales=ALL, keeps_range=INTEGERS)
 

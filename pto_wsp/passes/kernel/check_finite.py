@@ -75,16 +75,16 @@ class _Checks:
             case _:
                 yield map_bodies(stmt, self.body)
 
-    def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span) -> k.Check:
-        return k.Check(next(self.numbers), value, what, sources, span)
+    def _check(self, value: k.Value, what: str, sources: tuple[k.Source, ...], span: Span) -> k.FiniteCheck:
+        return k.FiniteCheck(next(self.numbers), value, what, sources, span)
 
     def _value(self, buffer: k.Buffer) -> k.Value:
         return k.Value(next(self.ids), buffer.type)
 
 
-def checks_of(kernel: k.Kernel) -> dict[int, k.Check]:
+def checks_of(kernel: k.Kernel) -> dict[int, k.FiniteCheck]:
     """Return the checks of a kernel by number."""
-    return {stmt.number: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.Check)}
+    return {stmt.number: stmt for stmt in walk(kernel.body) if isinstance(stmt, k.FiniteCheck)}
 
 
 def _infinities(dtype: DType) -> k.Source:

@@ -18,9 +18,9 @@ from dataclasses import field, replace
 
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses, uses_of, walk
-from pto_wsp.ops.entry import Function
+from pto_wsp.ops.entry import CFunction
 from pto_wsp.ops.spec import ColReduce, Convert, Elementwise, Expand, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes, find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
 from pto_wsp.values import dataclass
 
@@ -118,9 +118,9 @@ class _Levels:
                 continue
             self.made[stmt.result.id] = stmt
             level = max((self.level[o.id] for o in uses_of(stmt) if o.id in self.level), default=0)
-            if _is_a(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)):
+            if computes(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)):
                 level += 1
-            if not _is_a(stmt, ColReduce):
+            if not computes(stmt, ColReduce):
                 self.level[stmt.result.id] = level
 
     def _assign_loops(self) -> None:
@@ -132,12 +132,12 @@ class _Levels:
                         level = top if self._is_hazard(stmt) else self.level.get(value.id, 0)
                         self._loop(level, value.type.cols).stores.insert(0, stmt)
                         self._want(value, level)
-                case k.Compute() if _is_a(stmt, ColReduce):
+                case k.Compute() if computes(stmt, ColReduce):
                     for value in uses_of(stmt):
                         level = self.level.get(value.id, 0)
                         self._loop(level, value.type.cols).col_reduces.insert(0, stmt)
                         self._want(value, level)
-                case k.Compute() if _is_a(stmt, RowReduce):
+                case k.Compute() if computes(stmt, RowReduce):
                     for value in uses_of(stmt):
                         if value.type.cols > 1:
                             level = self.level[stmt.result.id] - 1
@@ -186,7 +186,7 @@ class _Levels:
             if not isinstance(stmt, k.Compute) or made.id in self.kept or made.type.cols == 1:
                 continue
             entry = find(stmt.op)
-            if isinstance(entry, Elementwise | Convert) and (isinstance(entry.c, Function) or entry.c.text in _COSTLY):
+            if isinstance(entry, Elementwise | Convert) and (isinstance(entry.c, CFunction) or entry.c.text in _COSTLY):
                 return False
             cost += 0 if isinstance(entry, Expand) else 1
             open_ += uses_of(stmt)
@@ -194,18 +194,14 @@ class _Levels:
 
     def _is_row_scalar(self, stmt: k.Stmt) -> bool:
         """Tell whether a member is computed once per row, outside loops over columns."""
-        if not isinstance(stmt, k.Compute | k.Read) or stmt.result.type.cols > 1 or _is_a(stmt, ColReduce):
+        if not isinstance(stmt, k.Compute | k.Read) or stmt.result.type.cols > 1 or computes(stmt, ColReduce):
             return False
-        return not (_is_a(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)))
+        return not (computes(stmt, RowReduce) and any(o.type.cols > 1 for o in uses_of(stmt)))
 
 
 def _result(stmt: k.Stmt) -> k.Value:
     assert isinstance(stmt, k.Compute | k.Read)
     return stmt.result
-
-
-def _is_a(stmt: k.Stmt, kind: type[RowReduce] | type[ColReduce]) -> bool:
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), kind)
 
 
 def _drop_unused(body: Sequence[k.Stmt], external: frozenset[int]) -> Body:

@@ -20,7 +20,7 @@ from pto_wsp.ir.tile import TileType
 from pto_wsp.ops.entry import Operator
 from pto_wsp.ops.guards import transposes
 from pto_wsp.ops.spec import Elementwise, Matmul
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes, find
 from pto_wsp.passes.kernel.context import KernelContext
 
 
@@ -36,7 +36,7 @@ def fuse_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 
 def _fuse_in_body(body: Body) -> Body:
     counts = Counter(value.id for stmt in body for value in uses_of(stmt))
-    products = {s.result.id: s for s in body if isinstance(s, k.Compute) and isinstance(find(s.op), Matmul)
+    products = {s.result.id: s for s in body if computes(s, Matmul)
                 and len(s.operands) == 2 and counts[s.result.id] == 1}
     out: list[k.Stmt] = []
     gone: set[int] = set()
@@ -76,10 +76,10 @@ def _accumulate_in_body(body: Body) -> Body:
     out = [map_bodies(stmt, _accumulate_in_body) for stmt in body]
     for write in [s for s in out if isinstance(s, k.Write)]:
         write_at = next(n for n, s in enumerate(out) if s is write)
-        product_at = next((n for n, s in enumerate(out) if isinstance(s, k.Compute) and s.result.id == write.value.id), None)
-        product = None if product_at is None else out[product_at]
-        if product_at is None or not isinstance(product, k.Compute) or not isinstance(find(product.op), Matmul):
+        made = next(((n, s) for n, s in enumerate(out) if computes(s, Matmul) and s.result.id == write.value.id), None)
+        if made is None:
             continue
+        product_at, product = made
         used = [value.id for stmt in out for value in uses_of(stmt)].count(product.result.id)
         if len(product.operands) != 3 or used != 1:
             continue
@@ -136,12 +136,13 @@ def choose_products(kernel: k.Kernel, context: KernelContext) -> k.Kernel:
 def verify_after_choose_products(kernel: k.Kernel) -> None:
     """Every product says its form."""
     for stmt in walk(kernel.body):
-        if isinstance(stmt, k.Compute | k.Accumulate) and _is_product(stmt):
+        if isinstance(stmt, k.Compute | k.Accumulate) and is_product(stmt):
             assert Packing(dict(stmt.attrs)["form"]), "a product without a form"
 
 
-def _is_product(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Accumulate) or (isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Matmul))
+def is_product(stmt: k.Stmt) -> bool:
+    """Return whether a statement is a matrix product, added to a buffer or not."""
+    return isinstance(stmt, k.Accumulate) or computes(stmt, Matmul)
 
 
 def short_rows(kernel: k.Kernel) -> frozenset[int]:
@@ -151,7 +152,7 @@ def short_rows(kernel: k.Kernel) -> frozenset[int]:
 
 
 def _choose_in_body(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
-    products = {id(stmt): stmt for stmt in body if _is_product(stmt)}
+    products = {id(stmt): stmt for stmt in body if is_product(stmt)}
 
     def only_multiplied(value: k.Value) -> bool:
         """Tell whether the value's only users are products of this body, and none as the initial value."""
@@ -172,7 +173,7 @@ def _choose_in_body(body: Body, users: Mapping[int, list[k.Stmt]]) -> Body:
                 lying = replace(result, type=TileType(result.type.cols, result.type.rows, result.type.dtype))
                 turned[result.id] = lying
                 stmt = replace(stmt, result=lying, transpose=False)
-            case k.Compute() | k.Accumulate() if _is_product(stmt):
+            case k.Compute() | k.Accumulate() if is_product(stmt):
                 stmt = _product(stmt, turned, short)
             case _:
                 stmt = map_bodies(stmt, lambda inner: _choose_in_body(inner, users))

@@ -15,9 +15,9 @@ from operator import itemgetter
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir.kernel_walk import Body, map_bodies, map_uses, piece_of, result_of, uses_of, valid_of, walk
 from pto_wsp.ir.scalar import Const
-from pto_wsp.ops.entry import Function, Operator
+from pto_wsp.ops.entry import CFunction, Operator
 from pto_wsp.ops.spec import ColReduce, Elementwise, Expand, Iota, Matmul, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes, find
 from pto_wsp.passes.kernel.context import KernelContext, fresh_ids, leaving, use_counts
 from pto_wsp.passes.kernel.products import ROWS_OF, Packing
 from pto_wsp.passes.kernel.regions import is_row_local, plan_body
@@ -80,7 +80,7 @@ def _parts(members: Sequence[k.Stmt]) -> Iterator[Body]:
 def weight_of(stmt: k.Stmt) -> int:
     """Return the approximate number of C operators of a member."""
     entry = find(stmt.op) if isinstance(stmt, k.Compute) else None
-    return _FUNCTION if isinstance(entry, Elementwise) and isinstance(entry.c, Function) else 1
+    return _FUNCTION if isinstance(entry, Elementwise) and isinstance(entry.c, CFunction) else 1
 
 
 # -- splitting at narrow reductions ------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def _places(members: Sequence[k.Stmt]) -> dict[int, int]:
         if not isinstance(stmt, k.Compute | k.Read):
             continue
         level_of_operands = max((level[o.id] for o in uses_of(stmt) if o.id in level), default=0)
-        wide = stmt.result.type.cols > 1 or _reduces(stmt) or _reduces_columns(stmt)
+        wide = stmt.result.type.cols > 1 or _reduces(stmt) or computes(stmt, ColReduce)
         places[id(stmt)] = level_of_operands + level_of_operands % 2 if wide else level_of_operands + 1 - level_of_operands % 2
         level[stmt.result.id] = places[id(stmt)] + (1 if _reduces(stmt) else 0)
     last = max(places.values(), default=0)
@@ -180,13 +180,7 @@ def _places(members: Sequence[k.Stmt]) -> dict[int, int]:
 
 
 def _reduces(stmt: k.Stmt) -> bool:
-    if not isinstance(stmt, k.Compute) or not isinstance(find(stmt.op), RowReduce):
-        return False
-    return any(operand.type.cols > 1 for operand in uses_of(stmt))
-
-
-def _reduces_columns(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), ColReduce)
+    return computes(stmt, RowReduce) and any(operand.type.cols > 1 for operand in uses_of(stmt))
 
 
 def _is_cheap(stmt: k.Compute, external: frozenset[int]) -> bool:
@@ -269,7 +263,7 @@ def _products(body: Body, readers: Mapping[int, set[str | None]]) -> Body:
     out: list[k.Stmt] = []
     for stmt in body:
         stmt = map_bodies(stmt, lambda inner: _products(inner, readers))
-        if isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Matmul) and len(stmt.operands) == 2:
+        if computes(stmt, Matmul) and len(stmt.operands) == 2:
             match [*readers.get(stmt.result.id, ())]:
                 case [str(param)] if Packing(dict(stmt.attrs)["form"]) is Packing.BLOCKS:
                     stmt = replace(stmt, attrs=(*stmt.attrs, (ROWS_OF, param)))
@@ -316,4 +310,4 @@ def _vectorise_body(body: Body) -> Body:
 
 
 def _adds_floats(stmt: k.Stmt) -> bool:
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), RowReduce) and stmt.result.type.dtype.is_float
+    return computes(stmt, RowReduce) and stmt.result.type.dtype.is_float

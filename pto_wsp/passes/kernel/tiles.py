@@ -18,7 +18,7 @@ from pto_wsp.ir.scalar import Scalar, Var, leaves
 from pto_wsp.ops.entries.movement import picked, slice_
 from pto_wsp.ops.guards import guards_of
 from pto_wsp.ops.spec import Elementwise, Expand, RowReduce
-from pto_wsp.ops.table import find
+from pto_wsp.ops.table import computes, find
 from pto_wsp.passes.kernel.context import KernelContext
 from pto_wsp.passes.kernel.regions import is_row_local
 
@@ -61,7 +61,7 @@ def _merge_in_body(body: Body, names: Mapping[int, k.Value], known: Mapping[Hash
 
 def _is_free(stmt: k.Stmt) -> bool:
     """Tell whether a result is free to recompute and would cost memory if kept for a later use."""
-    return isinstance(stmt, k.Compute) and isinstance(find(stmt.op), Expand)
+    return computes(stmt, Expand)
 
 
 def _key(stmt: k.Compute | k.Load | k.Read) -> tuple[Hashable, ...]:

@@ -33,7 +33,7 @@ from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.ir.tensor import TensorView
 from pto_wsp.source import Span, here, span_of, user_frame
 from pto_wsp.trace.bytecode import NUMBERS, LoopCarried, carried_variable, held_by_names, left_early, loop_names, takes_apart_otherwise
-from pto_wsp.trace.workload.pipelines import Pipe, pipe
+from pto_wsp.trace.workload.pipelines import PipeScope, pipe
 from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
 from pto_wsp.values import dataclass
 
@@ -243,7 +243,7 @@ class Loops:
         """Run a body if all conditions directly before are false."""
         return branch("P.otherwise")
 
-    def pipe(self) -> Pipe:
+    def pipe(self) -> PipeScope:
         """Run every statement directly inside as a process: `with P.pipe(): …`."""
         return pipe()
 

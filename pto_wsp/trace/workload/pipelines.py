@@ -358,7 +358,7 @@ def _check_name(what: str, name: object) -> None:
 
 
 # -- P.pipe() ----------------------------------------------------------------------------------------------------------
-class Pipe:
+class PipeScope:
     """The result of `P.pipe()`."""
 
     __slots__ = ("_body", "_entered_at", "_scope", "_span", "_trace")
@@ -409,12 +409,12 @@ def note_connected(span: Span) -> None:
         scope.loose.pop(span, None)
 
 
-def pipe() -> Pipe:
+def pipe() -> PipeScope:
     """Return the context manager of `P.pipe()`.
 
     Raises: K105 outside a workload.
     """
-    return Pipe(current_trace("P.pipe()"), here())
+    return PipeScope(current_trace("P.pipe()"), here())
 
 
 def _parts(items: Iterable[wl.Item]) -> Iterator[wl.Body]:

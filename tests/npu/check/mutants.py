@@ -19,9 +19,9 @@ def _rewritten(body: Body, change: Callable[[tp.Step], tp.Step | None]) -> Body:
         match changed:
             case None:
                 continue
-            case tp.Loop():
+            case tp.For():
                 changed = replace(changed, body=_rewritten(changed.body, change))
-            case tp.Branch():
+            case tp.If():
                 changed = replace(changed, then=_rewritten(changed.then, change), other=_rewritten(changed.other, change))
             case _:
                 pass
@@ -50,9 +50,9 @@ def without_a_flag(program: tp.TileProgram) -> Iterator[tuple[str, tp.TileProgra
     def blocks(body: Body) -> Iterator[Body]:
         yield body
         for step in body:
-            if isinstance(step, tp.Loop):
+            if isinstance(step, tp.For):
                 yield from blocks(step.body)
-            elif isinstance(step, tp.Branch):
+            elif isinstance(step, tp.If):
                 yield from blocks(step.then)
                 yield from blocks(step.other)
 

@@ -38,11 +38,11 @@ STORE = tp.GmStore("x", 1, Const(0), Const(0), span=at(3))
 IN, OUT, DRAIN = flag(Pipe.MTE2, Pipe.V), flag(Pipe.V, Pipe.MTE3), flag(Pipe.MTE3, Pipe.S, 7)
 
 
-def program(*body: tp.Step, tiles: tuple[tp.Tile, ...] | None = None, rooms: tuple[tp.ChipBuffer, ...] | None = None) -> tp.TileProgram:
+def program(*body: tp.Step, tiles: tuple[tp.TileView, ...] | None = None, rooms: tuple[tp.ChipBuffer, ...] | None = None) -> tp.TileProgram:
     """Return a program over two tiles [4, 64] f32."""
     given_rooms = rooms or (tp.ChipBuffer(0, "a", tp.Space.UB, 1024, address=0), tp.ChipBuffer(1, "b", tp.Space.UB, 1024, address=1024))
-    given = tiles or tuple(tp.Tile(n, name, n, DType.F32, 4, 64, tp.Form.ROWS, Const(4), Const(64)) for n, name in enumerate("ab"))
-    declared = tuple(tp.Declare(tile.id) for tile in given)
+    given = tiles or tuple(tp.TileView(n, name, n, DType.F32, 4, 64, tp.Form.ROWS, Const(4), Const(64)) for n, name in enumerate("ab"))
+    declared = tuple(tp.BindTile(tile.id) for tile in given)
     return tp.TileProgram("k", Unit.VECTOR, (TensorParam("x", Role.INOUT, DType.F32),), (tp.ParamAccess(0, 1),), given_rooms, given,
                           (*declared, *body), span=at(1))
 
@@ -71,8 +71,8 @@ def test_a_family_that_is_not_known_leaves_instructions_open() -> None:
     ((LOAD, IN[0], EXP, *OUT, STORE, *DRAIN), "a flag from PIPE_MTE2 to PIPE_V is up at the kernel's end"),
     ((LOAD, IN[1], EXP, *OUT, STORE, *DRAIN), "PIPE_V waits for a flag of PIPE_MTE2 that is not set"),
     ((LOAD, IN[0], *IN, EXP, *OUT, STORE, *DRAIN), "a flag from PIPE_MTE2 to PIPE_V is set twice"),
-    ((tp.Branch(Binary(Op.LT, SOME, Const(3)), (LOAD, IN[0])), IN[1]), "the two sides of a branch leave different flags up"),
-    ((tp.Loop(J, Const(0), SOME, Const(1), (LOAD, IN[0])),), "a turn of the loop changes which flags are up"),
+    ((tp.If(Binary(Op.LT, SOME, Const(3)), (LOAD, IN[0])), IN[1]), "the two sides of a branch leave different flags up"),
+    ((tp.For(J, Const(0), SOME, Const(1), (LOAD, IN[0])),), "a turn of the loop changes which flags are up"),
     ((LOAD, IN[0], tp.Leave(Binary(Op.LT, SOME, Const(3))), IN[1]), "is up where the kernel may end"),
     ((LOAD, *flag(Pipe.MTE2, Pipe.V, 8)), "the event of a flag is not one of eight"),
     ((LOAD, *flag(Pipe.MTE2, Pipe.V, SOME)), "the event of a flag is not one of eight"),
@@ -125,7 +125,7 @@ AGAIN = tp.GmLoad(0, "x", Const(8), Const(0), span=at(4))
     ((LOAD, *IN, EXP, *OUT, STORE, *flag(Pipe.V, Pipe.MTE2), LOAD, *DRAIN), "PIPE_MTE2 reads `x` in global memory"),
     ((LOAD, *IN, EXP, *OUT, STORE), "may end before what it stores has arrived"),
     ((LOAD, *IN, *IN), "sets an event again that may not have been awaited yet"),
-    ((tp.Loop(J, Const(0), SOME, Const(1), (LOAD, *IN, EXP)),), "PIPE_MTE2 writes `a`"),
+    ((tp.For(J, Const(0), SOME, Const(1), (LOAD, *IN, EXP)),), "PIPE_MTE2 writes `a`"),
 ])
 def test_what_pipes_do_too_early(body: tuple[tp.Step, ...], says: str) -> None:
     assert says in refusal(program(*body)).splitlines()[0]
@@ -139,10 +139,10 @@ def test_other_rows_of_global_memory_may_be_read_while_some_are_written() -> Non
 def test_a_hazard_on_one_side_inside_the_other_is_found() -> None:
     """Only where the outer condition does not hold and the inner one does."""
     some = Binary(Op.LT, SOME, Const(1))
-    rest = tp.Branch(Binary(Op.LT, SOME, Const(2)), (EXP,), ())
-    made = program(tp.Branch(some, (), (LOAD, rest)), *DRAIN)
+    rest = tp.If(Binary(Op.LT, SOME, Const(2)), (EXP,), ())
+    made = program(tp.If(some, (), (LOAD, rest)), *DRAIN)
     assert "PIPE_V reads `a`" in refusal(made)
-    assert refusal(program(tp.Branch(some, (), (LOAD, *IN, rest)), *DRAIN)) == ""
+    assert refusal(program(tp.If(some, (), (LOAD, *IN, rest)), *DRAIN)) == ""
 
 
 def test_parameters_that_may_lie_on_the_same_elements_are_ordered() -> None:
@@ -162,16 +162,16 @@ def test_a_hazard_in_a_later_turn_is_found() -> None:
     free = flag(Pipe.V, Pipe.MTE2, turn)
     first = tuple(tp.SetFlag(Pipe.V, Pipe.MTE2, Const(n)) for n in (0, 1))
     last = tuple(tp.WaitFlag(Pipe.V, Pipe.MTE2, Const(n)) for n in (0, 1))
-    body = (tp.Declare(0, J), tp.Declare(1, J), free[1], LOAD, *filled, tp.Barrier(Pipe.V), EXP, free[0])
-    assert refusal(program(*first, tp.Loop(J, Const(0), SOME, Const(1), body), *last, rooms=rooms)) == ""
+    body = (tp.BindTile(0, J), tp.BindTile(1, J), free[1], LOAD, *filled, tp.Barrier(Pipe.V), EXP, free[0])
+    assert refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), body), *last, rooms=rooms)) == ""
     early = (*body[:6], free[0], *body[6:8])
-    assert "PIPE_MTE2 writes `a`" in refusal(program(*first, tp.Loop(J, Const(0), SOME, Const(1), early), *last, rooms=rooms))
+    assert "PIPE_MTE2 writes `a`" in refusal(program(*first, tp.For(J, Const(0), SOME, Const(1), early), *last, rooms=rooms))
 
 
 def test_a_hazard_in_a_branch_of_the_last_turn_is_found() -> None:
-    branch = tp.Branch(Binary(Op.EQ, J, Const(16)), (EXP,))
-    assert "PIPE_V reads `a`" in refusal(program(LOAD, tp.Loop(J, Const(0), Const(17), Const(1), (branch,))))
-    assert refusal(program(LOAD, *IN, tp.Loop(J, Const(0), Const(17), Const(1), (branch,)))) == ""
+    branch = tp.If(Binary(Op.EQ, J, Const(16)), (EXP,))
+    assert "PIPE_V reads `a`" in refusal(program(LOAD, tp.For(J, Const(0), Const(17), Const(1), (branch,))))
+    assert refusal(program(LOAD, *IN, tp.For(J, Const(0), Const(17), Const(1), (branch,)))) == ""
 
 
 # ---- places ----

@@ -8,7 +8,7 @@ import pytest
 
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import InternalError
-from pto_wsp.npu.emit.kernel_cpp import Names, emit_kernel_cpp
+from pto_wsp.npu.emit.kernel_cpp import cpp_ident, emit_kernel_cpp
 from pto_wsp.npu.isa.tile_program import Form, ParamAccess, TileProgram
 from pto_wsp.npu.tiles.plan_memory import plan_memory
 from tests.conftest import Golden
@@ -49,9 +49,4 @@ def test_a_turned_operand_goes_by_columns_into_a_tile_of_its_own_form() -> None:
                                                ("kUbX", "user_kUbX"), ("VecF32_1x8", "user_VecF32_1x8"), ("int", "int_"),
                                                ("2nd", "user_2nd"), ("g_x", "user_g_x"), ("__x", "user_x")])
 def test_names_of_the_headers_are_not_given_to_users(wanted: str, given: str) -> None:
-    assert Names().fresh(wanted) == given
-
-
-def test_a_name_is_given_once() -> None:
-    names = Names()
-    assert [names.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
+    assert cpp_ident(wanted) == given

@@ -75,9 +75,9 @@ def _without(body: tuple[tp.Step, ...], gone: Callable[[tp.Step], bool]) -> tupl
         if gone(step):
             continue
         match step:
-            case tp.Loop():
+            case tp.For():
                 kept.append(replace(step, body=_without(step.body, gone)))
-            case tp.Branch():
+            case tp.If():
                 kept.append(replace(step, then=_without(step.then, gone), other=_without(step.other, gone)))
             case _:
                 kept.append(step)

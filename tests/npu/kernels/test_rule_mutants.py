@@ -71,7 +71,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "widened": lambda: Case(widened, {"x": _numbers(3, 32, I8), "out": _numbers(3, 32, F16)}),
 }
 
-Change = Callable[[tp.Tile], tp.Tile]
+Change = Callable[[tp.TileView], tp.TileView]
 
 
 def _with_tiles(program: tp.TileProgram, name: str, operands: tuple[int, ...], change: Change) -> tp.TileProgram:
@@ -85,7 +85,7 @@ def _with_tiles(program: tp.TileProgram, name: str, operands: tuple[int, ...], c
                 assert isinstance(old, tp.TileArg)
                 new = replace(change(program.tile(old.tile)), id=len(tiles), name=f"{program.tile(old.tile).name}_other{len(tiles)}")
                 tiles.append(new)
-                declared.append(tp.Declare(new.id))
+                declared.append(tp.BindTile(new.id))
                 args[place] = replace(old, tile=new.id)
             body[at:at + 1] = [*declared, replace(step, args=tuple(args))]
             return replace(program, tiles=tuple(tiles), body=tuple(body))

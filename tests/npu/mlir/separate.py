@@ -26,7 +26,7 @@ def separate(program: tp.TileProgram) -> tp.TileProgram:
 class _Separated:
     program: tp.TileProgram
     rooms: list[tp.ChipBuffer] = field(default_factory=list)
-    tiles: dict[int, tp.Tile] = field(default_factory=dict)
+    tiles: dict[int, tp.TileView] = field(default_factory=dict)
     raw: dict[int, int] = field(default_factory=dict)       # a tile -> one that sees its bytes as a row of words
 
     def made(self) -> tp.TileProgram:
@@ -45,8 +45,8 @@ class _Separated:
             if tile.form in (tp.Form.ROWS, tp.Form.COLUMN):
                 words = tile.size_bytes // 4
                 self.raw[tile.id] = next(ids)
-                self.tiles[self.raw[tile.id]] = tp.Tile(self.raw[tile.id], f"{tile.name}_raw", tile.room, DType.I32, 1, words, tp.Form.ROWS,
-                                                        Const(1), Const(words), tile.offset)
+                self.tiles[self.raw[tile.id]] = tp.TileView(self.raw[tile.id], f"{tile.name}_raw", tile.room, DType.I32, 1, words,
+                                                            tp.Form.ROWS, Const(1), Const(words), tile.offset)
         fills = [tp.Instr("TEXPANDS", (tp.TileArg(raw, tp.Access.WRITE), tp.NumberArg(Const(POISON), DType.I32)))
                  for tile, raw in self.raw.items() if tile not in parts]
         body = tuple(self.block((*fills, *part_views(self.program).body), frozenset()))
@@ -59,18 +59,18 @@ class _Separated:
                 case tp.Instr("TSUBVIEW", (tp.TileArg(part), _, tp.NumberArg(row), _)) if not isinstance(row, Const):
                     tile = self.tiles[part]
                     declared |= {part}
-                    yield tp.Declare(part, shift=mul(row, Const(tile.cols * tile.dtype.nbytes)))
+                    yield tp.BindTile(part, shift=mul(row, Const(tile.cols * tile.dtype.nbytes)))
                     continue
-                case tp.Declare() | tp.Instr("TSUBVIEW"):
+                case tp.BindTile() | tp.Instr("TSUBVIEW"):
                     continue
                 case tp.Instr("TRESHAPE", (tp.TileArg(to), tp.TileArg(source))) if to in self.raw:
                     step = tp.Instr("TMOV", (tp.TileArg(self.raw[to], tp.Access.WRITE), tp.TileArg(self.raw[source], tp.Access.READ)))
-                case tp.Loop():
+                case tp.For():
                     step = replace(step, body=tuple(self.block(step.body, declared)))
-                case tp.Branch():
+                case tp.If():
                     step = replace(step, then=tuple(self.block(step.then, declared)), other=tuple(self.block(step.other, declared)))
             for use in tp.uses_of(step):
                 if use.tile not in declared:
                     declared |= {use.tile}
-                    yield tp.Declare(use.tile)
+                    yield tp.BindTile(use.tile)
             yield step

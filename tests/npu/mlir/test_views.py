@@ -9,7 +9,7 @@ import pytest
 
 from pto_wsp.errors import DialectError
 from pto_wsp.npu.emit.mlir_views import part_views, parts_of
-from pto_wsp.npu.isa.tile_program import Branch, Instr, Loop, Step, TileProgram, steps
+from pto_wsp.npu.isa.tile_program import For, If, Instr, Step, TileProgram, steps
 from tests.npu.kernels import test_families, test_vector
 from tests.npu.kernels.batch import Case, check, selected_of
 from tests.npu.mlir.separate import separate
@@ -37,9 +37,9 @@ def without_reshapes(program: TileProgram) -> TileProgram:
 
     def _inside(step: Step) -> Step:
         match step:
-            case Loop():
+            case For():
                 return replace(step, body=kept(step.body))
-            case Branch():
+            case If():
                 return replace(step, then=kept(step.then), other=kept(step.other))
             case _:
                 return step

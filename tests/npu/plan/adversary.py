@@ -61,17 +61,17 @@ class Issuer:
     def _block(self, body: tuple[tp.Step, ...]) -> Iterator[Task]:
         for step in body:
             match step:
-                case tp.Declare(tile, turn, shift):
+                case tp.BindTile(tile, turn, shift):
                     room = self.program.room(self.program.tile(tile).room)
                     copy = self._value(turn) % room.copies if self.planned else 0
                     self.copy[tile] = copy * room.size_bytes + self._value(shift)
                 case tp.Let(var, value):
                     self.vars[var] = self._value(value)
-                case tp.Loop(var, start, stop, by, inner):
+                case tp.For(var, start, stop, by, inner):
                     for at in range(self._value(start), self._value(stop), self._value(by)):
                         self.vars[var] = at
                         yield from self._block(inner)
-                case tp.Branch(condition, then, other):
+                case tp.If(condition, then, other):
                     yield from self._block(then if self._value(condition) else other)
                 case tp.Leave(condition):
                     if self._value(condition):

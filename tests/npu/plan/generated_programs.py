@@ -31,7 +31,7 @@ class Maker:
         self.left = steps
         self.cube = self.chance.random() < 0.3
         self.rooms: list[tp.ChipBuffer] = []
-        self.tiles: list[tp.Tile] = []
+        self.tiles: list[tp.TileView] = []
         self.n_vars = 0
 
     def program(self) -> tp.TileProgram:
@@ -43,15 +43,15 @@ class Maker:
         access = tuple(tp.ParamAccess(0, 1) for _ in params)
         return tp.TileProgram("drawn", Unit.CUBE if self.cube else Unit.VECTOR, params, access, tuple(self.rooms), tuple(self.tiles), body)
 
-    def tile(self, space: tp.Space, rows: int) -> tp.Declare:
+    def tile(self, space: tp.Space, rows: int) -> tp.BindTile:
         """Declare a tile in a room of its own, or a second one on the start of a room."""
         forms = {tp.Space.UB: tp.Form.ROWS, tp.Space.L1: tp.Form.NZ, tp.Space.L0A: tp.Form.LEFT, tp.Space.L0B: tp.Form.RIGHT,
                  tp.Space.L0C: tp.Form.ACC}
         rows = rows if space is tp.Space.UB else 16
         room = tp.ChipBuffer(len(self.rooms), f"r{len(self.rooms)}", space, rows * 64)
         self.rooms.append(room)
-        self.tiles.append(tp.Tile(len(self.tiles), f"t{len(self.tiles)}", room.id, F32, rows, 16, forms[space], Const(rows), Const(16)))
-        return tp.Declare(len(self.tiles) - 1)
+        self.tiles.append(tp.TileView(len(self.tiles), f"t{len(self.tiles)}", room.id, F32, rows, 16, forms[space], Const(rows), Const(16)))
+        return tp.BindTile(len(self.tiles) - 1)
 
     def block(self, known: dict[int, bool], loops: list[Var], depth: int) -> tuple[tp.Step, ...]:
         """`known`: tiles in sight -> something was written."""
@@ -66,11 +66,11 @@ class Maker:
                 stop: Scalar = self.chance.choice([Const(2), Const(3), ParamExtent("x", 0), ParamExtent("y", 0)])
                 start, step = self.chance.choice([(0, 1), (0, 1), (1, 1), (0, 2)])
                 inner = self.block(dict(known), [*loops, var], depth + 1)
-                found.append(tp.Loop(var, Const(start), stop, Const(step), inner))
+                found.append(tp.For(var, Const(start), stop, Const(step), inner))
             elif roll < 0.28 and depth < 3:
                 condition = Binary(Op.EQ, loops[-1], Const(0)) if loops else Binary(Op.LT, ParamExtent("x", 0), Const(2))
                 sides = [dict(known), dict(known)]
-                found.append(tp.Branch(condition, self.block(sides[0], loops, depth + 1), self.block(sides[1], loops, depth + 1)))
+                found.append(tp.If(condition, self.block(sides[0], loops, depth + 1), self.block(sides[1], loops, depth + 1)))
                 for tile in known:
                     known[tile] = sides[0][tile] and sides[1][tile]
             else:

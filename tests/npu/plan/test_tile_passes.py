@@ -26,7 +26,7 @@ ZERO = Const(0)
 def vector(body: tuple[tp.Step, ...], sizes: tuple[int, ...]) -> tp.TileProgram:
     """Return a program with a tile of [rows, 64] f32 for each number of rows."""
     rooms = tuple(tp.ChipBuffer(at, f"r{at}", tp.Space.UB, rows * 256) for at, rows in enumerate(sizes))
-    tiles = tuple(tp.Tile(at, f"t{at}", at, DType.F32, rows, 64, tp.Form.ROWS, Const(rows), Const(64)) for at, rows in enumerate(sizes))
+    tiles = tuple(tp.TileView(at, f"t{at}", at, DType.F32, rows, 64, tp.Form.ROWS, Const(rows), Const(64)) for at, rows in enumerate(sizes))
     return tp.TileProgram("small", Unit.VECTOR, (), (), rooms, tiles, body)
 
 
@@ -35,11 +35,11 @@ def at(line: int) -> Span:
 
 
 def load(tile: int, row: Scalar = ZERO, line: int = 1) -> tuple[tp.Step, ...]:
-    return tp.Declare(tile), tp.GmLoad(tile, "x", row, Const(0), span=at(line))
+    return tp.BindTile(tile), tp.GmLoad(tile, "x", row, Const(0), span=at(line))
 
 
 def compute(into: int, source: int, line: int = 1) -> tuple[tp.Step, ...]:
-    return tp.Declare(into), tp.Instr("TEXP", (tp.TileArg(into, WRITE), tp.TileArg(source, READ)), span=at(line))
+    return tp.BindTile(into), tp.Instr("TEXP", (tp.TileArg(into, WRITE), tp.TileArg(source, READ)), span=at(line))
 
 
 def store(tile: int, row: Scalar = ZERO, line: int = 1) -> tp.Step:
@@ -55,7 +55,7 @@ def addresses(program: tp.TileProgram, arch: Arch = ARCH) -> dict[str, tuple[int
 
 
 CHAIN = vector((*load(0, line=1), *compute(1, 0, 2), *compute(2, 1, 3), *compute(3, 2, 4), store(3, line=5)), (4, 4, 4, 4))
-LOOP = vector((tp.Loop(J, Const(0), Const(8), Const(1), (*load(0, mul(J, Const(4))), *compute(1, 0), store(1, mul(J, Const(4))))),), (4, 4))
+LOOP = vector((tp.For(J, Const(0), Const(8), Const(1), (*load(0, mul(J, Const(4))), *compute(1, 0), store(1, mul(J, Const(4))))),), (4, 4))
 
 
 def test_rooms_lie_side_by_side_where_they_fit() -> None:
@@ -90,8 +90,8 @@ def test_a_loop_has_two_copies_of_what_goes_between_pipes_and_drops_them_for_mem
 
 def test_a_loop_of_one_turn_and_a_memory_of_unknown_size_get_one_copy() -> None:
     (loop,) = LOOP.body
-    assert isinstance(loop, tp.Loop)
-    once = vector((tp.Loop(J, Const(3), Const(4), Const(1), loop.body),), (4, 4))
+    assert isinstance(loop, tp.For)
+    once = vector((tp.For(J, Const(3), Const(4), Const(1), loop.body),), (4, 4))
     assert addresses(once) == {"r0": (0, 1), "r1": (1024, 1)}
     unknown = Arch(name="unknown", memories=tuple(Memory(name=space.value) for space in tp.Space))
     assert addresses(LOOP, unknown) == {"r0": (0, 1), "r1": (1024, 1)}
@@ -100,7 +100,7 @@ def test_a_loop_of_one_turn_and_a_memory_of_unknown_size_get_one_copy() -> None:
 def test_what_a_later_turn_reads_keeps_its_place_over_the_whole_loop() -> None:
     """Declared in the loop only, but its first use there is to read what the turn before wrote."""
     carried = (*compute(1, 0), tp.Instr("TEXP", (tp.TileArg(0, WRITE), tp.TileArg(1, READ))))
-    program = vector((tp.Loop(J, Const(0), Const(8), Const(1), (tp.Declare(0), *carried, *load(2), *compute(3, 2), store(3))),),
+    program = vector((tp.For(J, Const(0), Const(8), Const(1), (tp.BindTile(0), *carried, *load(2), *compute(3, 2), store(3))),),
                      (4, 4, 4, 4))
     found = addresses(program, small(3072))
     assert all(copies == 1 for _, copies in found.values())
@@ -110,26 +110,26 @@ def test_what_a_later_turn_reads_keeps_its_place_over_the_whole_loop() -> None:
 
 def test_what_branches_on_one_condition_pass_on_has_two_copies_and_what_others_do_has_not() -> None:
     few, many = (Binary(Op.LT, ParamExtent("x", 0), Const(n)) for n in (3, 9))
-    filled = tp.Branch(few, load(0, mul(J, Const(4))))
+    filled = tp.If(few, load(0, mul(J, Const(4))))
     for condition, copies in ((few, 2), (many, 1)):
-        taken = tp.Branch(condition, (tp.Declare(0), *compute(1, 0), store(1, mul(J, Const(4)))))
-        program = vector((tp.Loop(J, Const(0), Const(8), Const(1), (filled, taken)),), (4, 4))
+        taken = tp.If(condition, (tp.BindTile(0), *compute(1, 0), store(1, mul(J, Const(4)))))
+        program = vector((tp.For(J, Const(0), Const(8), Const(1), (filled, taken)),), (4, 4))
         assert addresses(program)["r0"] == (0, copies)
 
 
 def test_tiles_that_nothing_uses_are_left_out() -> None:
-    program = vector((tp.Declare(1), *load(0), store(0)), (4, 4))
+    program = vector((tp.BindTile(1), *load(0), store(0)), (4, 4))
     assert [tile.name for tile in run_passes(program, ARCH, TILE_PROGRAM_PASSES).tiles] == ["t0"]
 
 
 def test_a_kernel_that_ends_inside_a_loop_is_our_mistake() -> None:
     with pytest.raises(InternalError, match="ends inside a loop"):
-        run_passes(vector((tp.Loop(J, Const(0), Const(8), Const(1), (*load(0), tp.Leave(Const(True)))),), (4,)), ARCH, TILE_PROGRAM_PASSES)
+        run_passes(vector((tp.For(J, Const(0), Const(8), Const(1), (*load(0), tp.Leave(Const(True)))),), (4,)), ARCH, TILE_PROGRAM_PASSES)
 
 
 def test_no_flag_is_up_where_a_kernel_may_end() -> None:
     program = vector((*load(0), tp.Leave(Const(False)), *compute(1, 0), store(1)), (4, 4))
-    body = [step for step in run_passes(program, ARCH, TILE_PROGRAM_PASSES).body if not isinstance(step, tp.Declare)]
+    body = [step for step in run_passes(program, ARCH, TILE_PROGRAM_PASSES).body if not isinstance(step, tp.BindTile)]
     kinds = [type(step).__name__ for step in body]
     assert kinds == ["GmLoad", "Leave", "SetFlag", "WaitFlag", "Instr", "SetFlag", "WaitFlag", "GmStore", "SetFlag", "WaitFlag"]
 
@@ -146,7 +146,7 @@ def test_more_flags_than_events_become_meetings() -> None:
 @pytest.mark.parametrize(("arch", "event"), [("ascend_910b", 1), ("ascend_950", 0)])
 def test_no_event_that_an_instruction_sets_itself(arch: str, event: int) -> None:
     """TCONCAT uses event 0 between V and S on a2a3."""
-    joined = tp.Declare(2), tp.Instr("TCONCAT", (tp.TileArg(2, WRITE), tp.TileArg(1, READ), tp.TileArg(1, READ)))
+    joined = tp.BindTile(2), tp.Instr("TCONCAT", (tp.TileArg(2, WRITE), tp.TileArg(1, READ), tp.TileArg(1, READ)))
     body = *load(0), *compute(1, 0), *joined, tp.Peek(J, 1, ZERO), store(2)
     program = run_passes(vector(body, (4, 4, 4)), builtin_arch(arch), TILE_PROGRAM_PASSES)
     flags = {(step.after, step.before, step.event) for step in tp.steps(program.body) if isinstance(step, tp.SetFlag)}
@@ -160,8 +160,8 @@ def test_flags_of_a_loop_with_copies(golden: Golden) -> None:
 
 def test_flags_of_a_loop_in_a_loop(golden: Golden) -> None:
     i = Var("i", 1)
-    inner = tp.Loop(J, Const(0), Const(8), Const(1), (*load(2, mul(J, Const(4))), tp.Instr("TADD", (
+    inner = tp.For(J, Const(0), Const(8), Const(1), (*load(2, mul(J, Const(4))), tp.Instr("TADD", (
         tp.TileArg(1, WRITE), tp.TileArg(0, READ), tp.TileArg(2, READ)))))
     body = (*load(0, mul(i, Const(4))), *compute(1, 0), inner, store(1, mul(i, Const(4))))
-    program = vector((tp.Loop(i, Const(0), Const(3), Const(1), body),), (4, 4, 4))
+    program = vector((tp.For(i, Const(0), Const(3), Const(1), body),), (4, 4, 4))
     golden(print_program(run_passes(program, ARCH, TILE_PROGRAM_PASSES)) + "\n")

@@ -83,7 +83,7 @@ class _Machine:
         """Run steps; return True when the kernel left."""
         for step in body:
             match step:
-                case tp.Declare(tile, turn, shift):
+                case tp.BindTile(tile, turn, shift):
                     assert turn == s.Const(0)
                     self.shifts[tile] = int(self.value(shift))
                 case tp.GmLoad(tile, param, row, col, turned):
@@ -98,12 +98,12 @@ class _Machine:
                     self.vars[var] = self.storage(tile).reshape(-1)[self.value(index)].item()
                 case tp.GmPeek(var, param, row, col):
                     self.vars[var] = self.arrays[param][self.value(row), self.value(col)].item()
-                case tp.Loop(var, start, stop, by, inner):
+                case tp.For(var, start, stop, by, inner):
                     for turn in range(self.value(start), self.value(stop), self.value(by)):
                         self.vars[var] = turn
                         if self.block(inner):
                             return True
-                case tp.Branch(condition, then, other):
+                case tp.If(condition, then, other):
                     if self.block(then if self.value(condition) else other):
                         return True
                 case tp.Leave(condition):

@@ -40,19 +40,19 @@ class _Run:
 
     def step(self, step: tp.Step) -> None:
         match step:
-            case tp.Declare() | tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
+            case tp.BindTile() | tp.SetFlag() | tp.WaitFlag() | tp.Barrier():
                 pass
             case tp.Let(var, value):
                 self.variables[var] = self.number(value)
             case tp.Leave(condition):
                 if self.number(condition):
                     raise _Left
-            case tp.Loop(var, start, stop, by, body):
+            case tp.For(var, start, stop, by, body):
                 for at in range(self.number(start), self.number(stop), self.number(by)):
                     self.variables[var] = at
                     for inner in body:
                         self.step(inner)
-            case tp.Branch(condition, then, other):
+            case tp.If(condition, then, other):
                 for inner in then if self.number(condition) else other:
                     self.step(inner)
             case tp.GmLoad(tile, param, row, col, turned):

@@ -6,7 +6,7 @@ from pto_wsp import DType, In, Kernel, Out, Scalar, Tensor, Tile, ceildiv, kerne
 from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.check.verdict import Verdict
 from pto_wsp.npu.check.checks import check_regions
-from pto_wsp.npu.isa.tile_program import Branch, ParamAccess, steps
+from pto_wsp.npu.isa.tile_program import If, ParamAccess, steps
 from tests.npu.select.kernels import selected
 
 F32 = DType.F32
@@ -37,4 +37,4 @@ def test_blocks_of_a_region_are_proved() -> None:
 def test_a_row_that_a_task_is_given_is_tested() -> None:
     assert verdicts(trusts) == [(Verdict.NOT_PROVED, "kernel `trusts`: load x[row, 0], which does not leave its region when it runs")]
     program = selected(trusts, {"x": ParamAccess(0, 1, cols=16)}, x=F32)
-    assert any(isinstance(step, Branch) for step in steps(program.body))
+    assert any(isinstance(step, If) for step in steps(program.body))

@@ -12,7 +12,7 @@ from pto_wsp.arch.instances import builtin_arch
 from pto_wsp.errors import InternalError
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Loop, walk
-from pto_wsp.ir.plan import Check, CheckKind, Precondition, Read, TaskPlan
+from pto_wsp.ir.plan import Check, CheckKind, ElementRead, Precondition, TaskPlan
 from pto_wsp.ir.plan_text import print_plan
 from pto_wsp.ir.plan_walk import submits
 from pto_wsp.ir.rewrite import canonical
@@ -47,7 +47,7 @@ def plan_of(body: Any) -> TaskPlan:
     return lower(canonical(workload(body)().node).workload)
 
 
-def shown(plan: TaskPlan, reads: tuple[Read, ...]) -> list[str]:
+def shown(plan: TaskPlan, reads: tuple[ElementRead, ...]) -> list[str]:
     return [f"{plan.tensors[read.slot].ref.name}@{print_scalar(read.offset)}" for read in reads]
 
 
@@ -125,7 +125,7 @@ def test_elements_that_do_not_index_one_another_are_one_wait() -> None:
 
 def test_a_wait_has_room_for_so_many_elements() -> None:
     written = plan_of(lambda: (put(n=A[0, 0], y=A[0]), None)[1])
-    reads = tuple(Read(0, s.Const(k)) for k in range(MAX_READS + 3))
+    reads = tuple(ElementRead(0, s.Const(k)) for k in range(MAX_READS + 3))
     assert [len(step) for step in Reads.of(written).preparation(Precondition(waits=reads)) if not isinstance(step, Check)] == [MAX_READS, 3]
 
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from pto_wsp import DType, In, InOut, Out, P, Tensor, Tile, Workload, kernel, pto, workload
 from pto_wsp.errors import InternalError
+from pto_wsp.ir.names import Names
 from pto_wsp.npu.emit.golden import emit_golden
-from pto_wsp.npu.emit.golden_text import NameScope
+from pto_wsp.npu.emit.golden_text import PYTHON_NAMES, python_ident
 from pto_wsp.ops.spec import Elementwise
 from pto_wsp.ops.table import ENTRIES
 from tests.conftest import Golden
@@ -283,8 +284,8 @@ def test_results_that_stay_small_are_compared_as_before() -> None:
 @given(st.lists(st.text(max_size=6) | st.sampled_from(("class", "np", "rng", "print", "_floats", "{7}", "#1", "__init__", "\n", "*/")),
                 min_size=1, max_size=6))
 def test_any_names_become_identifiers_of_their_own(wanted: list[str]) -> None:
-    scope = NameScope(frozenset(("tensors", "_floats")))
-    names = [scope.take(name, "tensor") for name in wanted]
+    scope = Names((*PYTHON_NAMES, "_floats"))
+    names = [scope.take(python_ident(name, "tensor")) for name in wanted]
     assert len(set(names)) == len(names)
     assert all(name.isidentifier() and not keyword.iskeyword(name) and not hasattr(builtins, name) for name in names)
 
