@@ -242,7 +242,7 @@ def _astype(x: Operand, dtype: object) -> Operand:
 @user_call("round")
 def _round(x: Operand, decimals: object = 0) -> Operand:
     if decimals != 0 or isinstance(decimals, bool):
-        raise OptionValueError("`round`: kernels round to whole numbers", here(), expected="no decimals", found=repr(decimals))
+        raise ArityError("`round`: kernels round to whole numbers", here(), expected="no decimals", found=repr(decimals))
     return round(x)
 
 

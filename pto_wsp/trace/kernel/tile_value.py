@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from types import EllipsisType
 from typing import NoReturn, Protocol, TypeGuard
 
@@ -20,7 +21,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tile import TileType
 from pto_wsp.ops import array_names
 from pto_wsp.ops.entries import compare, elementwise, functions, matmul, movement
-from pto_wsp.ops.entry import Operand, active
+from pto_wsp.ops.entry import Operand, active, bind
 from pto_wsp.ops.other_names import instead_of
 from pto_wsp.ops.slices import axes_of, print_item
 from pto_wsp.source import here
@@ -62,6 +63,7 @@ class TileOperators:
         name = function.__name__
         op = array_names.function_of(function)
         if op is not None:
+            bind(f"np.{name}", signature(op), tuple(args), kwargs)
             return op(*args, **kwargs)
         raise ValueUseError(f"np.{name} knows no tile", here(), expected="an op of kernels",
                             help=instead_of(name) or f"kernels have no np.{name}; dir(pto) lists the ops")
