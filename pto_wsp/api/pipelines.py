@@ -205,7 +205,7 @@ def produce(ring: Ring, *numbers: object) -> RingProducer:
 
     The body waits for a free buffer; those who take from the ring get the buffer when the body's tasks have completed, and the numbers
     along with it: `with produce(ring, i) as buffer`, `with consume(ring) as (buffer, i)`.
-    Raises: K105 outside a workload; W109 for what is no ring, and where the number of the buffer is not that of ordered loops; T209 for
+    Raises: K105 outside a workload; W115 for what is no ring, and where the number of the buffer is not that of ordered loops; T209 for
     what is no whole number.
     """
     return ring_producer(ring, numbers)

@@ -92,7 +92,7 @@ def _hull(values: Iterable[int]) -> Range:
 
 
 @dataclass(slots=True)
-class _Axis:
+class _ReachedDim:
     """A dimension of a view: the tensor's dimension, where it begins and ends in it, and the steps between its positions.
 
     `end` None: where the array of the run ends; `begin` None: where a run says.
@@ -107,7 +107,7 @@ class _Axis:
 def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
     """Return, for each dimension of the tensor, one past the last position that a view may touch; None where a run decides."""
     rank = view.tensor.rank
-    axes = [_Axis(dim, (0, 0), None, 1) for dim in range(rank)]
+    axes = [_ReachedDim(dim, (0, 0), None, 1) for dim in range(rank)]
     ends: list[int | None] = [None] * rank
     for step in view.steps:
         match step:
@@ -119,7 +119,7 @@ def _reach(view: View, ranges: Mapping[int, Range]) -> tuple[int | None, ...]:
                 axis, first, last = axes[dim], _range_of(start, ranges), _range_of(stop, ranges)
                 begin = None if axis.begin is None or first is None else _combined(s.Op.ADD, axis.begin, _scaled(first, axis.step))
                 end = None if axis.begin is None or last is None else _combined(s.Op.ADD, axis.begin, _scaled(last, axis.step))
-                axes[dim] = _Axis(axis.dim, begin, end, axis.step * by)
+                axes[dim] = _ReachedDim(axis.dim, begin, end, axis.step * by)
             case Clip(limits):
                 axes = [_clipped(axis, limit, view.tensor.shape[axis.dim]) for axis, limit in zip(axes, limits, strict=True)]
             case Permute(order):
@@ -135,9 +135,9 @@ def _scaled(range_: Range, by: int) -> Range:
     return range_[0] * by, range_[1] * by
 
 
-def _clipped(axis: _Axis, limit: int, extent: int) -> _Axis:
+def _clipped(axis: _ReachedDim, limit: int, extent: int) -> _ReachedDim:
     """Return an axis of at most `limit` positions: its end is known where its begin is, up to the declared extent."""
     if axis.begin is None:
         return axis
     end = min(axis.begin[1] + limit * axis.step, extent)
-    return _Axis(axis.dim, axis.begin, (0, end if axis.end is None else min(end, axis.end[1])), axis.step)
+    return _ReachedDim(axis.dim, axis.begin, (0, end if axis.end is None else min(end, axis.end[1])), axis.step)

@@ -83,6 +83,13 @@ class ChannelError(WorkloadStructureError):
     fix = "Make it with Channel(name, depth) or Event(name); send tasks or whole numbers, and take them with receive or consume."
 
 
+class RingError(ChannelError):
+    code = "W115"
+    cause = "A ring is made or filled wrongly: with no buffers, under a condition, or in a loop whose length differs from turn to turn."
+    example = "with P.when(i > 2), produce(ring) as tile: ..."
+    fix = "Fill it in P.seq loops of the process or in the body of consume(ring), by at least one task, in every turn."
+
+
 class PipelineError(PtoError):
     code = "W110"
     cause = "The processes of a pipeline, their channels and events do not fit together."

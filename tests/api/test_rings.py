@@ -274,12 +274,12 @@ def called() -> None:
 
 
 @pytest.mark.parametrize(("filling", "code", "message"), [
-    (unordered, "W109", "ring `tiles` is filled in an unordered loop"),
-    (conditional, "W109", "ring `tiles` is filled under a condition"),
-    (triangle, "W109", "ring `tiles` is filled in a loop whose length differs from turn to turn"),
-    (by_tokens, "W109", "ring `tiles` is filled in the body of another channel"),
-    (called, "W109", "ring `tiles` is filled in a workload that another one calls"),
-    (nothing, "W109", "no task fills the buffer of `tiles`"),
+    (unordered, "W115", "ring `tiles` is filled in an unordered loop"),
+    (conditional, "W115", "ring `tiles` is filled under a condition"),
+    (triangle, "W115", "ring `tiles` is filled in a loop whose length differs from turn to turn"),
+    (by_tokens, "W115", "ring `tiles` is filled in the body of another channel"),
+    (called, "W115", "ring `tiles` is filled in a workload that another one calls"),
+    (nothing, "W115", "no task fills the buffer of `tiles`"),
     (never_opened, "K103", "`produce(tiles)` stands without a `with`"),
     (left, "K103", "the body of produce(tiles) is left early"),
     (no_number, "T209", "send to `tiles`: a token carries whole numbers and truth values"),
@@ -299,16 +299,16 @@ def test_where_a_ring_is_not_filled(filling: Callable[[], None], code: str, mess
 
 
 @pytest.mark.parametrize(("mistake", "code"), [
-    (lambda: Ring((1, 4), F32, 0), "W109"),
-    (lambda: Ring((1, 4), F32, True), "W109"),
-    (lambda: Ring(4, F32), "W109"),          # type: ignore[arg-type]
+    (lambda: Ring((1, 4), F32, 0), "W115"),
+    (lambda: Ring((1, 4), F32, True), "W115"),
+    (lambda: Ring(4, F32), "W115"),          # type: ignore[arg-type]
     (lambda: Ring((1, 4)), "T101"),          # type: ignore[call-arg]
     (lambda: Ring((1, 4), "nope"), "D101"),  # type: ignore[arg-type]
     (lambda: Ring((1, 4), F32, name=" "), "W109"),
     (lambda: produce(RING), "K105"),
     (lambda: consume(RING), "K105"),
     (lambda: receive(RING), "K105"),
-    (lambda: list(RING), "W109"),            # type: ignore[call-overload]
+    (lambda: list(RING), "W115"),            # type: ignore[call-overload]
 ])
 def test_what_is_no_ring_or_no_place_for_one(mistake: Callable[[], object], code: str) -> None:
     with pytest.raises(PtoError) as caught:

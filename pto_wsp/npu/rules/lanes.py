@@ -117,7 +117,7 @@ class LaneStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class LaneFormula:
     """A formula: steps in order, given values by place, bytes per lane of each place (0: packed bits), and the result."""
 
     steps: tuple[LaneStep, ...]
@@ -145,7 +145,7 @@ class Area:
     valid_cols: Scalar
 
 
-def emit(b: Builder, work: Formula, area: Area, name: str) -> ChipTile:
+def emit(b: Builder, work: LaneFormula, area: Area, name: str) -> ChipTile:
     """Emit the instructions that the result depends on, and return the result."""
     steps = work.needed()
     if not steps:
@@ -178,7 +178,8 @@ def _band_rows(area: Area, n_steps: int) -> int:
 class _BandEmission:
     """Emits the steps on one area. `first`: the first row of a band; `into`: where the band's result goes."""
 
-    def __init__(self, b: Builder, work: Formula, area: Area, name: str, first: Scalar | None = None, into: ChipTile | None = None) -> None:
+    def __init__(self, b: Builder, work: LaneFormula, area: Area, name: str, first: Scalar | None = None,
+                 into: ChipTile | None = None) -> None:
         self._b, self._work, self._area, self._name = b, work, area, name
         self._first, self._into = first, into
         self._rooms = {place: self._cut(held) for place, held in work.given.items()}
@@ -451,4 +452,4 @@ class Lanes:
     def finish(self, result: Lane, name: str) -> ChipTile:
         """Emit the instructions that `result` depends on, and return it as a tile value."""
         area = Area(self._rows, self._cols, *self._valid)
-        return emit(self.b, Formula(tuple(self._steps), self._given, self._widths, result), area, name)
+        return emit(self.b, LaneFormula(tuple(self._steps), self._given, self._widths, result), area, name)

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pto_wsp.calls import user_calls
-from pto_wsp.errors import ChannelError, SymbolicControlError
+from pto_wsp.errors import RingError, SymbolicControlError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -46,10 +46,10 @@ class Ring:
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, slots: int = 2, name: str = "ring") -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
-            raise ChannelError(f"ring `{name}` has a number of buffers that there is none of", here(),
+            raise RingError(f"ring `{name}` has a number of buffers that there is none of", here(),
                                expected=f"a whole number, 1 .. {MAX_SLOTS}", found=repr(slots))
         if not isinstance(shape, tuple | list) or not shape:
-            raise ChannelError(f"ring `{name}` needs the shape of a buffer", here(), expected="Ring((rows, cols), dtype, slots)",
+            raise RingError(f"ring `{name}` needs the shape of a buffer", here(), expected="Ring((rows, cols), dtype, slots)",
                                found=repr(shape))
         self.full, self.free = Channel(name, slots), Channel(f"{name} (free)", slots)
         self.buffers = Tensor.empty((slots, *shape), dtype, name=name)
@@ -71,7 +71,7 @@ class Ring:
         return view
 
     def __iter__(self) -> NoReturn:
-        raise ChannelError(f"ring `{self.name}` is no loop", here(), help=f"with consume({self.name}) as buffer: ... takes its buffers")
+        raise RingError(f"ring `{self.name}` is no loop", here(), help=f"with consume({self.name}) as buffer: ... takes its buffers")
 
     def __repr__(self) -> str:
         return f"Ring({self.buffers.shape[1:]}, {self.buffers.dtype}, slots={self.slots}, name={self.name!r})"
@@ -89,7 +89,7 @@ class RingProducer:
 
     def __enter__(self) -> TensorView:
         if self._trace is not current_trace("produce(...)") or self._scope is not None:
-            raise ChannelError(f"produce({self._ring.name}) is opened where it was not made", here(),
+            raise RingError(f"produce({self._ring.name}) is opened where it was not made", here(),
                                help=f"write it here: with produce({self._ring.name}) as buffer: ...")
         _opened(self._trace, self)
         self._entered_at = user_frame().f_lasti
@@ -105,7 +105,7 @@ class RingProducer:
         _refuse_left_early(f"produce({self._ring.name})", self._entered_at)
         made = tuple(task.handle for item in self._scope.items[self._first:] for task in wl.tasks(item))
         if not made:
-            raise ChannelError(f"no task fills the buffer of `{self._ring.name}`", self._span,
+            raise RingError(f"no task fills the buffer of `{self._ring.name}`", self._span,
                                help=f"call a kernel in the body: with produce({self._ring.name}) as buffer: load[i](..., out=buffer)")
         send_payload(self._trace, self._ring.full.ref, (self._token, *self._numbers), made, self._span)
 
@@ -144,7 +144,7 @@ class RingReceiver:
 
     def __enter__(self) -> Any:
         if self._trace is not current_trace("receive(...)") or self._vars:
-            raise ChannelError(f"receive({self._ring.name}) is opened where it was not made", here(),
+            raise RingError(f"receive({self._ring.name}) is opened where it was not made", here(),
                                help=f"write it here: with receive({self._ring.name}) as buffer: ...")
         _opened(self._trace, self)
         frame = user_frame()
@@ -179,14 +179,14 @@ def _taken(ring: Ring, variables: tuple[s.Var, ...]) -> Any:
 def ring_producer(ring: object, numbers: tuple[object, ...]) -> RingProducer:
     """Return the context manager that fills the next buffer of a ring; the numbers go with it.
 
-    Raises: K105 outside a workload, W109 for what is no ring, T209 for what is no number.
+    Raises: K105 outside a workload, W115 for what is no ring, T209 for what is no number.
     """
     trace, span = current_trace("produce(...)"), here()
     if not isinstance(ring, Ring):
-        raise ChannelError("produce takes a ring", span, expected="a Ring", found=f"{type(ring).__name__}: {ring!r:.60}",
+        raise RingError("produce takes a ring", span, expected="a Ring", found=f"{type(ring).__name__}: {ring!r:.60}",
                            help="send(channel, task) gives to a channel")
     if len(numbers) >= MAX_PAYLOAD:
-        raise ChannelError(f"a buffer of `{ring.name}` takes too many numbers along", span, expected=f"at most {MAX_PAYLOAD - 1}",
+        raise RingError(f"a buffer of `{ring.name}` takes too many numbers along", span, expected=f"at most {MAX_PAYLOAD - 1}",
                            found=str(len(numbers)))
     return RingProducer(trace, ring, token_numbers(trace, ring.full.ref, numbers, user_frame(), span), span)
 
@@ -208,7 +208,7 @@ def ring_receiver(ring: Ring) -> RingReceiver:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _LoopAround:
     """A loop around the place where a ring is filled: the number of the iteration, and how many there are (None: not known)."""
 
     number: s.Scalar
@@ -218,20 +218,20 @@ class _Counted:
 def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
     """Return how many buffers of a ring have been filled before, as an expression of the loops of the process.
 
-    Raises: W109 where the loops do not tell: an unordered loop, a condition, a loop whose length differs from turn to turn.
+    Raises: W115 where the loops do not tell: an unordered loop, a condition, a loop whose length differs from turn to turn.
     """
     def refuse(why: str, help: str) -> NoReturn:
-        raise ChannelError(f"ring `{ring.name}` is filled {why}", span, expected="P.seq(...) loops, or with consume(ring), of the process "
+        raise RingError(f"ring `{ring.name}` is filled {why}", span, expected="P.seq(...) loops, or with consume(ring), of the process "
                            "itself, each as long in every turn", help=help)
 
     begin = next((k + 1 for k in range(len(trace.scopes) - 1, -1, -1) if trace.scopes[k].is_pipe), 1)
     if begin == 1 and trace.called_in is not None:
         refuse("in a workload that another one calls", "fill it where the process is written")
-    around: list[_Counted] = []
+    around: list[_LoopAround] = []
     for scope in trace.scopes[begin:]:
         walk = scope.walk
         if scope.token is not None:
-            around.append(_Counted(scope.token, None))
+            around.append(_LoopAround(scope.token, None))
         elif scope.choice is not None:
             refuse("under a condition", "fill a buffer in any case, and send a number that says what it is: produce(ring, kind)")
         elif walk is None or scope.var is None:
@@ -243,7 +243,7 @@ def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
         else:
             number = s.binary(s.Op.FLOORDIV, s.sub(scope.var, walk.start), walk.step)
             last = s.binary(s.Op.FLOORDIV, s.sub(walk.start, walk.stop), walk.step)      # minus the number of iterations
-            around.append(_Counted(number, s.sub(s.Const(0), last)))
+            around.append(_LoopAround(number, s.sub(s.Const(0), last)))
     position: s.Scalar = s.Const(0)
     variables = {leaf.id for each in around for leaf in s.leaves(each.number) if isinstance(leaf, s.Var)}
     for k, each in enumerate(around):
