@@ -125,9 +125,10 @@ def test_a_symbol_needs_a_name(name: object) -> None:
 
 def test_a_symbols_dtype_is_a_dtype() -> None:
     with pytest.raises(ArgumentKindError):
-        Symbol("n", "f32")  # type: ignore[arg-type]
-    node = Symbol("n", DType.F32).node
-    assert isinstance(node, SymbolRef) and node.dtype is DType.F32
+        Symbol("n", "nope")
+    for dtype in (DType.F32, "f32"):
+        node = Symbol("n", dtype).node
+        assert isinstance(node, SymbolRef) and node.dtype is DType.F32
 
 
 @pytest.mark.parametrize("given, expected", [

@@ -65,16 +65,17 @@ class Ring:
         """The channel of full buffers, and the channel of credits for free ones."""
         return self.full, self.free
 
-    def buffer(self, token: s.Scalar) -> TensorView:
-        """Return the view of the buffer of a token, by the token's number."""
-        view: TensorView = self.buffers[Symbolic(s.binary(s.Op.MOD, token, s.Const(self.slots)))]
-        return view
-
     def __iter__(self) -> NoReturn:
         raise RingError(f"ring `{self.name}` is no loop", here(), help=f"with consume({self.name}) as buffer: ... takes its buffers")
 
     def __repr__(self) -> str:
         return f"Ring({self.buffers.shape[1:]}, {self.buffers.dtype}, slots={self.slots}, name={self.name!r})"
+
+
+def buffer_of(ring: Ring, token: s.Scalar) -> TensorView:
+    """Return the view of the buffer of a token, by the token's number."""
+    view: TensorView = ring.buffers[Symbolic(s.binary(s.Op.MOD, token, s.Const(ring.slots)))]
+    return view
 
 
 class RingProducer:
@@ -97,7 +98,7 @@ class RingProducer:
         send_payload(self._trace, self._ring.free.ref, (self._token,), (), self._span)
         self._scope = self._trace.scopes[-1]
         self._first = len(self._scope.items)
-        return self._ring.buffer(self._token)
+        return buffer_of(self._ring, self._token)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is not None or self._scope is None:
@@ -172,7 +173,7 @@ def _with_number(ring: Ring, target: AssignTarget) -> AssignTarget:
 
 def _taken(ring: Ring, variables: tuple[s.Var, ...]) -> Any:
     """Return the buffer of a token, with the numbers that came with it if there are names for them."""
-    buffer, numbers = ring.buffer(variables[0]), tuple(map(Symbolic, variables[1:]))
+    buffer, numbers = buffer_of(ring, variables[0]), tuple(map(Symbolic, variables[1:]))
     return (buffer, *numbers) if numbers else buffer
 
 

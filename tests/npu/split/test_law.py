@@ -12,7 +12,7 @@ from hypothesis import assume, event, given, settings
 
 from pto_wsp import Tensor, workload
 from pto_wsp.arch.instances import builtin_arch
-from pto_wsp.errors import MixedKernelError
+from pto_wsp.errors import CubeError, MixedKernelError
 from pto_wsp.ir import kernel as k
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir.flow import Sequence, leaves
@@ -88,7 +88,11 @@ def hold(recipe: Recipe) -> None:
         return
     event(f"{len(tuple(leaves(plan.body)))} parts")
     assert difference(recipe, plan, expected) == ""
-    assert difference(recipe, plan, expected, on_its_core) == ""
+    try:
+        assert difference(recipe, plan, expected, on_its_core) == ""
+    except CubeError as refused:      # a product of a part that may be empty would store zeros that no product makes
+        assert "a sum that may have no terms" in str(refused)
+        event("refused by the cube core")
 
 
 # The law itself: what it must notice.

@@ -15,5 +15,5 @@ def mistake(x: In[Tile[4, 8]]) -> None:
 #     |
 #   9 | def mistake(x: In[Tile[4, 8]]) -> None:
 #     |             ^
-#    = expected: Tile[rows, cols, dtype] with whole numbers >= 1 and a DType
+#    = expected: Tile[rows, cols, dtype] with whole numbers >= 1, or names, and a DType
 #    = found:    Tile[(4, 8)]
