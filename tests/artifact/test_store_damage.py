@@ -82,8 +82,8 @@ def test_some_damages_to_any_entry(filled: FilledStore, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_damages_to_all_entries(filled: FilledStore, tmp_path: Path) -> None:
-    check(filled, all_cases(filled), tmp_path)
+def test_many_damages_to_all_entries(filled: FilledStore, tmp_path: Path) -> None:
+    check(filled, all_cases(filled)[::3], tmp_path)
 
 
 @pytest.mark.slow
