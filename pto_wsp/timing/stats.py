@@ -317,8 +317,9 @@ def stats_text(stats: Stats) -> str:
         lines.append(f"   … {n - len(shown)} ran nothing")
     used = [resource for resource in stats.resources if resource.size or resource.stalls]
     if used:
-        lines.append(f"{'stall':<20}{'size':>18}{'most used':>18}{'stalls':>10}{'cycles':>12}")
-        lines += [f"{r.name:<20}{r.size:>18}{r.high_water:>18}{r.stalls:>10}{r.cycles:>12}" for r in used]
+        sizes, most = (max(18, 2 + max(map(len, texts))) for texts in zip(*((r.size, r.high_water) for r in used), strict=True))
+        lines.append(f"{'stall':<20}{'size':>{sizes}}{'most used':>{most}}{'stalls':>10}{'cycles':>12}")
+        lines += [f"{r.name:<20}{r.size:>{sizes}}{r.high_water:>{most}}{r.stalls:>10}{r.cycles:>12}" for r in used]
     return "\n".join(lines)
 
 
