@@ -80,7 +80,7 @@ def test_both_targets_leave_what_is_worked_out_by_hand(recipe: WorkloadRecipe) -
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_both_targets_leave_what_is_worked_out_by_hand_for_many(recipe: WorkloadRecipe) -> None:
     check_against_hand(recipe)
 
@@ -93,7 +93,7 @@ def test_results_do_not_depend_on_order_threads_or_edges(recipe: WorkloadRecipe)
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_results_do_not_depend_on_any_schedule(recipe: WorkloadRecipe) -> None:
     check_results(recipe, all_schedules=True)
 
@@ -182,7 +182,7 @@ def test_the_stream_in_c_is_the_stream_in_python(recipe: WorkloadRecipe) -> None
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_streams_agree_under_every_schedule(recipe: WorkloadRecipe) -> None:
     for name in ("default", "overlap", "round robin, window 1", "by key, window 5", "hash"):
         check_streams(recipe, lambda traced, name=name: dict(schedules(traced))[name])
@@ -246,7 +246,7 @@ def test_inferred_edges_are_the_conflicts(recipe: WorkloadRecipe) -> None:
 
 @pytest.mark.slow
 @given(workload_recipes())
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_inferred_edges_are_the_conflicts_in_many_workloads(recipe: WorkloadRecipe) -> None:
     check_edges(recipe)
 
@@ -269,7 +269,7 @@ def test_simulated_time_keeps_its_bounds(recipe: WorkloadRecipe) -> None:
 
 @pytest.mark.slow
 @given(workload_recipes(control=True))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_simulated_time_keeps_its_bounds_in_many_workloads(recipe: WorkloadRecipe) -> None:
     check_time(recipe)
 
