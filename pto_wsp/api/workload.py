@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 class Workload(Scheduled):
     """A workload and its schedule. Every method returns a new value; the order of directives does not matter."""
 
-    __slots__ = ("_node", "_placed", "_tensors")
+    __slots__ = ("_node", "_placed", "_renumbered", "_tensors")
 
     def __init__(self, node: wl.Workload, tensors: Mapping[int, Tensor], schedule: Schedule | None = None) -> None:
         self._node = node
+        self._renumbered: Canonical | None = None
         self._tensors = dict(tensors)
         self._placed: Placed | None = None
         self.schedule = schedule or Schedule()
@@ -109,7 +110,9 @@ class Workload(Scheduled):
 
     @property
     def _canonical(self) -> Canonical:
-        return canonical(self._node)
+        if self._renumbered is None:
+            self._renumbered = canonical(self._node)
+        return self._renumbered
 
     # -- composition ---------------------------------------------------------------------------------------------------
 
@@ -164,6 +167,7 @@ class Workload(Scheduled):
 
     def _scheduled(self, schedule: Schedule) -> Workload:
         scheduled = Workload(self._node, self._tensors, schedule)
+        scheduled._renumbered = self._renumbered
         scheduled._placed = self._placed   # the same tasks: a combinator removes them from their place
         return scheduled
 
