@@ -18,6 +18,7 @@ from pto_wsp import DispatchPolicy, DType, In, InOut, P, Program, PtoError, Scal
 I64 = DType.I64
 ROWS = 16
 ENDS_WITHIN_S = 10.0      # on a machine that others use too
+SWALLOWED: list[object] = []     # what Python reported to its hook for exceptions that nobody is told of
 CONFIGS: dict[str, dict[str, object]] = {
     "interp": {"target": "interp"}, "one thread": {"threads": 1}, "threads": {"threads": 3}, "sanitized": {"sanitize": True},
     "timed": {"threads": 2, "wall_trace": True},
@@ -26,29 +27,42 @@ CONFIGS: dict[str, dict[str, object]] = {
 
 @pytest.fixture(autouse=True)
 def _usual_handler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # Ctrl-C may fall on a callback of the test's own tools, which Python reports to this hook. A hook in Python, as pytest's, would
-    # itself be interrupted by the second one; a builtin is not.
-    monkeypatch.setattr(sys, "unraisablehook", id)
+    # Ctrl-C may fall on a finaliser or a callback of the test's own tools: Python reports it to this hook, and nothing ends. A hook in
+    # Python, as pytest's, would itself be interrupted by the second one; a builtin is not.
+    SWALLOWED.clear()
+    monkeypatch.setattr(sys, "unraisablehook", SWALLOWED.append)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+    SWALLOWED.clear()
 
 
 def interrupt(action: Callable[[], object], after_s: float, presses: int) -> None:
-    """Do something, and press Ctrl-C once or twice while it goes on or behind it, the second time soon after the first."""
+    """Do something, and press Ctrl-C once or twice while it goes on or behind it, the second time soon after the first.
+
+    One that Python has swallowed is pressed again, as long as what was begun goes on.
+    """
     assert presses <= 2
-    begun, pressed = threading.Lock(), list[int]()
+    begun, over, stopped = threading.Lock(), list[bool](), list[bool]()
     begun.acquire()
+    seen = len(SWALLOWED)
 
     def press() -> None:
         begun.acquire()
         for k in range(presses):
             time.sleep(after_s * (1, 0.2)[k])
             os.kill(os.getpid(), signal.SIGINT)
-            pressed.append(k)
+        pressed_again = 0
+        while not over:
+            time.sleep(0.005)
+            if len(SWALLOWED) - seen > pressed_again:
+                pressed_again += 1
+                os.kill(os.getpid(), signal.SIGINT)
+        stopped.append(True)
 
     def wait() -> None:
-        while len(pressed) < presses:      # not join(), which takes a thread for a stopped one once Ctrl-C has interrupted it
+        over.append(True)
+        while not stopped:      # not join(), which takes a thread for a stopped one once Ctrl-C has interrupted it
             time.sleep(0.005)
         time.sleep(0.02)      # a signal is on its way; it may also have come where nobody is told, as in a finaliser
 
@@ -160,6 +174,30 @@ def test_the_next_run_is_right(config: str, n_times: int) -> None:
         interrupt(action, draw.random() * takes_s * (4 if name in ("looked at", "simulated") else 1.5), draw.choice((1, 1, 2)))
         settled(program)
         drawn.check(program, (config, turn, name))
+
+
+class Finalised:
+    """A value whose end takes a while: Ctrl-C falls on it, and Python swallows it."""
+
+    def __del__(self) -> None:
+        time.sleep(0.4)
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_one_that_python_swallowed_is_pressed_again(presses: int) -> None:
+    drawn = Drawn(random.Random(1))
+    program = drawn.traced.compile(threads=2)
+    drawn.next(endless=True)
+
+    def run() -> None:
+        value = Finalised()
+        del value
+        program.run(**drawn.given)
+
+    interrupt(run, 0.1, presses)
+    settled(program)
+    assert SWALLOWED
+    drawn.check(program, "swallowed")
 
 
 @pytest.mark.parametrize("n_times", [2, pytest.param(60, marks=pytest.mark.slow)])
