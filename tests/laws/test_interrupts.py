@@ -180,7 +180,7 @@ class Finalised:
     """A value whose end takes a while: Ctrl-C falls on it, and Python swallows it."""
 
     def __del__(self) -> None:
-        time.sleep(0.4)
+        time.sleep(1.5)
 
 
 @pytest.mark.parametrize("presses", [1, 2])
@@ -194,7 +194,7 @@ def test_one_that_python_swallowed_is_pressed_again(presses: int) -> None:
         del value
         program.run(**drawn.given)
 
-    interrupt(run, 0.1, presses)
+    interrupt(run, 0.5, presses)
     settled(program)
     assert SWALLOWED
     drawn.check(program, "swallowed")
