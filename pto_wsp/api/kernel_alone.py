@@ -135,7 +135,8 @@ class KernelAlone:
             if isinstance(param.annotation, SizedTileAnnotation) and given.get(param.name) is not None:
                 tile, value = param.annotation.type, given[param.name]
                 array: Any = value.data if isinstance(value, Tensor) else value
-                shape = np.shape(array)
+                taken = array_of(array)
+                shape = np.shape(array) if isinstance(taken, NotTaken) else taken.shape
                 if len(shape) not in (1, 2):
                     raise ArgumentShapeError(f"kernel `{self._name}`: argument `{param.name}` has {counted(len(shape), 'dimension')}",
                                              here(), expected=repr(param.annotation), found=str(list(shape)))

@@ -86,6 +86,23 @@ def test_run_takes_the_sizes_of_the_arrays() -> None:
     assert (total == 7).all()
 
 
+class Other:
+    """An array of another library, which speaks DLPack alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def test_run_takes_the_sizes_of_arrays_of_other_libraries() -> None:
+    assert np.array_equal(scale.run(Other(X[:5].copy()), Other(W)), X[:5] * W / np.float32(48))
+
+
 def test_ir_and_cost_take_the_sizes_by_name() -> None:
     assert "In[Tile[3, 8, f32]]" in scale.ir_of(R=3, C=8)
     assert ones.cost(R=16, C=8).total == 2 * ones.cost(R=8, C=8).total
@@ -107,6 +124,7 @@ V = Tensor(X, name="V")
     (lambda: scale.ir_of(R=1 << 20, C=1 << 20), "K101", "Tile[1048576, 1048576, f32], 4398046511104 bytes"),
     (lambda: scale.run(X, W[:, :4]), "T201", "C = 4"),
     (lambda: scale.run(X[0, 0], W), "T201", "[]"),
+    (lambda: scale.run([[1.0, 2.0]], W[:, :2]), "T205", None),
     (lambda: ones.run(), "T101", "no arguments"),
     (lambda: ones.run(np.zeros((0, 3), np.float32)), "T201", "R = 0"),
     (lambda: Tile["R x", 2, F32], "K101", "Tile['R x', 2, DType.F32]"),
