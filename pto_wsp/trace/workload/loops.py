@@ -68,7 +68,7 @@ class WorkloadBranch:
     def __init__(self, trace: WorkloadTrace, keyword: str, condition: s.Scalar | None, span: Span) -> None:
         self._trace, self._keyword, self._condition, self._span = trace, keyword, condition, span
         self._opened: list[_Opened] = []
-        trace.unopened.append((self, span))
+        trace.awaits_with(self, span)
 
     def __enter__(self) -> None:
         frame = user_frame()
@@ -79,7 +79,7 @@ class WorkloadBranch:
         trace = current_trace(f"a branch `{self!r}`")
         if trace is not self._trace:
             raise WorkloadStructureError(f"`{self!r}` was made in another workload", here(), help=f"write it here: with {self!r}: ...")
-        trace.unopened = [(each, span) for each, span in trace.unopened if each is not self]
+        trace.opened_with(self)
         enclosing = trace.scopes[-1]
         before, choice = (None, object()) if self._keyword == _FIRST else self._continued(enclosing)
         body = trace.scope(choice=choice)

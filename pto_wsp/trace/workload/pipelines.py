@@ -20,15 +20,23 @@ from typing import Any, NoReturn
 from weakref import WeakValueDictionary
 
 from pto_wsp.calls import user_call, user_calls
-from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError, SymbolicControlError
+from pto_wsp.errors import ArgumentKindError, ChannelError, NumberError, OutsideTraceError, ProcessError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
 from pto_wsp.ir.scalar import print_scalar
 from pto_wsp.ir.symbolic import Symbolic, as_scalar
 from pto_wsp.source import UNKNOWN, Span, here, user_frame
-from pto_wsp.trace.bytecode import AssignTarget, assigned_name, left_early, target_of
-from pto_wsp.trace.workload.trace import TaskHandle, TraceScope, WorkloadTrace, current_trace, innermost_scope, is_tracing
+from pto_wsp.trace.bytecode import AssignTarget, assigned_name, target_of
+from pto_wsp.trace.workload.trace import (
+    TaskHandle,
+    TraceScope,
+    WorkloadTrace,
+    current_trace,
+    innermost_scope,
+    is_tracing,
+    refuse_left_early,
+)
 
 MAX_PAYLOAD = 8
 MAX_DEPTH = 1 << 20
@@ -185,7 +193,7 @@ class Consumer:
         self._trace, self._channel, self._span = trace, channel, span
         self._vars: tuple[s.Var, ...] = ()
         self._body: AbstractContextManager[TraceScope] | None = None
-        trace.unopened.append((self, span))
+        trace.awaits_with(self, span)
 
     def __repr__(self) -> str:
         return f"consume({self._channel.name})"
@@ -199,7 +207,7 @@ class Consumer:
         return self._open(target_of(frame))
 
     def _open(self, target: AssignTarget) -> Any:
-        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
+        self._trace.opened_with(self)
         self._vars = _new_vars(self._trace, target)
         self._body = self._trace.scope(*self._vars)
         self._scope = self._body.__enter__()
@@ -211,9 +219,7 @@ class Consumer:
         self._body.__exit__(None, None, None)
         if kind is not None:
             return
-        if left_early(user_frame(), self._entered_at):
-            raise SymbolicControlError(f"the body of consume({self._channel.name}) is left early", here(),
-                                       help="it is traced once and stands for every token, so break and return have no meaning in it")
+        refuse_left_early(f"consume({self._channel.name})", " and stands for every token", self._entered_at)
         self._close()
 
     def _close(self) -> None:
@@ -366,12 +372,12 @@ class PipeScope:
     def __init__(self, trace: WorkloadTrace, span: Span) -> None:
         self._trace, self._span = trace, span
         self._body: AbstractContextManager[TraceScope] | None = None
-        trace.unopened.append((self, span))
+        trace.awaits_with(self, span)
 
     def __enter__(self) -> None:
         if self._trace is not current_trace("P.pipe()") or self._body is not None:
             raise ProcessError("P.pipe() is opened where it was not made", here(), help="write it here: with P.pipe(): ...")
-        self._trace.unopened = [(each, span) for each, span in self._trace.unopened if each is not self]
+        self._trace.opened_with(self)
         self._entered_at = user_frame().f_lasti
         self._body = self._trace.scope()
         self._scope = self._body.__enter__()
@@ -382,9 +388,7 @@ class PipeScope:
         self._body.__exit__(None, None, None)
         if kind is not None:
             return
-        if left_early(user_frame(), self._entered_at):
-            raise SymbolicControlError("the body of P.pipe() is left early", here(),
-                                       help="it is traced once, so break and return have no meaning in it")
+        refuse_left_early("P.pipe()", "", self._entered_at)
         for at, name in self._scope.loose.items():
             raise ProcessError(f"process `{name}` is made in the body of P.pipe() and connected to nothing", at,
                                help="here every statement is a process already: write its body in place; or "

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pto_wsp.calls import user_calls
-from pto_wsp.errors import RingError, SymbolicControlError
+from pto_wsp.errors import RingError
 from pto_wsp.ir import flow
 from pto_wsp.ir import scalar as s
 from pto_wsp.ir import workload as wl
@@ -26,12 +26,13 @@ from pto_wsp.ir.dtype import DType
 from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, TensorView
 from pto_wsp.source import Span, here, user_frame
-from pto_wsp.trace.bytecode import AssignTarget, left_early, target_of
+from pto_wsp.trace.bytecode import AssignTarget, target_of
 from pto_wsp.trace.workload.pipelines import MAX_PAYLOAD, Channel, Consumer, send_payload, token_numbers
-from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace
+from pto_wsp.trace.workload.trace import TraceScope, WorkloadTrace, current_trace, refuse_left_early
 from pto_wsp.values import dataclass
 
 MAX_SLOTS = 1 << 12
+_EVERY = " and stands for every buffer"
 
 
 @user_calls()
@@ -47,10 +48,10 @@ class Ring:
     def __init__(self, shape: tuple[int, ...], dtype: DType, slots: int = 2, name: str = "ring") -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
             raise RingError(f"ring `{name}` has a number of buffers that there is none of", here(),
-                               expected=f"a whole number, 1 .. {MAX_SLOTS}", found=repr(slots))
+                            expected=f"a whole number, 1 .. {MAX_SLOTS}", found=repr(slots))
         if not isinstance(shape, tuple | list) or not shape:
             raise RingError(f"ring `{name}` needs the shape of a buffer", here(), expected="Ring((rows, cols), dtype, slots)",
-                               found=repr(shape))
+                            found=repr(shape))
         self.full, self.free = Channel(name, slots), Channel(f"{name} (free)", slots)
         self.buffers = Tensor.empty((slots, *shape), dtype, name=name)
         self.slots = slots
@@ -86,13 +87,13 @@ class RingProducer:
     def __init__(self, trace: WorkloadTrace, ring: Ring, numbers: tuple[s.Scalar, ...], span: Span) -> None:
         self._trace, self._ring, self._numbers, self._span = trace, ring, numbers, span
         self._scope: TraceScope | None = None
-        trace.unopened.append((self, span))
+        trace.awaits_with(self, span)
 
     def __enter__(self) -> TensorView:
         if self._trace is not current_trace("produce(...)") or self._scope is not None:
             raise RingError(f"produce({self._ring.name}) is opened where it was not made", here(),
-                               help=f"write it here: with produce({self._ring.name}) as buffer: ...")
-        _opened(self._trace, self)
+                            help=f"write it here: with produce({self._ring.name}) as buffer: ...")
+        self._trace.opened_with(self)
         self._entered_at = user_frame().f_lasti
         self._token = self._trace.use(token_number(self._trace, self._ring, self._span), user_frame(), self._span)
         send_payload(self._trace, self._ring.free.ref, (self._token,), (), self._span)
@@ -103,11 +104,11 @@ class RingProducer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is not None or self._scope is None:
             return
-        _refuse_left_early(f"produce({self._ring.name})", self._entered_at)
+        refuse_left_early(f"produce({self._ring.name})", _EVERY, self._entered_at)
         made = tuple(task.handle for item in self._scope.items[self._first:] for task in wl.tasks(item))
         if not made:
             raise RingError(f"no task fills the buffer of `{self._ring.name}`", self._span,
-                               help=f"call a kernel in the body: with produce({self._ring.name}) as buffer: load[i](..., out=buffer)")
+                            help=f"call a kernel in the body: with produce({self._ring.name}) as buffer: load[i](..., out=buffer)")
         send_payload(self._trace, self._ring.full.ref, (self._token, *self._numbers), made, self._span)
 
     def __repr__(self) -> str:
@@ -141,13 +142,13 @@ class RingReceiver:
     def __init__(self, trace: WorkloadTrace, ring: Ring, span: Span) -> None:
         self._trace, self._ring, self._span = trace, ring, span
         self._vars: tuple[s.Var, ...] = ()
-        trace.unopened.append((self, span))
+        trace.awaits_with(self, span)
 
     def __enter__(self) -> Any:
         if self._trace is not current_trace("receive(...)") or self._vars:
             raise RingError(f"receive({self._ring.name}) is opened where it was not made", here(),
-                               help=f"write it here: with receive({self._ring.name}) as buffer: ...")
-        _opened(self._trace, self)
+                            help=f"write it here: with receive({self._ring.name}) as buffer: ...")
+        self._trace.opened_with(self)
         frame = user_frame()
         self._entered_at = frame.f_lasti
         target = _with_number(self._ring, target_of(frame))
@@ -158,7 +159,7 @@ class RingReceiver:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
-            _refuse_left_early(f"receive({self._ring.name})", self._entered_at)
+            refuse_left_early(f"receive({self._ring.name})", _EVERY, self._entered_at)
             self._trace.append(flow.Receive(self._ring.free.ref, (), span=self._span))
 
     def __repr__(self) -> str:
@@ -185,10 +186,10 @@ def ring_producer(ring: object, numbers: tuple[object, ...]) -> RingProducer:
     trace, span = current_trace("produce(...)"), here()
     if not isinstance(ring, Ring):
         raise RingError("produce takes a ring", span, expected="a Ring", found=f"{type(ring).__name__}: {ring!r:.60}",
-                           help="send(channel, task) gives to a channel")
+                        help="send(channel, task) gives to a channel")
     if len(numbers) >= MAX_PAYLOAD:
         raise RingError(f"a buffer of `{ring.name}` takes too many numbers along", span, expected=f"at most {MAX_PAYLOAD - 1}",
-                           found=str(len(numbers)))
+                        found=str(len(numbers)))
     return RingProducer(trace, ring, token_numbers(trace, ring.full.ref, numbers, user_frame(), span), span)
 
 
@@ -243,8 +244,7 @@ def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
             refuse("in a loop over a sparse row", "loop over positions: P.seq(n)")
         else:
             number = s.binary(s.Op.FLOORDIV, s.sub(scope.var, walk.start), walk.step)
-            last = s.binary(s.Op.FLOORDIV, s.sub(walk.start, walk.stop), walk.step)      # minus the number of iterations
-            around.append(_LoopAround(number, s.sub(s.Const(0), last)))
+            around.append(_LoopAround(number, s.ceil_div(s.sub(walk.stop, walk.start), walk.step)))
     position: s.Scalar = s.Const(0)
     variables = {leaf.id for each in around for leaf in s.leaves(each.number) if isinstance(leaf, s.Var)}
     for k, each in enumerate(around):
@@ -252,13 +252,3 @@ def token_number(trace: WorkloadTrace, ring: Ring, span: Span) -> s.Scalar:
             refuse("in a loop whose length differs from turn to turn", "make one loop of the two: P.seq(total)")
         position = each.number if not k else s.add(s.mul(position, each.count or s.Const(1)), each.number)
     return position
-
-
-def _opened(trace: WorkloadTrace, which: object) -> None:
-    trace.unopened = [(each, span) for each, span in trace.unopened if each is not which]
-
-
-def _refuse_left_early(which: str, entered_at: int) -> None:
-    if left_early(user_frame(), entered_at):
-        raise SymbolicControlError(f"the body of {which} is left early", here(),
-                                   help="it is traced once and stands for every buffer, so break and return have no meaning in it")

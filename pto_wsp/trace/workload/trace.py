@@ -25,7 +25,7 @@ from pto_wsp.ir.symbolic import Symbolic
 from pto_wsp.ir.tensor import Tensor, live_tensor, watch_tensors
 from pto_wsp.ir.view import View
 from pto_wsp.source import Span, here, is_internal, user_frame
-from pto_wsp.trace.bytecode import assigned_name
+from pto_wsp.trace.bytecode import assigned_name, left_early
 from pto_wsp.values import dataclass
 
 MOST_NESTED = 64     # nested bodies: every traversal of a workload recurses
@@ -98,6 +98,14 @@ class WorkloadTrace:
     def append(self, item: wl.Item) -> None:
         """Append an item to the innermost body."""
         self.scopes[-1].items.append(item)
+
+    def awaits_with(self, which: object, span: Span) -> None:
+        """Record a context manager that a statement made: a `with` has to open it."""
+        self.unopened.append((which, span))
+
+    def opened_with(self, which: object) -> None:
+        """Record that a `with` has opened a context manager."""
+        self.unopened = [(each, span) for each, span in self.unopened if each is not which]
 
     def new_var(self, name: str) -> s.Var:
         """Return a new loop variable."""
@@ -293,6 +301,16 @@ _current: ContextVar[WorkloadTrace | None] = ContextVar("pto_wsp_workload_trace"
 def running_trace() -> WorkloadTrace | None:
     """Return the running trace, or None."""
     return _current.get()
+
+
+def refuse_left_early(body: str, stands_for: str, entered_at: int) -> None:
+    """Refuse a body of `with` that is left by break or return. `entered_at`: the bytecode offset of the user's `with`.
+
+    Raises: K103.
+    """
+    if left_early(user_frame(), entered_at):
+        raise SymbolicControlError(f"the body of {body} is left early", here(),
+                                   help=f"it is traced once{stands_for}, so break and return have no meaning in it")
 
 
 def current_trace(what: str) -> WorkloadTrace:
