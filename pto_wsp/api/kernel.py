@@ -19,6 +19,7 @@ from pto_wsp.ir.kernel import Kernel as KernelIR
 from pto_wsp.ir.kernel_text import print_kernel
 from pto_wsp.ir.tensor import Tensor
 from pto_wsp.ir.text import listed, wrap_text
+from pto_wsp.ir.tile import is_extent
 from pto_wsp.ops.entry import is_active
 from pto_wsp.schedule.keys import KernelNamed
 from pto_wsp.source import here, user_frame
@@ -86,7 +87,7 @@ class Kernel(KernelNamed):
         return self._definition.sized({name: self._size(name, given[name]) for name in sizes}).trace(constexprs, dtypes)
 
     def _size(self, name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not is_extent(value):
             raise ArgumentKindError(f"kernel `{self.name}`: `{name}` is a size of its tiles", here(), expected="a whole number >= 1",
                                     found=f"{type(value).__name__}: {value!r:.60}")
         return value

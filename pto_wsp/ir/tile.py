@@ -98,7 +98,7 @@ def tile_type(item: object) -> TileType | SizedTile:
         raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=_EXPECTED, found=f"Tile[{item!r}]")
     rows, cols, dtype = *item[:2], DType.of(item[2])
     named = [isinstance(n, str) and n.isidentifier() for n in (rows, cols)]
-    if any(named) and all(is_name or _is_extent(n) for is_name, n in zip(named, (rows, cols), strict=True)) and dtype is not None:
+    if any(named) and all(is_name or is_extent(n) for is_name, n in zip(named, (rows, cols), strict=True)) and dtype is not None:
         return SizedTile(rows, cols, dtype)
     return fixed_tile(rows, cols, item[2])
 
@@ -109,7 +109,7 @@ def fixed_tile(rows: object, cols: object, dtype: object) -> TileType:
     Raises: K101 as `tile_type`.
     """
     known = DType.of(dtype)
-    if not _is_extent(rows) or not _is_extent(cols) or known is None:
+    if not is_extent(rows) or not is_extent(cols) or known is None:
         raise KernelSignatureError("Tile takes rows, columns and a dtype", here(), expected=_EXPECTED,
                                    found=f"Tile[{rows!r}, {cols!r}, {dtype!r}]")
     tile = TileType(rows, cols, known)
@@ -119,5 +119,6 @@ def fixed_tile(rows: object, cols: object, dtype: object) -> TileType:
     return tile
 
 
-def _is_extent(n: object) -> TypeGuard[int]:
+def is_extent(n: object) -> TypeGuard[int]:
+    """Tell whether a value is an extent of a tile: a whole number >= 1."""
     return isinstance(n, int) and not isinstance(n, bool) and n >= 1
