@@ -216,7 +216,7 @@ def _shown(value: object) -> str:
 
 
 def _values(bound: BoundArguments) -> Iterator[tuple[Parameter, object]]:
-    """Yield each argument with its parameter, those of `*args` and `**kwargs` one by one."""
+    """Yield the pairs of parameter and argument; every value of `*args` and `**kwargs` is a pair of its own."""
     for name, value in bound.arguments.items():
         parameter = bound.signature.parameters[name]
         if parameter.kind is Parameter.VAR_POSITIONAL:

@@ -93,9 +93,9 @@ def _hull(values: Iterable[int]) -> Range:
 
 @dataclass(slots=True)
 class _ReachedDim:
-    """A dimension of a view: the tensor's dimension, where it begins and ends in it, and the steps between its positions.
+    """A dimension of a view: the number of the tensor's dimension, and the begin, the end and the step of the view within that dimension.
 
-    `end` None: where the array of the run ends; `begin` None: where a run says.
+    `end` None: the end of the array that a run binds; `begin` None: known only in a run.
     """
 
     dim: int

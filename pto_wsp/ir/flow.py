@@ -218,7 +218,7 @@ Evaluating: TypeAlias = Union[       # noqa: UP007
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Generic[Leaf, Note, Channel, Event, Tensor]):
-    """A node that evaluates scalars when control comes to it, behind what its note says; `span`: the user's line."""
+    """A node with the scalars that control evaluates on arrival, after the checks and waits of the note. `span`: the user's line."""
 
     node: Evaluating[Leaf, Note, Channel, Event, Tensor] | Through[Note]
     scalars: tuple[Scalar, ...]
@@ -264,7 +264,7 @@ def bound_vars(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Var, ...
 
 
 def evaluations(item: Flow[Leaf, Note, Channel, Event, Tensor]) -> tuple[Evaluation[Leaf, Note, Channel, Event, Tensor], ...]:
-    """Return what an item itself evaluates, without its leaf and the items inside, in the order in which it does."""
+    """Return the evaluations of an item in order of execution, without those of its leaf and of the items inside."""
     match item:
         case Loop(start=start, stop=stop, step=step, through=through, span=span):
             bounds = Evaluation(item, (start, stop, step), span)

@@ -130,7 +130,7 @@ def _renumber(workload: wl.Workload, number: Callable[[type, int], int]) -> wl.W
         return tuple(number(wl.Task, handle) for handle in of)
 
     def item(old: wl.Item) -> wl.Item:
-        """Renumber what an item evaluates, then what it refers to and binds, then what stands in it."""
+        """Renumber an item: first its scalars, then its references and the variables that the item binds, then its inner items."""
         match old:
             case flow.Do(wl.Task() as task):
                 return flow.Do(replace(task, index=rewrite(task.index, change), args=rewrite(task.args, change),

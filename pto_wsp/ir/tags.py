@@ -28,8 +28,8 @@ PLAIN: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "str
 
 
 class FieldTag(NamedTuple):
-    """What a field is called, where a node keeps it (`note.checks`: in its note), whether it is a part of what the node means, and whether
-    data must have it although the class has a default. `optional`: a text that is not spelled where it is empty.
+    """A field of a node: its tag, its attribute (`note.checks`: of the node's note), whether the field counts in comparisons, and whether
+    data must have the field although the class has a default. `optional`: a text that data leave out where the text is empty.
     """
 
     tag: str

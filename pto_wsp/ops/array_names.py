@@ -42,7 +42,7 @@ def method(name: str) -> Traced | None:
 
 
 def function_of(function: Callable[..., object]) -> Traced | None:
-    """Return what a function of NumPy that is no ufunc traces, None where kernels have nothing that means the same."""
+    """Return the function of `pto` for a NumPy function that is no ufunc; None if `pto` has no function of the same meaning."""
     return _FUNCTIONS.get(function.__name__) if function.__module__ == "numpy" else None
 
 

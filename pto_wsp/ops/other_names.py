@@ -62,7 +62,7 @@ def instead_of(name: str) -> str | None:
 
 
 def similar_to(name: str, known: Mapping[str, object]) -> str | None:
-    """Return the advice for a name that is spelled like one of `known`, or like a word for one; None where none is near."""
+    """Return the advice for a name with nearly the spelling of a name in `known`, or of its synonym; None if no name is near."""
     near = nearest(name, (*known, *SYNONYMS))
     return None if near is None else f"did you mean pto.{near}?" if near in known else _meant(SYNONYMS[near])
 

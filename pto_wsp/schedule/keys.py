@@ -193,7 +193,7 @@ class TaskTags(LoopName):
 
 
 def loop_name(where: str, name: object, default: object = None) -> LoopName:
-    """Return a loop variable by its name, with its value in tasks outside every loop of that name; None: they are refused.
+    """Return a loop variable by name. `default`: the value for tasks outside every loop of that name; None: such tasks are refused.
 
     Raises: S103 for a value that is not a name, or a default that is not a whole number.
     """

@@ -224,7 +224,7 @@ def _sides(state: LoweringState, whole: NpuSides, after: str | None) -> Iterator
 
 
 def _unordered_part(state: LoweringState, body: NpuBody, after: str, ends: str) -> Iterator[c.Stmt]:
-    """Yield one of several unordered parts: it starts from `after`, and its last ids are added to `ends` if that is not empty."""
+    """Yield one of several unordered parts. `after`: the ids that the part waits for; `ends`: the list, or "", that takes its last ids."""
     if not _is_named(state, body):
         yield from _block(state, body, after)
         return

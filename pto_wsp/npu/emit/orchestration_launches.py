@@ -174,7 +174,7 @@ def _state_edges(state: LoweringState, launch: Launch, task: str, after: str | N
 
 
 def _record_launch(state: LoweringState, launch: Launch, made: str, ends: str, placed: Sequence[_Argument]) -> Iterator[c.Stmt]:
-    """Yield the calls that record a launch's id for later waits and its reads, and that clear the readers of what it writes."""
+    """Yield the calls behind a launch: keep the id for later waits, add the id to readers, clear the readers of what the launch writes."""
     task = c.Call(f"{made}.task_id", ())
     for name in (*((ends,) if ends else ()), *(state.handles[handle] for handle in state.waits.handles.collects(launch.source))):
         yield call(f"{name}.add", task)
@@ -198,7 +198,7 @@ def _record_launch(state: LoweringState, launch: Launch, made: str, ends: str, p
 
 
 def join(state: LoweringState, ids: str) -> Iterator[c.Stmt]:
-    """Yield the call that replaces many ids of a list by one that joins them."""
+    """Yield the call that replaces the ids of a long list by the id of one join."""
     if ids not in state.short:
         state.short.add(ids)
         yield call("pto_wsp::join", c.Name(ids))
